@@ -1,0 +1,39 @@
+# The index of commands. Each target sets up its own environment from nothing.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+
+.PHONY: demo test test-slow check bench clean
+.DEFAULT_GOAL := test
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.ready
+	$(BIN)/camilla demo -o demo
+
+test: $(VENV)/.ready
+	$(BIN)/pytest -m 'not slow'
+
+test-slow: $(VENV)/.ready
+	$(BIN)/pytest -m slow
+
+check: $(VENV)/.ready
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/pytest tests/test_docs.py
+
+$(VENV)-bench/.ready: $(VENV)/.ready benchmarks/requirements.txt
+	$(PYTHON) -m venv $(VENV)-bench
+	$(VENV)-bench/bin/pip install --quiet --editable '.[dev]' -r benchmarks/requirements.txt
+	touch $@
+
+bench: $(VENV)-bench/.ready
+	$(VENV)-bench/bin/python benchmarks/run.py
+
+clean:
+	rm -rf $(VENV) $(VENV)-bench demo

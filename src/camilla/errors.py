@@ -1,0 +1,32 @@
+"""What can go wrong, drawn once.
+
+CamillaError
+├── DataError            the table, file or name that came in cannot be used; exit code 1
+│   └── FormatError      a saved diagnosis is damaged or newer than this version
+├── SettingError         a setting that does not exist or does not fit; exit code 2
+└── ConvergenceError     a fit stopped before it arrived; exit code 1
+"""
+
+
+class CamillaError(Exception):
+    """Something the caller can mend; the message says how."""
+
+    exit_code = 1
+
+
+class DataError(CamillaError):
+    """The data cannot be used as it is: what came, where, what was wanted, what to do."""
+
+
+class FormatError(DataError):
+    """A saved diagnosis cannot be read back: it is damaged or from a newer version."""
+
+
+class SettingError(CamillaError):
+    """A setting, name or option that does not exist or does not fit the table."""
+
+    exit_code = 2
+
+
+class ConvergenceError(CamillaError):
+    """A fit stopped before it arrived; the message says what to try."""
