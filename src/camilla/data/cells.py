@@ -1,0 +1,89 @@
+"""Rows to cells: one entry for each (learner, sample) pair that was observed."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+class Cells(NamedTuple):
+    """Observed cells, sorted by (sample, learner); each pair occurs once."""
+
+    learner: NDArray[np.int32]
+    sample: NDArray[np.int32]
+    response: NDArray[np.float64]  # weighted mean of the cell's rows
+    weight: NDArray[np.float64]  # total weight of the cell's rows
+
+
+class Means(NamedTuple):
+    """A weighted mean a learner (or a sample), its standard error, and the weight behind it.
+
+    Without responses the mean is NaN; with fewer than two cells the standard error is NaN.
+    """
+
+    mean: NDArray[np.float64]
+    se: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+
+def aggregate(
+    learner: NDArray[np.int32],
+    sample: NDArray[np.int32],
+    response: NDArray[np.float64],
+    weight: NDArray[np.float64] | None,
+    n_learners: int,
+) -> Cells:
+    """Sums weights and averages responses within each cell, the same to the last bit in any row order.
+
+    Equal responses of a cell are counted before they are averaged, so a row of weight 2 is exactly
+    the row twice, and a cell whose rows agree keeps their response.
+    """
+    if weight is None:
+        weight = np.ones(len(response))
+    key = sample.astype(np.int64) * n_learners + learner
+    if np.any(np.diff(key) <= 0):
+        order = np.argsort(key, kind="stable")
+        key, response, weight = key[order], response[order], weight[order]
+    if np.any(np.diff(key) == 0):
+        key, response, weight = _merge_repeats(key, response, weight)
+    sample_of_cell, learner_of_cell = np.divmod(key, max(n_learners, 1))
+    return Cells(learner_of_cell.astype(np.int32), sample_of_cell.astype(np.int32), response, weight)
+
+
+def _merge_repeats(
+    key: NDArray[np.int64], response: NDArray[np.float64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    order = np.lexsort((weight, response, key))
+    key, response, weight = key[order], response[order], weight[order]
+    value_starts = _starts(key, response)
+    key, response = key[value_starts], response[value_starts]
+    weight = np.add.reduceat(weight, value_starts)
+
+    cell_starts = _starts(key)
+    lowest = response[cell_starts]
+    total = np.add.reduceat(weight, cell_starts)
+    excess = response - np.repeat(lowest, np.diff(np.append(cell_starts, len(key))))
+    mean = lowest + np.add.reduceat(weight * excess, cell_starts) / total
+    return key[cell_starts], np.minimum(mean, 1.0), total
+
+
+def _starts(*columns: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.int64]:
+    changed = np.any([np.diff(column) != 0 for column in columns], axis=0)
+    return np.flatnonzero(np.concatenate(([True], changed)))
+
+
+def means(group: NDArray[np.int32], cells: Cells, n_groups: int) -> Means:
+    """m = Σ wᵢrᵢ / W and se² = n/(n−1) · Σ wᵢ²(rᵢ−m)² / W², over the n cells of each group.
+
+    A cell counts once however many trials it has: trials of one sample are not independent
+    samples. With equal weights this is the textbook s/√n.
+    """
+    total = np.asarray(np.bincount(group, cells.weight, n_groups), np.float64)
+    n_cells = np.bincount(group, minlength=n_groups)
+    mean = np.full(n_groups, np.nan)
+    np.divide(np.bincount(group, cells.weight * cells.response, n_groups), total, out=mean, where=total > 0)
+    spread = np.bincount(group, (cells.weight * (cells.response - mean[group])) ** 2, n_groups)
+    se = np.full(n_groups, np.nan)
+    many = n_cells > 1
+    se[many] = np.sqrt(spread[many] * n_cells[many] / (n_cells[many] - 1)) / total[many]
+    return Means(mean, se, total)

@@ -1,0 +1,189 @@
+"""The table everything starts from: learner × sample → response in [0, 1], or missing."""
+
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from camilla.data.cells import Cells, Means, aggregate, means
+from camilla.data.skills import SkillMap
+from camilla.data.validity import check_names, check_rows, check_samples
+from camilla.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseTable:
+    """Responses of learners on samples, one row each; a missing response has no row.
+
+    Several rows of one (learner, sample) pair are its trials. What came in is checked here once;
+    everything downstream trusts it.
+    """
+
+    learners: tuple[str, ...]
+    samples: tuple[str, ...]
+    learner: NDArray[np.int32]  # [rows], index into learners
+    sample: NDArray[np.int32]  # [rows], index into samples
+    response: NDArray[np.float64]  # [rows], in [0, 1]
+    weight: NDArray[np.float64] | None = None  # [rows], > 0
+    trial: NDArray[np.int32] | None = None  # [rows]
+    task: tuple[str, ...] | None = None  # one a sample
+    cluster: tuple[str, ...] | None = None  # one a sample
+    skill_map: SkillMap | None = None  # rows in the order of samples
+    learner_metadata: pl.DataFrame | None = None  # has a column "learner"
+    sample_metadata: pl.DataFrame | None = None  # has a column "sample"
+    n_missing: int = 0  # responses that were given as missing
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
+        object.__setattr__(self, "sample", np.asarray(self.sample, np.int32))
+        object.__setattr__(self, "response", np.asarray(self.response, np.float64))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", np.asarray(self.weight, np.float64))
+        if self.trial is not None:
+            object.__setattr__(self, "trial", np.asarray(self.trial, np.int32))
+        check_names(self.learners, self.samples)
+        check_rows(self)
+        check_samples(self)
+
+    @property
+    def n_learners(self) -> int:
+        return len(self.learners)
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.samples)
+
+    @property
+    def n_responses(self) -> int:
+        """Rows with a response; a cell with three trials counts three times."""
+        return len(self.response)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every response is exactly 0 or 1."""
+        return bool(np.all((self.response == 0) | (self.response == 1)))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every learner has a response on every sample."""
+        return len(self.cells().response) == self.n_learners * self.n_samples
+
+    def cells(self) -> Cells:
+        """One entry for each observed (learner, sample) pair: total weight, weighted mean response."""
+        return aggregate(self.learner, self.sample, self.response, self.weight, self.n_learners)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Mean responses [learners, samples], NaN where missing."""
+        cells = self.cells()
+        matrix = np.full((self.n_learners, self.n_samples), np.nan)
+        matrix[cells.learner, cells.sample] = cells.response
+        return matrix
+
+    def learner_means(self) -> Means:
+        """Plain accuracy of each learner, with its standard error over samples."""
+        cells = self.cells()
+        return means(cells.learner, cells, self.n_learners)
+
+    def sample_means(self) -> Means:
+        """Plain accuracy on each sample, with its standard error over learners."""
+        cells = self.cells()
+        return means(cells.sample, cells, self.n_samples)
+
+    def keep(self, rows: NDArray[np.bool_]) -> Self:
+        """The rows where the mask is True; learners and samples stay as they are."""
+        return replace(
+            self,
+            learner=self.learner[rows],
+            sample=self.sample[rows],
+            response=self.response[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            trial=None if self.trial is None else self.trial[rows],
+            n_missing=0,
+        )
+
+    def take_samples(self, indices: ArrayLike) -> Self:
+        """The samples of these indices, in this order, with their responses."""
+        chosen = np.asarray(indices, np.int64)
+        place = _places(chosen, self.n_samples, "sample")
+        rows = place[self.sample] >= 0
+        samples = tuple(self.samples[i] for i in chosen)
+        return replace(
+            self.keep(rows),
+            samples=samples,
+            sample=place[self.sample[rows]],
+            task=None if self.task is None else tuple(self.task[i] for i in chosen),
+            cluster=None if self.cluster is None else tuple(self.cluster[i] for i in chosen),
+            skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
+            sample_metadata=_only(self.sample_metadata, "sample", samples),
+        )
+
+    def take_learners(self, indices: ArrayLike) -> Self:
+        """The learners of these indices, in this order, with their responses; all samples stay."""
+        chosen = np.asarray(indices, np.int64)
+        place = _places(chosen, self.n_learners, "learner")
+        rows = place[self.learner] >= 0
+        learners = tuple(self.learners[i] for i in chosen)
+        return replace(
+            self.keep(rows),
+            learners=learners,
+            learner=place[self.learner[rows]],
+            learner_metadata=_only(self.learner_metadata, "learner", learners),
+        )
+
+    def with_skills(self, skill_map: SkillMap | None) -> Self:
+        """The same responses under another skill map, whose rows follow `samples`."""
+        return replace(self, skill_map=skill_map)
+
+    def canonical(self) -> "Canonical":
+        """The table with learners and samples sorted by name, and where each came from."""
+        learner_order = np.array(sorted(range(self.n_learners), key=self.learners.__getitem__), np.int64)
+        sample_order = np.array(sorted(range(self.n_samples), key=self.samples.__getitem__), np.int64)
+        table = replace(
+            self.take_learners(learner_order).take_samples(sample_order), n_missing=self.n_missing
+        )
+        return Canonical(table, learner_order, sample_order)
+
+    def digest(self) -> str:
+        """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map.
+
+        The order of rows, learners, samples and skills does not matter, nor whether a repeated row
+        is given as trials or as a weight. Weights and responses count to 12 decimals.
+        """
+        table = self.canonical().table
+        cells = table.cells()
+        sha = hashlib.sha256(json.dumps([table.learners, table.samples]).encode())
+        for numbers in cells:
+            sha.update(np.round(numbers, 12).astype("<f8").tobytes())
+        if table.skill_map is not None:
+            skills = table.skill_map.skills
+            order = sorted(range(len(skills)), key=skills.__getitem__)
+            sha.update(json.dumps([skills[k] for k in order]).encode())
+            sha.update(np.packbits(table.skill_map.mask[:, order]).tobytes())
+        return sha.hexdigest()
+
+
+class Canonical(NamedTuple):
+    """`table.learners[i]` is `learners[learner_order[i]]` of the original, samples alike."""
+
+    table: ResponseTable
+    learner_order: NDArray[np.int64]
+    sample_order: NDArray[np.int64]
+
+
+def _places(chosen: NDArray[np.int64], size: int, kind: str) -> NDArray[np.int32]:
+    """Old index → new index, −1 where not chosen."""
+    if len(chosen) and (chosen.min() < 0 or chosen.max() >= size):
+        raise DataError(
+            f"{kind} indices run from {chosen.min()} to {chosen.max()}; 0 to {size - 1} was wanted."
+        )
+    place = np.full(size, -1, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return place
+
+
+def _only(metadata: pl.DataFrame | None, column: str, names: tuple[str, ...]) -> pl.DataFrame | None:
+    return None if metadata is None else metadata.filter(pl.col(column).is_in(names))
