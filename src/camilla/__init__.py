@@ -8,6 +8,11 @@ _WHERE: dict[str, str] = {
     "ConvergenceError": "camilla.errors",
     "DataError": "camilla.errors",
     "FormatError": "camilla.errors",
+    "ResponseTable": "camilla.data.responses",
+    "SkillMap": "camilla.data.skills",
+    "read": "camilla.loaders.tables",
+    "simulate": "camilla.data.simulate",
+    "split": "camilla.data.split",
     "SettingError": "camilla.errors",
 }
 

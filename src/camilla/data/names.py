@@ -1,7 +1,8 @@
-"""Names of learners, samples and skills, as messages show them."""
+"""Names of learners, samples and skills: made, compared, shown."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 
 SHOWN = 5
 
@@ -15,3 +16,15 @@ def quoted(names: Sequence[object]) -> str:
     """The first few names in quotes, and how many more there are."""
     shown = ", ".join(repr(name) for name in names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def numbered(kind: str, count: int) -> tuple[str, ...]:
+    """kind-0, kind-1, …, padded so that the order of names is the order of numbers."""
+    width = len(str(max(count - 1, 0)))
+    return tuple(f"{kind}-{i:0{width}d}" for i in range(count))
+
+
+def nearest(name: str, names: Sequence[str]) -> str:
+    """A hint for a name that is not there: the nearest that is, or what there is."""
+    close = get_close_matches(name, names, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"There are {quoted(names)}."

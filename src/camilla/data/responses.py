@@ -2,16 +2,24 @@
 
 import hashlib
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from pathlib import Path
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
 from camilla.data.cells import Cells, Means, aggregate, means
+from camilla.data.columns import Origin
+from camilla.data.dataframes import as_polars
+from camilla.data.long import Roles, long_parts
+from camilla.data.predictions import relative_error, right_or_wrong
 from camilla.data.skills import SkillMap
 from camilla.data.validity import check_names, check_rows, check_samples
+from camilla.data.wide import Rows, matrix_parts, wide_parts
+from camilla.data.writing import long_frame, write_frame
 from camilla.errors import DataError
 
 
@@ -48,6 +56,59 @@ class ResponseTable:
         check_names(self.learners, self.samples)
         check_rows(self)
         check_samples(self)
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        *,
+        learner: str = "learner",
+        sample: str = "sample",
+        response: str = "response",
+        trial: str | None = None,
+        task: str | None = None,
+        cluster: str | None = None,
+        weight: str | None = None,
+    ) -> Self:
+        """From any dataframe with one row a response. Repeated (learner, sample) rows are trials."""
+        roles = Roles(learner, sample, response, trial, task, cluster, weight)
+        return cls(**long_parts(as_polars(frame), roles, Origin())._asdict())
+
+    @classmethod
+    def from_wide(cls, frame: Any, *, rows: Rows, id: str | None = None) -> Self:
+        """From any dataframe whose rows are samples (a column a learner) or learners (a column a sample).
+
+        `id` is the column that names the rows, the first when not given.
+        """
+        return cls(**wide_parts(as_polars(frame), rows, id, (), Origin())._asdict())
+
+    @classmethod
+    def from_matrix(
+        cls, array: ArrayLike, *, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From a matrix [learners, samples]; NaN is a missing response."""
+        return cls(**matrix_parts(array, learners, samples)._asdict())
+
+    @classmethod
+    def from_predictions(
+        cls, predictions: Any, labels: ArrayLike, *, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From classifiers: 1 where the prediction is the label, missing where it is None or NaN.
+
+        `predictions` maps each learner to its predictions, or is a dataframe with a column a learner.
+        """
+        return cls(**right_or_wrong(predictions, labels, samples)._asdict())
+
+    @classmethod
+    def from_errors(
+        cls, predictions: Any, targets: ArrayLike, *, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From regressors: r = 1 − (|e| − min|e|) / (max|e| − min|e|) over the learners of each sample.
+
+        The sample-wise min–max of Camilla's paper, reversed: the best learner on a sample gets 1, the
+        worst 0. A sample on which all errors are equal tells no learner from another: it is missing.
+        """
+        return cls(**relative_error(predictions, targets, samples)._asdict())
 
     @property
     def n_learners(self) -> int:
@@ -146,6 +207,14 @@ class ResponseTable:
             self.take_learners(learner_order).take_samples(sample_order), n_missing=self.n_missing
         )
         return Canonical(table, learner_order, sample_order)
+
+    def to_long(self) -> pl.DataFrame:
+        """One row a response: learner, sample, response, and trial, weight, task, cluster if there."""
+        return long_frame(self)
+
+    def write(self, path: str | Path) -> Path:
+        """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file."""
+        return write_frame(self.to_long(), Path(path))
 
     def digest(self) -> str:
         """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map.

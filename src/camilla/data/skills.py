@@ -1,12 +1,17 @@
 """Which sample needs which skill."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from camilla.data.columns import Origin
+from camilla.data.dataframes import as_polars
 from camilla.data.names import quoted, repeated
+from camilla.data.skill_columns import one_hot, one_hots, zeros_and_ones
 from camilla.errors import DataError
 
 
@@ -14,12 +19,13 @@ from camilla.errors import DataError
 class SkillMap:
     """A 0/1 matrix, samples × skills (the "Q-matrix"): True where the sample needs the skill.
 
-    Every sample needs at least one skill; a skill that no sample needs is refused too, since
-    nothing can be said of it.
+    Every sample needs at least one skill. `notes` say what was done to make the map fit: samples
+    of the file that the table does not have, rows matched by order, values that were missing.
     """
 
     skills: tuple[str, ...]
     mask: NDArray[np.bool_]  # [samples, skills]
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         mask = np.asarray(self.mask)
@@ -32,7 +38,33 @@ class SkillMap:
             raise DataError(f"skill names must differ; {quoted(twice)} occur more than once. Rename them.")
         if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
             raise DataError("a skill map holds only 0 and 1.")
-        object.__setattr__(self, "mask", mask.astype(np.bool_, copy=False))
+        mask = mask.astype(np.bool_, copy=False)
+        needs_any = mask.any(axis=1)
+        if not needs_any.all():
+            raise DataError(
+                f"row {np.argmin(needs_any)} of the skill map is all zero; each sample needs a skill."
+            )
+        object.__setattr__(self, "mask", mask)
+
+    @classmethod
+    def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
+        """A table of 0 and 1 with a column a skill, matched to `samples` by name.
+
+        `id` is the column of sample names: "sample", "id" or the first column when not given.
+        """
+        return cls(*zeros_and_ones(as_polars(frame), samples, id, None, Origin("the skill table")))
+
+    @classmethod
+    def from_columns(
+        cls, frame: Any, columns: Sequence[str], samples: Sequence[str], *, id: str | None = None
+    ) -> Self:
+        """Every value of these columns is a skill, "column=value", or "value" if there is one column."""
+        return cls(*one_hots(as_polars(frame), columns, samples, id, Origin("the skill table")))
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[Any]) -> Self:
+        """Each sample's label is its one skill; labels in the order of the table's samples."""
+        return cls(*one_hot(pl.Series("label", list(labels), strict=False), Origin("the labels")))
 
     @property
     def n_skills(self) -> int:
@@ -40,4 +72,10 @@ class SkillMap:
 
     def take(self, samples: NDArray[np.integer]) -> Self:
         """The rows of these sample indices, in their order."""
-        return type(self)(self.skills, self.mask[samples])
+        return type(self)(self.skills, self.mask[samples], self.notes)
+
+    def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
+        """The map as a 0/1 table that `from_table` reads back."""
+        return pl.DataFrame({"sample": list(samples)}).hstack(
+            pl.DataFrame(self.mask.astype(np.int8), schema=list(self.skills))
+        )

@@ -1,41 +1,124 @@
 """Any table file to a Polars frame, or an error that says what came and what was wanted."""
 
+import json
+from collections.abc import Collection
 from pathlib import Path
 
 import polars as pl
 
+from camilla.data.names import nearest, quoted, repeated
 from camilla.errors import DataError
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")
+SEPARATOR = {".csv": ",", ".tsv": "\t"}
+
+# A damaged Parquet file can make Polars panic, which is no PolarsError and not even an Exception.
+UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, UnicodeDecodeError)
 
 
-def read_frame(path: str | Path) -> pl.DataFrame:
-    """The table in a CSV, TSV, JSONL or Parquet file, all columns as they are stored."""
+def read_frame(
+    path: str | Path, *, columns: Collection[str] | None = None, text: Collection[str] | bool = False
+) -> pl.DataFrame:
+    """The table in a CSV, TSV, JSONL or Parquet file: all columns, or only those named.
+
+    `text` names columns (True: all) that a text file is to give as written, so that 007 stays 007
+    and a mistyped number can be shown; Parquet gives every column as it is stored.
+    """
     path = Path(path)
-    if not path.exists():
-        raise DataError(f"{path}: no such file. Give the path of a {', '.join(ENDINGS)} table.")
-    if path.is_dir():
-        raise DataError(f"{path}: is a folder; a {', '.join(ENDINGS)} table was wanted.")
-    if path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
-    frame = _parse(path)
+    names = column_names(path)
+    for column in columns or ():
+        if column not in names:
+            raise DataError(f"{path}: no column {column!r}. {nearest(column, names)}")
+    wanted = names if columns is None else [name for name in names if name in columns]
+    as_text = wanted if text is True else [name for name in wanted if text and name in text]
+    try:
+        frame = _parse(path, wanted, as_text)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
     if frame.height == 0:
         raise DataError(f"{path}: has a header but no rows.")
     return frame
 
 
-def _parse(path: Path) -> pl.DataFrame:
+def column_names(path: str | Path) -> list[str]:
+    """The header of a table file as it is written; a name that occurs twice is an error."""
+    path = Path(path)
+    _check_file(path)
     try:
-        match path.suffix.lower():
-            case ".csv":
-                return pl.read_csv(path, infer_schema_length=10_000)
-            case ".tsv":
-                return pl.read_csv(path, separator="\t", infer_schema_length=10_000)
-            case ".jsonl" | ".ndjson":
-                return pl.read_ndjson(path, infer_schema_length=10_000)
-            case ".parquet":
-                return pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError, UnicodeDecodeError) as error:
-        reason = str(error).splitlines()[0][:200]
-        raise DataError(f"{path}: cannot be read as {path.suffix}: {reason}") from error
-    raise DataError(f"{path}: the ending {path.suffix!r} is not known; wanted one of {', '.join(ENDINGS)}.")
+        names = _header(path)
+    except UNREADABLE as error:
+        raise _unreadable(path, error) from error
+    if twice := repeated(names):
+        raise DataError(
+            f"{path}: column {quoted(twice)} occurs more than once in the header. Rename one of them."
+        )
+    return names
+
+
+def _check_file(path: Path) -> None:
+    endings = ", ".join(ENDINGS)
+    if not path.exists():
+        raise DataError(f"{path}: no such file. Give the path of a {endings} table.")
+    if path.is_dir():
+        raise DataError(f"{path}: is a folder; a {endings} table was wanted.")
+    if path.suffix.lower() not in ENDINGS:
+        raise DataError(f"{path}: the ending {path.suffix!r} is not known; wanted one of {endings}.")
+    if path.stat().st_size == 0:
+        raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
+
+
+def _header(path: Path) -> list[str]:
+    match path.suffix.lower():
+        case ".csv" | ".tsv" as ending:
+            first = pl.read_csv(
+                path, separator=SEPARATOR[ending], has_header=False, n_rows=1, infer_schema=False
+            )
+            return ["" if name is None else name for name in first.row(0)] if first.height else []
+        case ".parquet":
+            return list(pl.read_parquet_schema(path))
+        case _:
+            return list(pl.scan_ndjson(path, infer_schema_length=None).collect_schema())
+
+
+def _parse(path: Path, columns: list[str], text: list[str]) -> pl.DataFrame:
+    match path.suffix.lower():
+        case ".csv" | ".tsv" as ending:
+            return pl.read_csv(
+                path,
+                separator=SEPARATOR[ending],
+                columns=columns,
+                schema_overrides=dict.fromkeys(text, pl.String),
+                infer_schema_length=10_000,
+            )
+        case ".parquet":
+            return pl.read_parquet(path, columns=columns)
+        case _:
+            overrides = dict.fromkeys(text, pl.String)
+            return pl.read_ndjson(path, schema_overrides=overrides, infer_schema_length=None).select(columns)
+
+
+def _unreadable(path: Path, error: BaseException) -> DataError:
+    if path.suffix.lower() in (".jsonl", ".ndjson"):
+        place = _broken_line(path)
+        if place is not None:
+            return DataError(f"{path}: {place}")
+    reason = (str(error).splitlines() or ["no reason given"])[0][:200]
+    hint = " Save the file as UTF-8." if "utf-8" in reason.lower() else ""
+    return DataError(f"{path}: cannot be read as {path.suffix}: {reason}.{hint}")
+
+
+def _broken_line(path: Path) -> str | None:
+    """What is wrong with the first line that is not a JSON object."""
+    with path.open("rb") as lines:
+        for number, line in enumerate(lines, start=1):
+            try:
+                row = json.loads(line or b"{}", parse_constant=_refuse_constant) if line.strip() else {}
+            except (ValueError, RecursionError) as error:
+                return f"line {number} is not JSON: {error}. One object a line was wanted."
+            if not isinstance(row, dict):
+                return f"line {number} is {str(row)[:40]!r}; one object {{column: value}} a line was wanted."
+    return None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not a JSON number; write null for a missing value")

@@ -1,0 +1,30 @@
+"""Anyone's dataframe to Polars."""
+
+from typing import Any
+
+import narwhals as nw
+import polars as pl
+
+from camilla.errors import DataError
+
+
+def as_polars(frame: Any) -> pl.DataFrame:
+    """A Polars, pandas, PyArrow, Modin or cuDF frame as a Polars one; an index is not a column."""
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, pl.LazyFrame):
+        return frame.collect()
+    try:
+        outside = nw.from_native(frame, eager_only=True)
+    except TypeError as error:
+        raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.") from error
+    except nw.exceptions.NarwhalsError as error:
+        raise DataError(f"the dataframe cannot be used: {str(error).splitlines()[0]}") from error
+    return pl.DataFrame({name: _values(outside[name]) for name in outside.columns}, strict=False)
+
+
+def _values(series: "nw.Series[Any]") -> Any:
+    if series.dtype.is_numeric() and not series.is_null().any():
+        return series.to_numpy()
+    absent = series.is_null().to_list()
+    return [None if gone else value for gone, value in zip(absent, series.to_list(), strict=True)]

@@ -1,0 +1,54 @@
+"""Response tables back to files."""
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from camilla.errors import DataError
+
+if TYPE_CHECKING:
+    from camilla.data.responses import ResponseTable
+
+
+def long_frame(table: "ResponseTable") -> pl.DataFrame:
+    """One row a response, names in full."""
+    frame = pl.DataFrame(
+        {
+            "learner": pl.Series(table.learners, dtype=pl.String)[table.learner],
+            "sample": pl.Series(table.samples, dtype=pl.String)[table.sample],
+            "response": table.response,
+        }
+    )
+    rowwise = {name: getattr(table, name) for name in ("trial", "weight") if getattr(table, name) is not None}
+    samplewise = {
+        name: pl.Series(getattr(table, name), dtype=pl.String)[table.sample]
+        for name in ("task", "cluster")
+        if getattr(table, name) is not None
+    }
+    return frame.with_columns(**{name: pl.Series(column) for name, column in (rowwise | samplewise).items()})
+
+
+def write_frame(frame: pl.DataFrame, path: Path) -> Path:
+    """Writes beside the target and moves into place, so that a reader never meets half a file."""
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        raise DataError(f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet.")
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        match ending:
+            case ".csv":
+                frame.write_csv(beside)
+            case ".tsv":
+                frame.write_csv(beside, separator="\t")
+            case ".parquet":
+                frame.write_parquet(beside)
+            case _:
+                frame.write_ndjson(beside)
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+    return path

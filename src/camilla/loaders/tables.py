@@ -1,0 +1,181 @@
+"""Long and wide table files: CSV, TSV, JSONL, Parquet."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from camilla.data.columns import Origin, name_column
+from camilla.data.long import Roles, long_parts, per_sample
+from camilla.data.names import nearest, quoted
+from camilla.data.responses import ResponseTable
+from camilla.data.wide import Rows, wide_parts
+from camilla.errors import DataError, SettingError
+from camilla.loaders.frames import SEPARATOR, column_names, read_frame
+from camilla.loaders.lines import placed
+from camilla.loaders.skill_files import SkillSource, read_skills, skill_source, skills_in
+
+# What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
+LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
+
+
+class WideRoles(NamedTuple):
+    """What the rows of a wide table are, which column names them, and which hold no responses."""
+
+    rows: Rows
+    id: str | None
+    task: str | None
+    cluster: str | None
+    own: tuple[str, ...]  # the skills
+    ignore: tuple[str, ...]
+
+
+class Source(NamedTuple):
+    """What a file holds, and where."""
+
+    frame: pl.DataFrame
+    origin: Origin
+
+
+class Loaded(NamedTuple):
+    """A response table, the frame it was made of, and that frame's column of sample names."""
+
+    table: ResponseTable
+    frame: pl.DataFrame
+    origin: Origin
+    id: str
+
+
+def read(
+    path: str | Path,
+    *,
+    rows: Rows | None = None,
+    learner: str | None = None,
+    sample: str | None = None,
+    response: str | None = None,
+    trial: str | None = None,
+    task: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    skills: str | Path | None = None,
+    missing: str | Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> ResponseTable:
+    """The response table in a file.
+
+    A long table has a column each for learner, sample and response, found by name (learner or id,
+    sample or item, response or resp) or as named here. A wide table says what its `rows` are,
+    "samples" or "learners"; `sample` or `learner` then names the column of row names, the first
+    that is nothing else by default. `skills` is FILE (a 0/1 table), FILE:column,column (categories) or :column of this
+    file. An empty cell is a missing response, and so is every text in `missing`. Columns of a wide
+    table that hold no responses are named in `ignore`.
+    """
+    path = Path(path)
+    names = column_names(path)
+    texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    source = None if skills is None else skill_source(skills)
+    own = _own_columns(source, path)
+    if rows is None:
+        given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
+        loaded = _read_long(path, long_roles(names, given, path), own, texts)
+    else:
+        id = sample if rows == "samples" else learner
+        wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
+        _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
+        loaded = _read_wide(path, wide, texts)
+    return _with_skills(loaded, source, own)
+
+
+def long_roles(names: Sequence[str], given: Roles, path: Path) -> Roles:
+    """Which columns are learner, sample and response: the given ones, else those with a usual name."""
+    found = {}
+    for role, usual in LONG_NAMES.items():
+        found[role] = getattr(given, role) or next((name for name in usual if name in names), "")
+    absent = [role for role, column in found.items() if not column]
+    if absent and (given.learner or given.sample or given.response):
+        raise DataError(
+            f"{path}: has no column {absent[0]!r}; name it: {absent[0]}=…. There are {quoted(names)}."
+        )
+    if absent:
+        raise DataError(
+            f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
+            f"there are {quoted(names)}. If it is a wide table, say what its rows are: rows='samples' (a "
+            "column a learner) or rows='learners' (a column a sample), --rows on the command line. "
+            "If it is long, name its columns: learner=…, sample=…, response=…."
+        )
+    roles = given._replace(**found)
+    for column in roles.columns():
+        if column not in names:
+            raise DataError(f"{path}: no column {column!r}. {nearest(column, names)}")
+    return roles
+
+
+def _check_wide(roles: WideRoles, names: Sequence[str], path: Path, long_only: dict[str, str | None]) -> None:
+    if named := [role for role, column in long_only.items() if column is not None]:
+        raise SettingError(
+            f"{quoted(named)} belong to a long table; a wide one (rows={roles.rows!r}) has none."
+        )
+    if all(any(name in names for name in usual) for usual in LONG_NAMES.values()):
+        raise DataError(
+            f"{path}: has columns learner, sample and response: it is a long table. Leave out rows."
+        )
+    said = [column for column in (roles.task, roles.cluster, *roles.own) if column is not None]
+    if said and roles.rows == "learners":
+        raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
+
+
+def _own_columns(source: SkillSource | None, path: Path) -> tuple[str, ...]:
+    """The columns of the table file itself that are its skills."""
+    if source is None or (source.file is not None and source.file.resolve() != path.resolve()):
+        return ()
+    if not source.columns:
+        raise SettingError(
+            f"skills {str(path)!r} is the table itself; name its columns of skills: ':column'."
+        )
+    return source.columns
+
+
+def _read_long(path: Path, roles: Roles, own: Sequence[str], missing: tuple[str, ...]) -> Loaded:
+    frame, origin = _read(path, [*roles.columns(), *own], [roles.response], missing)
+    table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
+    return Loaded(table, frame, origin, roles.sample)
+
+
+def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> Loaded:
+    names = column_names(path)
+    aside = {
+        column for column in (roles.task, roles.cluster, *roles.own, *roles.ignore) if column is not None
+    }
+    id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
+    responses = [name for name in names if name != id and name not in aside]
+    frame, origin = _read(path, None, responses, missing)
+    parts = wide_parts(frame, roles.rows, id, aside, origin)
+    sample = name_column(frame, id, origin)
+    parts = parts._replace(
+        task=None if roles.task is None else per_sample(frame, roles.task, sample, origin),
+        cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
+    )
+    return Loaded(ResponseTable(**parts._asdict()), frame, origin, id)
+
+
+def _read(
+    path: Path, columns: Sequence[str] | None, responses: Sequence[str], missing: tuple[str, ...]
+) -> Source:
+    """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
+    text = True if path.suffix.lower() in SEPARATOR else responses
+    frame, place = placed(read_frame(path, columns=columns, text=text), path)
+    return Source(frame, Origin(str(path), place, missing))
+
+
+def _with_skills(loaded: Loaded, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
+    table, frame, origin, id = loaded
+    if source is None:
+        return table
+    if not own:
+        return table.with_skills(read_skills(source, table.samples, id=id))
+    if frame.height > table.n_samples:
+        sample = name_column(frame, id, origin)
+        labels = {column: per_sample(frame, column, sample, origin) for column in own}
+        frame = pl.DataFrame({id: sample.names} | labels)
+    return table.with_skills(skills_in(frame, own, table.samples, id=id, origin=origin))
