@@ -66,10 +66,10 @@ def read(
 
     A long table has a column each for learner, sample and response, found by name (learner or id,
     sample or item, response or resp) or as named here. A wide table says what its `rows` are,
-    "samples" or "learners"; `sample` or `learner` then names the column of row names, the first
-    that is nothing else by default. `skills` is FILE (a 0/1 table), FILE:column,column (categories) or :column of this
-    file. An empty cell is a missing response, and so is every text in `missing`. Columns of a wide
-    table that hold no responses are named in `ignore`.
+    "samples" or "learners"; `sample` or `learner` then names the column of row names, by default
+    the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
+    or :column of this file. An empty cell is a missing response, and so is every text in
+    `missing`. Columns of a wide table that hold no responses are named in `ignore`.
     """
     path = Path(path)
     names = column_names(path)
