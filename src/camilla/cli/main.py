@@ -5,6 +5,7 @@ import sys
 
 import typer
 
+from camilla.cli.epp import epp
 from camilla.errors import CamillaError
 
 app = typer.Typer(
@@ -13,6 +14,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Tells what machine-learning models can really do, from their responses to samples.",
 )
+
+
+@app.callback()
+def _rooms() -> None:
+    """Tells what machine-learning models can really do, from their responses to samples."""
+
+
+app.command()(epp)
 
 
 def main() -> None:

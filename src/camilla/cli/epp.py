@@ -1,0 +1,108 @@
+"""`camilla epp`: scores in, a leaderboard with intervals out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from camilla.ranking.leaderboard import Leaderboard, PairTest
+
+
+def epp(
+    scores: Annotated[
+        Path, typer.Argument(help="CSV, TSV, JSONL or Parquet: long, wide, or a list of matches.")
+    ],
+    player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
+    round_: Annotated[str | None, typer.Option("--round", help="Column of the round.")] = None,
+    score: Annotated[str | None, typer.Option(help="Column of the score.")] = None,
+    tournament: Annotated[
+        str | None, typer.Option(help="Column of the tournament, if there are several.")
+    ] = None,
+    ignore: Annotated[list[str] | None, typer.Option(help="Wide table: a column that is no round.")] = None,
+    average_metrics: Annotated[
+        bool, typer.Option("--average-metrics", help="Wide table: task_a, task_b and 91.0/88.5 are one task.")
+    ] = False,
+    player_a: Annotated[str | None, typer.Option(help="Match list: column of the first player.")] = None,
+    player_b: Annotated[str | None, typer.Option(help="Match list: column of the second player.")] = None,
+    winner: Annotated[str | None, typer.Option(help="Match list: a name, a, b, left, right or tie.")] = None,
+    probability: Annotated[str | None, typer.Option(help="Match list: P(first player wins).")] = None,
+    lower_is_better: Annotated[
+        bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Direction of the score.")
+    ] = None,
+    matches: Annotated[
+        str, typer.Option(help="same_round, or all_rounds: every score meets every score.")
+    ] = "same_round",
+    se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
+    replicates: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 1000,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
+    compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for tables and pictures.")
+    ] = None,
+) -> None:
+    """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
+    from camilla.loaders.tournaments import Columns, read_tournaments
+    from camilla.ranking.epp import epp as rank
+
+    columns = Columns(
+        player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
+    )
+    found = read_tournaments(
+        scores, columns, lower_is_better=lower_is_better, average_metrics=average_metrics
+    )
+    boards = {
+        name: rank(
+            one,
+            matches=matches,
+            se=se,
+            level=level,
+            prior=prior,
+            compat=compat,
+            replicates=replicates,
+            seed=seed,
+        )
+        for name, one in found.items()
+    }
+    tests = {name: [board.test(*test)] if test else [] for name, board in boards.items()}
+    if output is not None:
+        from camilla.plots.epp_folder import write_folder
+
+        for name, board in boards.items():
+            written = write_folder(board, found[name], output / _folder(name), tests[name])
+            typer.echo(f"written to {written}", err=True)
+    typer.echo(_as_json(boards, tests) if json else _as_text(boards, tests))
+
+
+def _folder(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".")
+
+
+def _as_json(boards: "dict[str, Leaderboard]", tests: "dict[str, list[PairTest]]") -> str:
+    import json
+
+    from camilla.ranking.compare import compare_fits
+    from camilla.ranking.saved import as_document, without_nan
+
+    documents = {name: as_document(board, tests[name]) for name, board in boards.items()}
+    if list(documents) == [""]:
+        return json.dumps(documents[""], indent=1, allow_nan=False)
+    comparison = without_nan(compare_fits(boards).to_dicts())
+    return json.dumps({"tournaments": documents, "comparison": comparison}, indent=1, allow_nan=False)
+
+
+def _as_text(boards: "dict[str, Leaderboard]", tests: "dict[str, list[PairTest]]") -> str:
+    from camilla.ranking.compare import compare_fits
+    from camilla.ranking.printed import as_text, comparison_text, shown
+
+    parts = [
+        (f"== {shown(name)} ==\n" if name else "") + as_text(board, tests[name])
+        for name, board in boards.items()
+    ]
+    if len(boards) > 1:
+        parts.append(comparison_text(compare_fits(boards)))
+    return "\n\n".join(parts)

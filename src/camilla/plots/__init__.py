@@ -1,0 +1,1 @@
+"""One file a picture: a result in, a figure out."""

@@ -1,0 +1,63 @@
+"""How well a leaderboard fits its matches, and which of several fits better (Properties 3.7–3.10)."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+from scipy.special import xlogy
+
+from camilla.ranking.matches import Array, WinMatrix, win_probability
+
+
+class Fit(NamedTuple):
+    """Deviance of a leaderboard from the saturated model that gives each pair its own probability."""
+
+    deviance: float
+    df: int
+    standardised: float  # (deviance − df) / √(2 df): comparable across sets of players; NaN if df = 0
+    p_value: float  # χ² on df; NaN if df = 0
+
+
+def goodness_of_fit(matrix: WinMatrix, strength: Array) -> Fit:
+    """D = 2 Σ_{i<j} w_ij log(w_ij / m_ij p_ij) + w_ji log(w_ji / m_ij p_ji), each match counted once.
+
+    df = pairs that met less n − 1: (n−1)(n−2)/2 when all have met. The paper's m(m−2) counts every
+    match twice.
+    """
+    wins, played = matrix
+    expected = played * win_probability(strength)
+    deviance = 2 * float((xlogy(wins, wins) - xlogy(wins, np.where(wins > 0, expected, 1))).sum())
+    df = int(np.count_nonzero(np.triu(played, 1))) - (len(strength) - 1)
+    return fit_of(deviance, max(df, 0))
+
+
+def fit_of(deviance: float, df: int) -> Fit:
+    """The standardised deviance and p-value that belong to a deviance."""
+    if df == 0:
+        return Fit(deviance, 0, np.nan, np.nan)
+    return Fit(deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(stats.chi2.sf(deviance, df)))
+
+
+class Prediction(NamedTuple):
+    """One entry for each pair that met: how often the first won, and how often it should have."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    played: Array
+    empirical: Array
+    predicted: Array
+
+
+def empirical_and_predicted(matrix: WinMatrix, strength: Array) -> Prediction:
+    """Empirical against predicted probability of winning for all pairs that met (Figure 5)."""
+    first, second = np.nonzero(np.triu(matrix.played, 1))
+    played = matrix.played[first, second]
+    predicted = 1 / (1 + np.exp(strength[second] - strength[first]))
+    return Prediction(
+        first.astype(np.int64),
+        second.astype(np.int64),
+        played,
+        matrix.wins[first, second] / played,
+        predicted,
+    )

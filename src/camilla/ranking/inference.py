@@ -1,0 +1,181 @@
+"""How sure the strengths are: covariances, pair tests, rank intervals, tie groups. Arrays only.
+
+All matches of one round share the same n scores, so matches are not independent; rounds are. The
+default covariance is the round-cluster sandwich C V (Σ_r g_r g_rᵀ) V C · R/(R−1), read with Student's
+t on R − 1 degrees of freedom. `docs/design/epp-intervals.md` has the reasons and the coverage.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from camilla.errors import ConvergenceError
+from camilla.ranking.matches import Array, Record, WinMatrix
+from camilla.ranking.solve import Solution, contrast_solver, log_likelihood, separated_groups, solve
+
+
+class Wald(NamedTuple):
+    """Differences of strength for all pairs, row less column, with their standard errors."""
+
+    difference: Array  # [players, players]
+    se: Array  # [players, players], 0 on the diagonal
+
+
+def fisher_covariance(matrix: WinMatrix, solution: Solution, prior: float) -> Array:
+    """The inverse information: right only if every match were played in a round of its own."""
+    n = len(solution.strength)
+    return _centred(contrast_solver(matrix, solution, prior)(_centred(np.eye(n))))
+
+
+def cluster_covariance(record: Record, matrix: WinMatrix, solution: Solution, prior: float) -> Array:
+    """C V (Σ_r g_r g_rᵀ) V C · R/(R−1): honest whatever ties the matches of a round together."""
+    pushes = record.residuals(solution.strength)
+    n, n_rounds = pushes.shape
+    solver = contrast_solver(matrix, solution, prior)
+    correction = n_rounds / (n_rounds - 1)
+    if isinstance(pushes, np.ndarray) and n_rounds <= n:
+        influence = solver(pushes - pushes.mean(axis=1, keepdims=True))
+        influence -= influence.mean(axis=0)
+        return np.asarray(influence @ influence.T * correction)
+    mean = np.asarray(pushes.mean(axis=1)).ravel()
+    meat = pushes @ pushes.T
+    meat = (meat if isinstance(meat, np.ndarray) else meat.toarray()) - n_rounds * np.outer(mean, mean)
+    return np.asarray(_centred(solver(solver(meat).T)) * correction)
+
+
+class Bootstrap(NamedTuple):
+    """Covariance over resampled rounds, and how many replicates had separated players."""
+
+    covariance: Array
+    n_separated: int
+
+
+def bootstrap_covariance(
+    record: Record, solution: Solution, *, prior: float, replicates: int, seed: int
+) -> Bootstrap:
+    """Draws R rounds with replacement, refits, and takes the covariance of the refits · R/(R−1).
+
+    A replicate whose players are separated is fitted with the prior of one drawn match.
+    """
+    rng = np.random.default_rng(seed)
+    n_rounds = record.n_rounds
+    strengths = np.empty((replicates, len(solution.strength)))
+    n_separated = 0
+    for replicate in range(replicates):
+        drawn = np.bincount(rng.integers(n_rounds, size=n_rounds), minlength=n_rounds)
+        matrix = record.count(drawn)
+        separated = len(separated_groups(matrix)) > 1
+        n_separated += separated
+        refit = solve(matrix, prior=prior or float(separated), start=solution.strength)
+        strengths[replicate] = refit.strength
+    covariance = np.atleast_2d(np.cov(strengths, rowvar=False)) * n_rounds / (n_rounds - 1)
+    return Bootstrap(covariance, n_separated)
+
+
+def _centred(matrix: Array) -> Array:
+    """C M C with C = I − 11ᵀ/n."""
+    matrix = matrix - matrix.mean(axis=0)
+    return np.asarray(matrix - matrix.mean(axis=1, keepdims=True))
+
+
+def differences(strength: Array, covariance: Array) -> Wald:
+    """b_i − b_j and √(c_ii + c_jj − 2c_ij) for every pair."""
+    variance = np.diag(covariance)
+    squared = variance[:, None] + variance[None, :] - 2 * covariance
+    return Wald(strength[:, None] - strength[None, :], np.sqrt(np.maximum(squared, 0)))
+
+
+def wald_statistics(strength: Array, covariance: Array) -> Array:
+    """(b_i − b_j)² / var for every pair, 0 on the diagonal, ∞ where the variance is 0."""
+    difference, se = differences(strength, covariance)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(difference == 0, 0.0, (difference / se) ** 2)
+
+
+def chi_p_values(statistic: Array, *, df: int, rounds_df: float) -> Array:
+    """P of a larger statistic: χ² on `df`, or F on (df, rounds_df) when that is finite."""
+    if np.isinf(rounds_df):
+        return np.asarray(stats.chi2.sf(statistic, df))
+    return np.asarray(stats.f.sf(statistic / df, df, rounds_df))
+
+
+def holm(p: Array) -> Array:
+    """Holm's (1979) step-down adjustment along the last axis: strong control for any dependence."""
+    order = np.argsort(p, axis=-1)
+    m = p.shape[-1]
+    stepped = np.take_along_axis(p, order, axis=-1) * np.arange(m, 0, -1)
+    adjusted = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
+    result = np.empty_like(p)
+    np.put_along_axis(result, order, adjusted, axis=-1)
+    return result
+
+
+class RankIntervals(NamedTuple):
+    """Best and worst rank each player may have."""
+
+    low: NDArray[np.int64]
+    high: NDArray[np.int64]
+
+
+def rank_intervals(strength: Array, p: Array, level: float) -> RankIntervals:
+    """1 + players surely better, to n − players surely worse.
+
+    Surely: Holm over the player's own n − 1 pair tests at 1 − level, so each interval holds the
+    player's rank with probability `level` (Mogstad, Romano, Shaikh and Wilhelm, 2024).
+    """
+    n = len(strength)
+    off = ~np.eye(n, dtype=bool)
+    sure = np.zeros((n, n), bool)
+    sure[off] = (holm(p[off].reshape(n, n - 1)) < 1 - level).ravel()
+    above = strength[None, :] > strength[:, None]
+    return RankIntervals(1 + (sure & above).sum(axis=1), n - (sure & ~above).sum(axis=1))
+
+
+def holm_over_pairs(p: Array) -> Array:
+    """Holm over all n(n−1)/2 pairs, symmetric, 1 on the diagonal."""
+    upper = np.triu_indices(len(p), 1)
+    adjusted = np.ones_like(p)
+    adjusted[upper] = holm(p[upper])
+    adjusted.T[upper] = adjusted[upper]
+    return adjusted
+
+
+def tie_groups(adjusted: Array, level: float) -> list[tuple[int, int]]:
+    """Maximal runs [first, last] of a leaderboard in which no two players differ.
+
+    `adjusted` follows the leaderboard's order. A player may be in several runs: not being told
+    apart is not transitive.
+    """
+    n = len(adjusted)
+    differ = adjusted < 1 - level
+    runs: list[tuple[int, int]] = []
+    last = 0
+    for first in range(n):
+        last = max(last, first)
+        while last + 1 < n and not differ[first : last + 1, last + 1].any():
+            last += 1
+        if not runs or last > runs[-1][1]:
+            runs.append((first, last))
+    return runs
+
+
+def likelihood_ratio(matrix: WinMatrix, strength: Array, i: int, j: int, prior: float) -> float:
+    """2(ℓ free − ℓ with b_i = b_j), the second fitted with i and j as one player."""
+    keep = np.delete(np.arange(len(strength)), j)
+    one = int(np.flatnonzero(keep == i)[0])
+    merged = WinMatrix(*(_merge(part, i, j)[np.ix_(keep, keep)] for part in matrix))
+    if not prior and len(separated_groups(merged)) > 1:
+        raise ConvergenceError("the players other than the tested pair are separated; fit with prior=1.")
+    equal = solve(merged, prior=prior, start=strength[keep]).strength
+    restricted = np.insert(equal, j, equal[one])
+    return max(2 * (log_likelihood(matrix, strength) - log_likelihood(matrix, restricted)), 0.0)
+
+
+def _merge(part: Array, i: int, j: int) -> Array:
+    part = part.copy()
+    part[i] += part[j]
+    part[:, i] += part[:, j]
+    part[i, i] = 0.0
+    return part
