@@ -145,6 +145,7 @@ def test_taken_samples_bring_their_task_cluster_skills_and_metadata():
     ("fields", "message"),
     [
         ({"learners": ("a", "a")}, "learner names must differ; 'a'"),
+        ({"learners": ("a", "")}, "learner 1 has an empty name"),
         ({"samples": ("x", "x")}, "sample names must differ; 'x'"),
         ({"learner": [0, 2]}, "learner indices run from 0 to 2"),
         ({"sample": [-1, 0]}, "sample indices run from -1 to 0"),

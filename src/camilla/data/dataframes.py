@@ -19,8 +19,11 @@ def as_polars(frame: Any) -> pl.DataFrame:
     except TypeError as error:
         raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.") from error
     except nw.exceptions.NarwhalsError as error:
-        raise DataError(f"the dataframe cannot be used: {str(error).splitlines()[0]}") from error
-    return pl.DataFrame({name: _values(outside[name]) for name in outside.columns}, strict=False)
+        raise DataError(f"the dataframe cannot be used: {' '.join(str(error).split())[:200]}") from error
+    columns = {str(name): _values(outside.get_column(name)) for name in outside.columns}
+    if len(columns) < len(outside.columns):
+        raise DataError("two columns of the dataframe have one name, once written out. Rename one of them.")
+    return pl.DataFrame(columns, strict=False)
 
 
 def _values(series: "nw.Series[Any]") -> Any:

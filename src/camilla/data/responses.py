@@ -23,7 +23,7 @@ from camilla.data.writing import long_frame, write_frame
 from camilla.errors import DataError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ResponseTable:
     """Responses of learners on samples, one row each; a missing response has no row.
 
@@ -56,6 +56,12 @@ class ResponseTable:
         check_names(self.learners, self.samples)
         check_rows(self)
         check_samples(self)
+
+    def __repr__(self) -> str:
+        skills = "" if self.skill_map is None else f", {self.skill_map.n_skills} skills"
+        missing = f", {self.n_missing} missing" if self.n_missing else ""
+        size = f"{self.n_learners} learners × {self.n_samples} samples, {self.n_responses} responses"
+        return f"ResponseTable({size}{missing}{skills})"
 
     @classmethod
     def from_long(

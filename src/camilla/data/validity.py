@@ -39,8 +39,10 @@ def check_diagnosable(table: "ResponseTable") -> None:
 
 
 def check_names(learners: tuple[str, ...], samples: tuple[str, ...]) -> None:
-    """Learner names differ, sample names differ."""
+    """Learner names differ, sample names differ, and none is empty."""
     for kind, names in (("learner", learners), ("sample", samples)):
+        if "" in names:
+            raise DataError(f"{kind} {names.index('')} has an empty name; name it.")
         if len(set(names)) < len(names):
             raise DataError(
                 f"{kind} names must differ; {quoted(repeated(names))} occur more than once. "

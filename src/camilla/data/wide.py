@@ -5,6 +5,7 @@ from typing import Literal
 
 import numpy as np
 import polars as pl
+import polars.selectors as cs
 from numpy.typing import ArrayLike, NDArray
 
 from camilla.data.columns import Origin, name_column, pick, response_column
@@ -38,12 +39,23 @@ def wide_parts(
         raise DataError(
             f"{origin.name}: column {frame.columns.index('') + 1} has no name. Name or remove it."
         )
-    matrix = np.empty((frame.height, len(columns)))
-    for place, column in enumerate(columns):
-        matrix[:, place] = response_column(frame[column], origin)
+    matrix = _responses(frame.select(columns), origin)
     if rows == "samples":
         return dense_parts(matrix.T, columns, names.names)
     return dense_parts(matrix, names.names, columns)
+
+
+def _responses(frame: pl.DataFrame, origin: Origin) -> NDArray[np.float64]:
+    """Responses [rows, columns]: plain columns all at once, the rest one by one to find what is wrong."""
+    plain = frame.select(cs.numeric() | cs.boolean() | cs.string()).with_columns(cs.float().fill_nan(None))
+    numbers = plain.cast(pl.Float64, strict=False).to_numpy()
+    n_inside = np.sum((numbers >= 0) & (numbers <= 1), axis=0)
+    n_given = frame.height - np.array(plain.null_count().row(0), np.int64) if plain.width else n_inside
+    good = {name: place for place, name in enumerate(plain.columns) if n_inside[place] == n_given[place]}
+    matrix = np.empty(frame.shape)
+    for place, name in enumerate(frame.columns):
+        matrix[:, place] = numbers[:, good[name]] if name in good else response_column(frame[name], origin)
+    return matrix
 
 
 def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequence[str] | None) -> Parts:
