@@ -5,9 +5,14 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from camilla.data.responses import ResponseTable
 from camilla.loaders.tables import read
+
+# A busy machine is no reason to fail, and the same commit always runs the same examples.
+settings.register_profile("steady", deadline=None, derandomize=True)
+settings.load_profile("steady")
 
 
 @pytest.fixture(scope="session")

@@ -12,7 +12,7 @@ from camilla.errors import DataError
         ([[1, 0, 1]], "one learner, 'learner-0'"),
         ([[1], [0]], "one sample, 'sample-0'"),
         ([[1, 1], [1, 1]], "every one of the 4 responses is 1"),
-        ([[np.nan, np.nan], [np.nan, np.nan]], "all 4 responses are missing"),
+        ([[np.nan, np.nan], [np.nan, np.nan]], "the table has no responses .4 are missing."),
     ],
 )
 def test_nothing_can_be_learned_from(matrix, message):

@@ -19,7 +19,7 @@ def check_diagnosable(table: "ResponseTable") -> None:
     """
     if table.n_responses == 0:
         raise DataError(
-            f"all {table.n_missing} responses are missing; nothing can be diagnosed. Fill some in."
+            f"the table has no responses ({table.n_missing} are missing); nothing can be diagnosed. Fill some in."
         )
     if table.n_learners < 2:
         raise DataError(
