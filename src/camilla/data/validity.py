@@ -18,9 +18,7 @@ def check_diagnosable(table: "ResponseTable") -> None:
     Such tables may still be built and read: to place one new learner, or as part of a split.
     """
     if table.n_responses == 0:
-        raise DataError(
-            f"the table has no responses ({table.n_missing} are missing); nothing can be diagnosed. Fill some in."
-        )
+        raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
     if table.n_learners < 2:
         raise DataError(
             f"the table has one learner, {table.learners[0]!r}; a diagnosis compares at least two. "
