@@ -1,0 +1,97 @@
+"""The protocol every diagnoser obeys: what it is told, what it hands back, what it must answer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+Watch = Callable[[str], None]  # takes a line of progress
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """What a diagnoser is told of a table before it sees a response."""
+
+    n_learners: int
+    n_samples: int
+    skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
+    fractional: bool = False
+
+    @property
+    def n_skills(self) -> int:
+        return 0 if self.skill_mask is None else self.skill_mask.shape[1]
+
+
+class Solution(NamedTuple):
+    """Where a fit arrived."""
+
+    params: Any  # a NamedTuple of arrays
+    loss: float  # mean over responses, priors included
+    gradient_norm: float
+    steps: int
+    converged: bool
+
+
+class Spread(NamedTuple):
+    """The fitted factors on the scale they are read on, and how sure the fit is of them."""
+
+    ability: Floats  # [learners, dims]
+    covariance: Floats  # [learners, dims, dims]
+    kind: str  # what the intervals rest on, in words
+    difficulty: Floats  # [samples]
+    difficulty_se: Floats
+    discrimination: Floats  # [samples], signed
+    discrimination_se: Floats
+
+
+class Placement(NamedTuple):
+    """A learner put on a scale whose samples are frozen."""
+
+    row: Floats  # [dims] raw learner factors
+    covariance: Floats  # [dims, dims]
+    converged: bool
+
+
+class Readout(NamedTuple):
+    """What a person reads, on the scale they read it.
+
+    A learner's ability on any set of samples is the mean of `skill_weight` over the set times its
+    row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent.
+    """
+
+    ability: Floats  # [learners, skills]
+    covariance: Floats  # [learners, skills, skills]
+    skill_weight: Floats | None  # [samples, skills], rows sum to 1; None: ability is the expected response
+    difficulty: Floats  # [samples]
+    discrimination: Floats  # [samples], signed
+    interval: str  # the kind of interval, in words
+    unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
+    explicit: bool = False  # skills are those of the table's skill map
+    difficulty_se: Floats | None = None  # [samples]
+    discrimination_se: Floats | None = None  # [samples]
+    guessing: Floats | None = None  # [samples]
+    interval_low: Floats | None = None  # [learners, skills], where the interval is not ± z se
+    interval_high: Floats | None = None  # [learners, skills]
+
+
+class Diagnoser(Protocol):
+    """A model of responses: a frozen dataclass of a size and settings.
+
+    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; a diagnoser
+    of its "own" brings solve, logit, place and spread with it.
+    """
+
+    name: ClassVar[str]
+    engine: ClassVar[str]
+    axes: ClassVar[dict[str, tuple[str, ...]]]  # of each parameter: "learner", "sample", "skill", "latent", ""
+    size: Size
+
+    @classmethod
+    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+        """Settings that are chosen on validation when not given, with their candidates, default first."""
+        ...
+
+    def readout(self, params: Any, spread: Spread) -> Readout: ...

@@ -1,0 +1,17 @@
+"""Every diagnoser by name."""
+
+from camilla.diagnoser import Diagnoser
+from camilla.diagnosers.camilla import Camilla
+from camilla.diagnosers.camilla_base import CamillaBase
+from camilla.diagnosers.dina import DINA
+from camilla.diagnosers.irt import IRT
+from camilla.diagnosers.mf import MF
+from camilla.diagnosers.mirt import MIRT
+from camilla.diagnosers.neural_cd import NeuralCD
+from camilla.diagnosers.skill_vanilla import SkillVanilla
+from camilla.diagnosers.vanilla import Vanilla
+
+DIAGNOSERS: dict[str, type[Diagnoser]] = {
+    kind.name: kind
+    for kind in (Vanilla, SkillVanilla, IRT, MIRT, MF, DINA, NeuralCD, CamillaBase, Camilla)
+}

@@ -1,0 +1,105 @@
+"""Camilla: abilities on latent skills, compared with samples through a monotone network."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from camilla.diagnoser import Floats, Readout, Size
+from camilla.engine.activations import sigmoid, softmax
+from camilla.engine.training import Training, xavier
+
+
+class Params(NamedTuple):
+    """Raw parameters; each is squashed where it is used."""
+
+    ability: Floats  # [learners, latent]
+    skill_mask: Floats  # [samples, latent]
+    difficulty: Floats  # [samples, latent]
+    discrimination: Floats  # [samples, 1]
+    weights: tuple[Floats, ...]  # ≥ 0
+    biases: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Camilla:
+    """A = σ(·), q = softmax(·), D = σ(·), b = σ(·); Y = b q ∘ (A − D); p = network(Y), weights ≥ 0.
+
+    Eqs. 6–10 of the Camilla paper, with the two hidden layers of its hyper-parameter table. The
+    non-negative weights keep p rising in every ability. Latent skills come in no order, and a skill
+    that no sample asks for says nothing, so abilities are only read weighted by masks q (Eqs. 13–14).
+    Raw learner and sample parameters ~ N(0, 1/precision).
+    """
+
+    name: ClassVar[str] = "camilla"
+    engine: ClassVar[str] = "neural"
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "ability": ("learner", "latent"),
+        "skill_mask": ("sample", "latent"),
+        "difficulty": ("sample", "latent"),
+        "discrimination": ("sample", ""),
+        "weights": ("",),
+        "biases": ("",),
+    }
+    size: Size
+    dimensions: int = 10
+    hidden: tuple[int, ...] = (128, 64)
+    precision: float = 1.0
+    training: Training = Training()
+
+    @classmethod
+    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+        return {"precision": (1.0, 0.3), "dimensions": (10, 5)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Dropout .5, batches of 256, the released learning rate .005 and its ten epochs; no prior."""
+        return {
+            "dimensions": 10 if size.fractional else 5,
+            "hidden": (64, 32) if size.fractional else (128, 64),
+            "precision": 0.0,
+            "training": Training(
+                rate=0.005, batch=256, epochs=10, patience=5, dropout=0.5, averaged=False,
+                loss="mse" if size.fractional else "bce", monitor="auc",
+            ),
+        }  # fmt: skip
+
+    def init(self, rng: np.random.Generator) -> Params:
+        n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
+        widths = (k, *self.hidden, 1)
+        return Params(
+            xavier(rng, n, k), xavier(rng, m, k), xavier(rng, m, k), xavier(rng, m, 1),
+            tuple(xavier(rng, a, b) for a, b in zip(widths, widths[1:], strict=False)),
+            tuple(np.zeros(b, np.float32) for b in widths[1:]),
+        )  # fmt: skip
+
+    @staticmethod
+    def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:
+        gap = sigmoid(at.ability, xp) - sigmoid(at.difficulty, xp)
+        h = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
+        for weight, bias in zip(at.weights[:-1], at.biases[:-1], strict=True):
+            h = drop(sigmoid(h @ weight + bias, xp))
+        return (h @ at.weights[-1] + at.biases[-1])[:, 0]
+
+    @staticmethod
+    def project(params: Params, xp: Any) -> Params:
+        return params._replace(weights=tuple(xp.maximum(w, 0) for w in params.weights))
+
+    @staticmethod
+    def sample_factors(at: Params, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(difficulty Σₖ qₖDₖ, discrimination b) of gathered samples."""
+        q = softmax(at.skill_mask, xp)
+        return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
+
+    def readout(self, params: Params, spread: Any) -> Readout:
+        return Readout(
+            ability=spread.ability,
+            covariance=spread.covariance,
+            skill_weight=softmax(params.skill_mask.astype(np.float64), np),
+            difficulty=spread.difficulty,
+            discrimination=spread.discrimination,
+            interval=spread.kind,
+            unit_scale=True,
+            difficulty_se=spread.difficulty_se,
+            discrimination_se=spread.discrimination_se,
+        )

@@ -1,0 +1,67 @@
+"""Camilla-Base: one ability a skill, skills given by a map."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from camilla.diagnoser import Readout, Size, Spread
+from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class CamillaBase:
+    """p = σ(Σₖ Qⱼₖ bⱼₖ (Aᵢₖ − Dⱼ)), fitted as Σₖ Qⱼₖ bⱼₖ Aᵢₖ − dⱼ with Dⱼ = dⱼ / Σₖ Qⱼₖ bⱼₖ.
+
+    Eq. 5 of the Camilla paper. Flipping the signs of a skill's A and b changes no prediction, so
+    discriminations are kept ≥ 0 unless `signs="free"`: then samples may point the wrong way, which
+    predicts better and reads worse. A learner's skills are alike: Aᵢ ~ N(0, (1 − ρ) I + ρ 11') with
+    ρ = `skill_correlation`; b ~ N(1, 1/precision). Overall ability is Eq. 12.
+    """
+
+    name: ClassVar[str] = "camilla-base"
+    engine: ClassVar[str] = "bilinear"
+    axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES
+    size: Size
+    signs: Literal["positive", "free"] = "positive"
+    skill_correlation: float = 0.5
+    precision: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.size.skill_mask is None:
+            raise DataError(
+                "camilla-base needs a skill map (samples × skills) and the table has none. "
+                "Give one with --skills, or use camilla, which finds latent skills."
+            )
+
+    @classmethod
+    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+        return {"skill_correlation": (0.5, 0.0, 0.8), "precision": (1.0, 0.3, 3.0)}
+
+    def problem(self) -> Bilinear:
+        assert self.size.skill_mask is not None
+        n_skills = self.size.n_skills
+        alike = (1 - self.skill_correlation) * np.eye(n_skills) + self.skill_correlation
+        return Bilinear(
+            free=self.size.skill_mask,
+            ability_precision=np.linalg.inv(alike),
+            loading_mean=np.ones(n_skills) if self.signs == "positive" else np.full(n_skills, 0.5),
+            loading_precision=self.precision,
+            positive=self.signs == "positive",
+        )
+
+    def readout(self, params: Factors, spread: Spread) -> Readout:
+        assert self.size.skill_mask is not None
+        mask = self.size.skill_mask
+        return Readout(
+            ability=spread.ability,
+            covariance=spread.covariance,
+            skill_weight=mask / mask.sum(axis=1, keepdims=True),
+            difficulty=spread.difficulty,
+            discrimination=spread.discrimination,
+            interval=spread.kind,
+            explicit=True,
+            difficulty_se=spread.difficulty_se,
+            discrimination_se=spread.discrimination_se,
+        )

@@ -1,0 +1,69 @@
+"""Item response theory with one ability: 1PL, 2PL and 3PL."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from camilla.diagnoser import Floats, Readout, Size, Spread
+from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+
+GUESSING_LIMIT = 0.35  # above it a four-choice question could be all guessing
+
+
+@dataclass(frozen=True, eq=False)
+class IRT:
+    """p = c + (1 − c) σ(D a (θ − b)), fitted as D a θ + intercept.
+
+    Rasch (1960) for `form="1pl"` (a = 1, c = 0), Birnbaum (1968) for "2pl" (c = 0) and "3pl". The prior
+    θ ~ N(0, 1) fixes origin and scale; a ~ N(1, 1/precision) with its sign free, because a negative
+    discrimination marks a broken sample; c ~ Beta(5, 17) below 0.35. Abilities are read standardised
+    in the pool.
+    """
+
+    name: ClassVar[str] = "irt"
+    engine: ClassVar[str] = "bilinear"
+    axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES | {
+        "ability": ("learner", "latent"),
+        "loading": ("sample", "latent"),
+    }
+    size: Size
+    form: Literal["1pl", "2pl", "3pl"] = "2pl"
+    precision: float = 3.0
+    scale: float = 1.0  # D: 1, or 1.702 for the normal-ogive metric
+
+    @classmethod
+    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+        return {"precision": (3.0, 1.0, 10.0)}
+
+    @staticmethod
+    def parameters(
+        ability: Floats, difficulty: Floats, discrimination: Floats | None = None,
+        guessing: Floats | None = None, *, scale: float = 1.0,
+    ) -> Factors:  # fmt: skip
+        """The fitted form of textbook parameters, for an item bank calibrated elsewhere."""
+        slope = scale * (np.ones(len(difficulty)) if discrimination is None else discrimination)
+        return Factors(ability[:, None], slope[:, None], -slope * difficulty, guessing)
+
+    def problem(self) -> Bilinear:
+        return Bilinear(
+            free=np.full((self.size.n_samples, 1), self.form != "1pl"),
+            ability_precision=np.eye(1),
+            loading_mean=np.full(1, self.scale),
+            loading_precision=self.precision / self.scale**2,
+            fixed=self.scale,
+            guessing_limit=GUESSING_LIMIT if self.form == "3pl" else 0.0,
+        )
+
+    def readout(self, params: Factors, spread: Spread) -> Readout:
+        return Readout(
+            ability=spread.ability,
+            covariance=spread.covariance,
+            skill_weight=np.ones((self.size.n_samples, 1)),
+            difficulty=spread.difficulty,
+            discrimination=spread.discrimination / self.scale,
+            interval=spread.kind,
+            difficulty_se=spread.difficulty_se,
+            discrimination_se=spread.discrimination_se / self.scale,
+            guessing=params.guessing,
+        )

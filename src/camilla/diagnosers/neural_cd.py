@@ -1,0 +1,111 @@
+"""NeuralCD: mastery of given skills, compared with samples through a monotone network."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from camilla.diagnoser import Floats, Readout, Size
+from camilla.engine.activations import sigmoid
+from camilla.engine.training import Training, xavier
+from camilla.errors import DataError
+
+
+class Params(NamedTuple):
+    """Raw parameters; each is squashed where it is used."""
+
+    ability: Floats  # [learners, skills]
+    difficulty: Floats  # [samples, skills]
+    discrimination: Floats  # [samples, 1]
+    weights: tuple[Floats, ...]  # used as |W|
+    biases: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NeuralCD:
+    """z = σ(e) (σ(u) − σ(d)) ∘ Q; p = σ(|W₃| σ(|W₂| σ(|W₁| z + b₁) + b₂) + b₃).
+
+    Wang et al. (2020). |W| keeps p rising in every mastery. Mastery and difficulty enter only as a
+    difference inside an arbitrary rising map: the order of learners on a skill has a meaning, levels
+    on different skills do not compare. Raw learner and sample parameters ~ N(0, 1/precision).
+    """
+
+    name: ClassVar[str] = "neural-cd"
+    engine: ClassVar[str] = "neural"
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "ability": ("learner", "skill"),
+        "difficulty": ("sample", "skill"),
+        "discrimination": ("sample", ""),
+        "weights": ("",),
+        "biases": ("",),
+    }
+    size: Size
+    hidden: tuple[int, ...] = (64, 32)
+    precision: float = 1.0
+    training: Training = Training()
+
+    def __post_init__(self) -> None:
+        if self.size.skill_mask is None:
+            raise DataError(
+                "neural-cd needs a skill map (samples × skills) and the table has none. "
+                "Give one with --skills, or use camilla, which finds latent skills."
+            )
+
+    @classmethod
+    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+        return {"precision": (1.0, 0.1)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Hidden layers of 512 and 256, dropout .5, batches of 256, learning rate .002, ten epochs; no prior."""
+        return {
+            "hidden": (512, 256),
+            "precision": 0.0,
+            "training": Training(
+                rate=0.002, batch=256, epochs=10, patience=5, dropout=0.5, averaged=False,
+                loss="mse" if size.fractional else "bce", monitor="auc",
+            ),
+        }  # fmt: skip
+
+    def init(self, rng: np.random.Generator) -> Params:
+        n, m, k = self.size.n_learners, self.size.n_samples, self.size.n_skills
+        widths = (k, *self.hidden, 1)
+        pairs = list(zip(widths, widths[1:], strict=False))
+        return Params(
+            xavier(rng, n, k), xavier(rng, m, k), xavier(rng, m, 1),
+            tuple(xavier(rng, a, b) for a, b in pairs),
+            tuple(rng.uniform(-1, 1, b).astype(np.float32) / np.float32(np.sqrt(a)) for a, b in pairs),
+        )  # fmt: skip
+
+    @staticmethod
+    def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:
+        h = sigmoid(at.discrimination, xp) * (sigmoid(at.ability, xp) - sigmoid(at.difficulty, xp)) * mask
+        for weight, bias in zip(at.weights[:-1], at.biases[:-1], strict=True):
+            h = drop(sigmoid(h @ xp.abs(weight) + bias, xp))
+        return (h @ xp.abs(at.weights[-1]) + at.biases[-1])[:, 0]
+
+    @staticmethod
+    def project(params: Params, xp: Any) -> Params:
+        return params
+
+    @staticmethod
+    def sample_factors(at: Params, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(mean difficulty over the sample's skills, discrimination) of gathered samples."""
+        level = (sigmoid(at.difficulty, xp) * mask).sum(axis=-1) / mask.sum(axis=-1)
+        return level, sigmoid(at.discrimination, xp)[..., 0]
+
+    def readout(self, params: Params, spread: Any) -> Readout:
+        mask = self.size.skill_mask
+        assert mask is not None
+        return Readout(
+            ability=spread.ability,
+            covariance=spread.covariance,
+            skill_weight=mask / mask.sum(axis=1, keepdims=True),
+            difficulty=spread.difficulty,
+            discrimination=spread.discrimination,
+            interval=spread.kind,
+            unit_scale=True,
+            explicit=True,
+            difficulty_se=spread.difficulty_se,
+            discrimination_se=spread.discrimination_se,
+        )

@@ -1,0 +1,189 @@
+"""Table to fitted diagnoser: settings chosen on validation, the fit, a temperature.
+
+Engines answer four questions of any diagnoser they fit: solve, logit, place, spread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.diagnoser import Diagnoser, Floats, Placement, Size, Solution, Spread, Watch
+from camilla.engine import bilinear, uncertainty
+from camilla.engine.layout import Layout, layout_of
+from camilla.errors import SettingError
+from camilla.metrics.prediction import log_loss
+
+CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
+HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given
+
+
+class Fit(NamedTuple):
+    """A diagnoser, where its fit arrived, and what was chosen on the way."""
+
+    diagnoser: Any
+    solution: Solution
+    temperature: float
+    chosen: dict[str, Any]
+    validation_loss: float
+
+
+def fit(
+    kind: type[Diagnoser], size: Size, layout: Layout,
+    *, settings: Mapping[str, Any], seed: int, valid: Layout | None, watch: Watch,
+) -> Fit:  # fmt: skip
+    """The diagnoser fitted to `layout`; without `valid`, a tenth of the cells is held out and given back."""
+    held_out = valid is None
+    inner, outer = layout, valid
+    if outer is None:
+        inner, outer = _hold_out(layout, np.random.default_rng(seed))
+    diagnoser, chosen = _choose(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
+    watch("fitting")
+    solution = solve(diagnoser, inner, seed, watch, valid=outer)
+    temperature, loss = _temperature(diagnoser, solution.params, outer)
+    if held_out:
+        watch("fitting on all responses")
+        again = solve(diagnoser, layout, seed, watch, epochs=solution.steps)
+        solution = again._replace(converged=again.converged and solution.converged)
+    return Fit(diagnoser, solution, temperature, chosen, loss)
+
+
+def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any:
+    """The diagnoser with these settings; an unknown one is named together with those that exist."""
+    known = [field.name for field in fields(kind) if field.name != "size"]  # type: ignore[arg-type]
+    if strange := [name for name in settings if name not in known]:
+        there = ", ".join(known) or "none"
+        raise SettingError(f"{kind.name} has no setting {strange[0]!r}; it has: {there}.")
+    return kind(size, **settings)  # type: ignore[call-arg]
+
+
+def solve(
+    diagnoser: Any, layout: Layout, seed: int, watch: Watch,
+    *, valid: Layout | None = None, epochs: int | None = None,
+) -> Solution:  # fmt: skip
+    """The diagnoser's parameters on these responses."""
+    rng = np.random.default_rng(seed)
+    if diagnoser.engine == "bilinear":
+        return bilinear.solve(diagnoser, layout, rng, watch)
+    if diagnoser.engine == "neural":
+        from camilla.engine import neural
+
+        return neural.solve(diagnoser, layout, rng, watch, valid=valid, epochs=epochs)
+    return diagnoser.solve(layout, rng, watch)  # type: ignore[no-any-return]
+
+
+def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
+    """The logit of the expected response of each (learner, sample) pair, before any temperature."""
+    if diagnoser.engine == "bilinear":
+        return bilinear.logit(diagnoser, params, learner, sample)
+    if diagnoser.engine == "neural":
+        from camilla.engine.training import neural_logit
+
+        return neural_logit(diagnoser, params, learner, sample)
+    return diagnoser.logit(params, learner, sample)  # type: ignore[no-any-return]
+
+
+def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placement:
+    """One learner with every sample frozen; weight, weight × response: [samples]."""
+    if diagnoser.engine == "bilinear":
+        return bilinear.place(diagnoser, params, weight, right)
+    if diagnoser.engine == "neural":
+        from camilla.engine import neural
+
+        return neural.place(diagnoser, params, weight, right)
+    return diagnoser.place(params, weight, right)  # type: ignore[no-any-return]
+
+
+def spread(diagnoser: Any, params: Any, layout: Layout) -> Spread | None:
+    """How sure the fit is; None where the diagnoser's own readout knows."""
+    if diagnoser.engine == "bilinear":
+        return uncertainty.spread(diagnoser, params, layout)
+    if diagnoser.engine == "neural":
+        from camilla.engine.neural_spread import spread as neural_spread
+
+        return neural_spread(diagnoser, params, layout)
+    return None
+
+
+def _choose(
+    kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> tuple[Any, dict[str, Any]]:  # fmt: skip
+    """One setting after the other at its best on validation, the others where they stand."""
+    open_choices = {
+        name: values
+        for name, values in kind.choices(size).items()
+        if name not in settings and "training" not in settings and len(values) > 1
+    }
+    current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
+    if not open_choices:
+        return build(kind, size, current), {}
+    small, inner, outer = _fewer_samples(size, layout, valid, seed)
+    tried: dict[tuple[Any, ...], float] = {}
+    for name, values in open_choices.items():
+        for value in values:
+            trial = current | {name: value}
+            key = tuple(trial[n] for n in open_choices)
+            if key not in tried:
+                watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
+                diagnoser = build(kind, small, trial)
+                params = solve(diagnoser, inner, seed, watch, valid=outer).params
+                tried[key] = _temperature(diagnoser, params, outer)[1]
+        current[name] = min(values, key=lambda v: tried[tuple((current | {name: v})[n] for n in open_choices)])
+    return build(kind, size, current), {name: current[name] for name in open_choices}
+
+
+def _fewer_samples(size: Size, layout: Layout, valid: Layout, seed: int) -> tuple[Size, Layout, Layout]:
+    if size.n_samples <= CHOICE_SAMPLES:
+        return size, layout, valid
+    some = np.sort(np.random.default_rng(seed).permutation(size.n_samples)[:CHOICE_SAMPLES])
+    mask = None if size.skill_mask is None else size.skill_mask[some]
+    smaller = replace(size, n_samples=CHOICE_SAMPLES, skill_mask=mask)
+    return smaller, _take(layout, some), _take(valid, some)
+
+
+def _take(layout: Layout, samples: NDArray[np.intp]) -> Layout:
+    learner, sample, weight, right = layout.cells()
+    position = np.full(layout.n_samples, -1)
+    position[samples] = np.arange(len(samples))
+    kept = position[sample] >= 0
+    return layout_of(
+        learner[kept], position[sample[kept]], right[kept] / weight[kept], weight[kept],
+        n_learners=layout.n_learners, n_samples=len(samples),
+    )  # fmt: skip
+
+
+def _hold_out(layout: Layout, rng: np.random.Generator) -> tuple[Layout, Layout]:
+    learner, sample, weight, right = layout.cells()
+    out = rng.random(len(learner)) < HELD_OUT
+    out[rng.integers(len(out))] = True
+
+    def part(rows: NDArray[np.bool_]) -> Layout:
+        return layout_of(
+            learner[rows], sample[rows], right[rows] / weight[rows], weight[rows],
+            n_learners=layout.n_learners, n_samples=layout.n_samples,
+        )  # fmt: skip
+
+    return part(~out), part(out)
+
+
+def _temperature(diagnoser: Any, params: Any, valid: Layout) -> tuple[float, float]:
+    """The T that makes σ(logit / T) fit validation best, and the loss there: Newton on 1/T, which is convex."""
+    learner, sample, weight, right = valid.cells()
+    logits = logit(diagnoser, params, learner, sample)
+    response = right / weight
+    if diagnoser.engine == "counts":
+        return 1.0, log_loss(response, logits, weight)
+    inverse = 1.0
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-inverse * logits))
+        slope = np.average(logits * (p - response), weights=weight)
+        curve = np.average(logits**2 * p * (1 - p), weights=weight) + 1e-9
+        step = np.clip(slope / curve, -0.5 * inverse, 0.5 * inverse)
+        inverse -= step
+        if abs(step) < 1e-8:
+            break
+    inverse = float(np.clip(inverse, 0.2, 5.0))
+    return 1 / inverse, log_loss(response, inverse * logits, weight)

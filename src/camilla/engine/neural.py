@@ -1,0 +1,201 @@
+"""The neural engine: minibatch Adam in JAX, one jitted scan an epoch, then every learner placed exactly.
+
+Training sees the responses in random batches, so where it stops is a little to the side of the
+mode. Each learner is then placed with the samples frozen, which makes a learner that is added again
+land where it was, and puts its standard error at a true mode.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from camilla.diagnoser import Floats, Placement, Solution, Watch
+from camilla.engine.layout import Layout
+from camilla.engine.learner_rows import place_rows
+from camilla.engine.training import CHUNK, Neural, gathered, no_drop
+
+PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
+
+ADAM = optax.scale_by_adam()
+
+
+class Rows(NamedTuple):
+    """Observed cells on the device, with what the prior of a cell's learner and sample is divided by."""
+
+    learner: jax.Array
+    sample: jax.Array
+    response: jax.Array
+    weight: jax.Array  # mean 1
+    learner_count: jax.Array  # [learners]
+    sample_count: jax.Array  # [samples]
+    mask: jax.Array | None  # [samples, skills]
+
+
+class State(NamedTuple):
+    params: Any
+    average: Any
+    adam: Any
+
+
+def solve(
+    diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,
+    *, valid: Layout | None = None, epochs: int | None = None,
+) -> Solution:  # fmt: skip
+    """Trained parameters: the epoch best on `valid`, or the last of `epochs`; Solution.steps is the epoch."""
+    plan = diagnoser.training
+    rows, n_cells = _rows(diagnoser, layout)
+    batch = plan.batch_for(n_cells)
+    horizon = 2 * max(1, n_cells // batch)
+    params = diagnoser.project(jax.tree.map(jnp.asarray, diagnoser.init(rng)), jnp)
+    state = State(params, params, ADAM.init(params))
+    key = jax.random.key(int(rng.integers(2**31)))
+    best = _Best(state.average, np.inf, 0)
+    last = plan.epochs if epochs is None else epochs
+    for epoch in range(1, last + 1):
+        key, here = jax.random.split(key)
+        state, loss = _epoch(
+            state, rows, here, diagnoser.precision, plan.rate, 1 / horizon if plan.averaged else 1.0,
+            model=type(diagnoser), batch=batch, dropout=plan.dropout, kind=plan.loss,
+        )  # fmt: skip
+        if valid is None:
+            best = _Best(state.average, float(loss), epoch)
+        elif (score := _validation(diagnoser, state.average, valid)) < best.score:
+            best = _Best(state.average, score, epoch)
+        watch(f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}"))
+        if valid is not None and epoch - best.epoch >= plan.patience:
+            break
+    found = jax.tree.map(np.asarray, best.params)
+    stopped = valid is not None and epoch - best.epoch >= plan.patience
+    if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
+        found = _place_all(diagnoser, found, layout)
+    return Solution(found, best.score, float("nan"), best.epoch, stopped or epochs is not None)
+
+
+class _Best(NamedTuple):
+    params: Any
+    score: float
+    epoch: int
+
+
+def place(diagnoser: Neural, params: Any, weight: Floats, right: Floats) -> Placement:
+    """One learner's raw row with every sample frozen."""
+    rows, covariance, slope = place_rows(diagnoser, params, weight[None], right[None])
+    return Placement(rows[0], covariance[0], bool(slope[0] < 1e-3 * (1 + weight.sum())))
+
+
+def _place_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
+    weight, right = layout.block(np.arange(layout.n_samples))
+    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True)
+    return with_learner_rows(diagnoser, params, rows)
+
+
+def with_learner_rows(diagnoser: Neural, params: Any, rows: Floats) -> Any:
+    """Parameters whose learner side is these raw rows: [learners, all learner numbers]."""
+    names = [name for name, axis in diagnoser.axes.items() if axis[0] == "learner"]
+    widths = [int(np.prod(getattr(params, name).shape[1:])) for name in names]
+    parts = np.split(rows, np.cumsum(widths)[:-1], axis=1)
+    shaped = {
+        name: part.reshape(len(rows), *getattr(params, name).shape[1:]).astype(np.float32)
+        for name, part in zip(names, parts, strict=True)
+    }
+    return params._replace(**shaped)
+
+
+def _rows(diagnoser: Neural, layout: Layout) -> tuple[Rows, int]:
+    learner, sample, weight, right = layout.cells()
+    per_learner = np.bincount(learner, weight, layout.n_learners)
+    per_sample = np.bincount(sample, weight, layout.n_samples)
+    mask = diagnoser.size.skill_mask
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    scale = weight.mean()
+    return Rows(
+        jnp.asarray(learner), jnp.asarray(sample), single(right / weight), single(weight / scale),
+        single(np.maximum(per_learner / scale, 1)) * scale, single(np.maximum(per_sample / scale, 1)) * scale,
+        None if mask is None else single(mask),
+    ), len(learner)  # fmt: skip
+
+
+def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
+    if kind == "mse":
+        return (jax.nn.sigmoid(logit) - response) ** 2
+    return jnp.maximum(logit, 0) - logit * response + jnp.log1p(jnp.exp(-jnp.abs(logit)))
+
+
+@partial(jax.jit, static_argnames=("model", "batch", "dropout", "kind"))
+def _epoch(
+    state: State, rows: Rows, key: jax.Array, precision: float, rate: float, mix: float,
+    *, model: Any, batch: int, dropout: float, kind: str,
+) -> tuple[State, jax.Array]:  # fmt: skip
+    """One pass over the cells in random order; the rest of an uneven division waits for the next."""
+    n_steps = rows.response.shape[0] // batch
+    order, drop_key = jax.random.split(key)
+    batches = jax.random.permutation(order, rows.response.shape[0])[: n_steps * batch].reshape(n_steps, batch)
+
+    def loss(params: Any, cells: jax.Array, key: jax.Array) -> jax.Array:
+        learner, sample = rows.learner[cells], rows.sample[cells]
+        at = gathered(model.axes, params, learner, sample)
+        mask = None if rows.mask is None else rows.mask[sample]
+        logit = model.logit(at, mask, jnp, _dropping(dropout, key))
+        fit = jnp.mean(rows.weight[cells] * _cell_loss(logit, rows.response[cells], kind))
+        share = {"learner": 1 / rows.learner_count[learner], "sample": 1 / rows.sample_count[sample]}
+        held = sum(
+            jnp.mean(rows.weight[cells] * share[axis[0]] * jnp.sum(getattr(at, name) ** 2, axis=-1))
+            for name, axis in model.axes.items()
+            if axis[0] in share
+        )
+        return fit + 0.5 * precision * held
+
+    def step(carry: State, at: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
+        value, slope = jax.value_and_grad(loss)(carry.params, *at)
+        move, adam = ADAM.update(slope, carry.adam)
+        params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
+        params = model.project(params, jnp)
+        average = jax.tree.map(lambda a, p: a + mix * (p - a), carry.average, params)
+        return State(params, average, adam), value
+
+    state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))
+    return state, values.mean()
+
+
+def _dropping(dropout: float, key: jax.Array) -> Any:
+    """Dropout after each hidden layer, a fresh mask each time it is asked."""
+    if dropout == 0:
+        return no_drop
+    keys = iter(jax.random.split(key, 8))
+
+    def drop(x: jax.Array) -> jax.Array:
+        return jnp.where(jax.random.bernoulli(next(keys), 1 - dropout, x.shape), x / (1 - dropout), 0)
+
+    return drop
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _forward(params: Any, learner: jax.Array, sample: jax.Array, mask: jax.Array | None, *, model: Any) -> jax.Array:
+    at = gathered(model.axes, params, learner, sample)
+    return model.logit(at, None if mask is None else mask[sample], jnp, no_drop)
+
+
+def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
+    """Mean loss on the validation cells, or minus their AUC; smaller is better."""
+    learner, sample, weight, right = valid.cells()
+    mask = diagnoser.size.skill_mask
+    device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
+    width = min(CHUNK, len(learner))
+    parts = []
+    for start in range(0, len(learner), width):
+        rows = np.minimum(np.arange(start, start + width), len(learner) - 1)
+        logits = _forward(params, learner[rows], sample[rows], device_mask, model=type(diagnoser))
+        parts.append(np.asarray(logits))
+    logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
+    response = right / weight
+    if diagnoser.training.monitor == "auc" and np.isin(response, (0, 1)).all():
+        from camilla.metrics.prediction import auc
+
+        return -auc(response, logits)
+    if diagnoser.training.loss == "mse":
+        return float(np.average((1 / (1 + np.exp(-logits)) - response) ** 2, weights=weight))
+    return float(np.average(np.logaddexp(0, logits) - response * logits, weights=weight))
