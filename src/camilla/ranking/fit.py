@@ -5,9 +5,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
-from scipy.special import xlogy
 
-from camilla.ranking.matches import Array, WinMatrix, win_probability
+from camilla.ranking.matches import Array, WinMatrix
+from camilla.ranking.solve import log_likelihood
 
 
 class Fit(NamedTuple):
@@ -26,8 +26,9 @@ def goodness_of_fit(matrix: WinMatrix, strength: Array) -> Fit:
     match twice.
     """
     wins, played = matrix
-    expected = played * win_probability(strength)
-    deviance = 2 * float((xlogy(wins, wins) - xlogy(wins, np.where(wins > 0, expected, 1))).sum())
+    share = np.divide(wins, played, out=np.ones_like(wins), where=wins > 0)
+    saturated = float((wins * np.log(share, out=share)).sum())
+    deviance = 2 * max(saturated - log_likelihood(matrix, strength), 0.0)
     df = int(np.count_nonzero(np.triu(played, 1))) - (len(strength) - 1)
     return fit_of(deviance, max(df, 0))
 

@@ -66,14 +66,14 @@ class SameRound:
         n = len(self.merit)
         if weights is None:
             weights = np.ones(self.n_rounds, np.int64)
-        wins = np.zeros((n, n), np.int32)
-        ties = np.zeros((n, n), np.int32)
+        narrow = np.uint16 if weights.sum() < 2**16 else np.uint32
+        wins, ties = np.zeros((n, n), narrow), np.zeros((n, n), narrow)
         for round_ in np.flatnonzero(weights):
-            merit, weight = self.merit[:, round_], np.int32(weights[round_])
-            beats = merit[:, None] > merit[None, :]
-            wins += beats if weight == 1 else beats * weight
-            if len(np.unique(merit[np.isfinite(merit)])) < np.isfinite(merit).sum():
-                ties += (merit[:, None] == merit[None, :]) * weight
+            rank = _ranks(self.merit[:, round_])
+            beats = rank.as_winner[:, None] > rank.as_loser[None, :]
+            wins += beats if weights[round_] == 1 else beats * narrow(weights[round_])
+            if rank.tied:
+                ties += (rank.as_winner[:, None] == rank.as_loser[None, :]) * narrow(weights[round_])
         seen = np.isfinite(self.merit).astype(np.float64)
         return _off_diagonal(wins + 0.5 * ties, (seen * weights) @ seen.T)
 
@@ -188,6 +188,23 @@ def _walk(player: NDArray[np.int64], weight: NDArray[np.int32], bounds: list[int
             twice[here] += tied[here, None] * passed
             passed += tied
     return twice
+
+
+class _Ranks(NamedTuple):
+    """A round's ranks from 1, as integers; a missing score neither beats nor is beaten."""
+
+    as_winner: NDArray[np.uint32]  # 0 where missing
+    as_loser: NDArray[np.uint32]  # the largest integer where missing
+    tied: bool
+
+
+def _ranks(merit: Array) -> _Ranks:
+    seen = np.isfinite(merit)
+    values, rank = np.unique(merit[seen], return_inverse=True)
+    winner = np.zeros(len(merit), np.uint32)
+    loser = np.full(len(merit), np.iinfo(np.uint32).max, np.uint32)
+    winner[seen] = loser[seen] = rank + 1
+    return _Ranks(winner, loser, len(values) < seen.sum())
 
 
 def _off_diagonal(wins: Array, played: Array) -> WinMatrix:

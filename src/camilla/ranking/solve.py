@@ -19,7 +19,8 @@ from camilla.ranking.matches import Array, WinMatrix
 STEP_CAP = 5.0  # logits a player may move in one Newton step
 DENSE_PLAYERS = 600  # above, conjugate gradients beat a factorisation in every Newton step
 MAX_STEPS = 100
-TOLERANCE = 1e-10  # logits; convergence is quadratic, so the error left is far smaller
+TOLERANCE = 1e-8  # logits of the last step; what is left is below its square or 1e-4 of it
+CG_STEPS = 60
 
 
 class Solution(NamedTuple):
@@ -79,14 +80,14 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
     total, played = matrix.wins.sum(axis=1), matrix.played.sum(axis=1)
     rate = (total + 0.5) / (played + 1)
     strength = np.log(rate / (1 - rate)) if start is None else start.astype(np.float64)
-    gradient, curvature = _derivatives(strength, total, matrix.played, prior)
+    gradient, curvature = derivatives(strength, total, matrix.played, prior)
     for step in range(1, MAX_STEPS + 1):
         move = _newton_move(curvature, gradient, anchored=prior > 0)
         move *= min(1.0, STEP_CAP / max(np.abs(move).max(), 1e-300))
         slope = gradient @ move
         for _ in range(30):
             tried = strength + move
-            gradient, curvature = _derivatives(tried, total, matrix.played, prior)
+            gradient, curvature = derivatives(tried, total, matrix.played, prior)
             if abs(gradient @ move) <= 0.9 * abs(slope) or np.abs(move).max() < TOLERANCE:
                 break
             move *= 0.5  # the slope along the step turned as steep the other way: it went too far
@@ -101,7 +102,8 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
     )
 
 
-def _derivatives(b: Array, total: Array, played: Array, prior: float) -> tuple[Array, Curvature]:
+def derivatives(b: Array, total: Array, played: Array, prior: float) -> tuple[Array, Curvature]:
+    """Gradient w − expected wins, and the information, at strengths b."""
     s = np.exp(b)
     sums = s[:, None] + s[None, :]
     kernel = played / sums
@@ -118,18 +120,18 @@ def _derivatives(b: Array, total: Array, played: Array, prior: float) -> tuple[A
 def _newton_move(curvature: Curvature, gradient: Array, *, anchored: bool) -> Array:
     if len(gradient) <= DENSE_PLAYERS:
         return ContrastSolver(curvature, anchored=anchored)(gradient)
-    return _conjugate_gradients(curvature, gradient)
+    return _conjugate_gradients(curvature, gradient, anchored=anchored)
 
 
-def _conjugate_gradients(curvature: Curvature, gradient: Array) -> Array:
-    """H⁻¹g by conjugate gradients, scaled by the diagonal; never leaves the space of contrasts."""
+def _conjugate_gradients(curvature: Curvature, gradient: Array, *, anchored: bool) -> Array:
+    """H⁻¹g by conjugate gradients, scaled by the diagonal; tighter as the gradient shrinks."""
     largest = np.abs(gradient).max()
-    target = largest * np.clip(largest / curvature.diagonal.max(), 1e-6, 1e-2)
+    target = largest * np.clip(largest / curvature.diagonal.max(), 1e-5, 1e-2)
     x = np.zeros_like(gradient)
-    residual = gradient.copy()
+    residual = gradient if anchored else gradient - gradient.mean()
     z = residual / curvature.diagonal
     direction, rho = z, residual @ z
-    for _ in range(4 * len(gradient)):
+    for _ in range(CG_STEPS):
         if np.abs(residual).max() <= target or rho == 0:
             break
         image = curvature.times(direction)
@@ -162,11 +164,14 @@ class ContrastSolver:
 def contrast_solver(matrix: WinMatrix, solution: Solution, prior: float) -> ContrastSolver:
     """The solver at the solution."""
     at = solution.strength - solution.origin
-    _, curvature = _derivatives(at, at, matrix.played, prior)
+    _, curvature = derivatives(at, at, matrix.played, prior)
     return ContrastSolver(curvature, anchored=prior > 0)
 
 
 def log_likelihood(matrix: WinMatrix, strength: Array) -> float:
     """Σ_i w_i b_i − Σ_{i<j} m_ij log(e^{b_i} + e^{b_j})."""
-    pairs = np.logaddexp(strength[:, None], strength[None, :])
-    return float(matrix.wins.sum(axis=1) @ strength - 0.5 * (matrix.played * pairs).sum())
+    s = np.exp(strength)
+    pairs = s[:, None] + s[None, :]
+    np.log(pairs, out=pairs)
+    pairs *= matrix.played
+    return float(matrix.wins.sum(axis=1) @ strength - 0.5 * pairs.sum())

@@ -1,0 +1,98 @@
+"""A new player on an existing leaderboard, without refitting the others."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from camilla.data.tournament import Tournament
+from camilla.errors import DataError
+from camilla.ranking.epp import WEAK_PRIOR
+from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.matches import AllRounds, Array, SameRound
+from camilla.ranking.solve import MAX_STEPS, STEP_CAP, Solution, contrast_solver
+
+
+class Newcomer(NamedTuple):
+    """Where a new player stands among players whose EPPs stay as they are."""
+
+    player: str
+    epp: float  # the board's players keep mean 0 without the newcomer
+    se: float
+    low: float
+    high: float
+    p_beats_average: float
+    note: str  # empty, or that the newcomer won or lost everything
+
+
+def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> Newcomer:
+    """Solves Σ_j m_j σ(b − b_j) = wins for b alone, the others fixed at the board's EPPs.
+
+    `tournament` is the board's own with the newcomer's scores, see `Tournament.with_player`. The
+    standard error carries the newcomer's rounds and the others' uncertainty in the same rounds:
+    ψ_r = (g_r + Σ_j m_j p_j q_j ψ_jr) / Σ_j m_j p_j q_j.
+    """
+    new = _row_of(board, tournament, player)
+    kind = AllRounds if board.provenance["matches"] == "all_rounds" else SameRound
+    everyone, others = kind(tournament.merit), kind(np.delete(tournament.merit, new, axis=0))
+    order = [board.place(name) for name in tournament.players if name != player]
+    opponents = board.epp[order]
+
+    matrix = everyone.count()
+    played = np.delete(matrix.played[new], new)
+    wins = float(matrix.wins[new].sum())
+    separated = wins in (0.0, float(played.sum()))
+    strength = _strength(opponents, played, wins, WEAK_PRIOR if separated else 0.0)
+
+    p = 1 / (1 + np.exp(opponents - strength))
+    pull = played * p * (1 - p)
+    pushes = others.residuals(opponents)
+    solution = Solution(opponents, float(board.provenance["origin"]), 0, 0.0)
+    influence = contrast_solver(others.count(), solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
+    influence -= influence.mean(axis=0)
+    own = everyone.residuals(np.insert(opponents, new, strength))[new]
+    psi = (own - own.mean() + pull @ influence) / pull.sum()
+    met = int(np.isfinite(tournament.merit).any(axis=0).sum())
+    variance = psi @ psi * met / (met - 1) + (1 / pull.sum() if separated else 0.0)
+    return _placed(player, strength, float(np.sqrt(variance)), board.critical, separated)
+
+
+def _row_of(board: Leaderboard, tournament: Tournament, player: str) -> int:
+    if player not in tournament.players:
+        raise DataError(f"{player!r} is not in the tournament; add its scores with Tournament.with_player.")
+    if set(tournament.players) - {player} != set(board.players):
+        raise DataError(
+            f"the tournament must hold the board's {len(board.players)} players and {player!r}; "
+            f"it holds {len(tournament.players)}. Refit with epp() if more players changed."
+        )
+    if board.covariance is None:
+        raise DataError("the board has one round and no standard errors; refit with epp() instead.")
+    return tournament.players.index(player)
+
+
+def _strength(opponents: Array, played: Array, wins: float, prior: float) -> float:
+    strength = 0.0
+    for _ in range(MAX_STEPS):
+        p = 1 / (1 + np.exp(opponents - strength))
+        middle = 1 / (1 + np.exp(-strength))
+        gradient = wins - played @ p + prior * (0.5 - middle)
+        information = (played * p) @ (1 - p) + prior * middle * (1 - middle)
+        step = float(np.clip(gradient / information, -STEP_CAP, STEP_CAP))
+        strength += step
+        if abs(step) < 1e-10:
+            break
+    return strength
+
+
+def _placed(player: str, epp: float, se: float, critical: float, separated: bool) -> Newcomer:
+    note = ""
+    if separated:
+        note = f"{player!r} won or lost every match; it was given 1 drawn match against the average player."
+    return Newcomer(
+        player,
+        epp,
+        se,
+        epp - critical * se,
+        epp + critical * se,
+        1 / (1 + float(np.exp(-epp))),
+        note,
+    )

@@ -1,0 +1,151 @@
+"""Strength of a player inside ensembles, when matches are between sets of players.
+
+The additive part of TrueSkill (Herbrich, Minka and Graepel, 2007): a team's strength is the sum, or
+the mean, of its members', b = M c with M the membership matrix. That is EPP under a linear
+constraint, so the win matrix of the teams, exact maximum likelihood and the round-cluster sandwich
+carry over. Whether strengths do add up is tested, not assumed.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from scipy import stats
+
+from camilla.data.names import quoted
+from camilla.data.tournament import Tournament
+from camilla.errors import ConvergenceError, DataError, SettingError
+from camilla.ranking.epp import WEAK_PRIOR
+from camilla.ranking.inference import cluster_covariance
+from camilla.ranking.matches import Array, Record, WinMatrix, record_of
+from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
+
+TEAM_STRENGTHS = ("mean", "sum")
+
+
+class TeamBoard(NamedTuple):
+    """Members by strength inside their teams, on the logit scale."""
+
+    players: tuple[str, ...]
+    epp: Array
+    se: Array
+    low: Array
+    high: Array
+    centred: bool  # False: 0 is a member that changes nothing, which mixed team sizes can tell
+    additive_p: float | None  # p of "member strengths add up"; None if there is nothing to test it with
+    notes: tuple[str, ...]
+
+
+def team_epp(
+    tournament: Tournament,
+    members: Mapping[str, Sequence[str]],
+    *,
+    strength: str = "mean",
+    matches: str = "same_round",
+    level: float = 0.95,
+) -> TeamBoard:
+    """Strengths of the members of the tournament's players, which are teams.
+
+    `members` names the players in every team; a player alone is a team of one. `mean` suits
+    ensembles that average, `sum` suits teams whose members add.
+    """
+    players, membership = _membership(tournament, members, strength)
+    centred = _identified(membership, players, strength)
+    record = record_of(tournament, matches)
+    if record.n_rounds < 3:
+        raise DataError(f"{record.n_rounds} round(s) were played; strengths inside teams need at least 3.")
+    matrix = record.count()
+    prior = WEAK_PRIOR if len(separated_groups(matrix)) > 1 else 0.0
+    c, information = _solve(matrix, membership, prior, centred=centred)
+
+    pushes = record.residuals(membership @ c)
+    pushes = pushes if isinstance(pushes, np.ndarray) else pushes.toarray()
+    turned = membership.T @ (pushes - pushes.mean(axis=1)[:, None])  # [members, rounds]
+    influence = np.linalg.pinv(information, hermitian=True) @ turned
+    n_rounds = record.n_rounds
+    se = np.sqrt((influence**2).sum(axis=1) * n_rounds / (n_rounds - 1))
+    reach = stats.t.ppf(0.5 + level / 2, n_rounds - 1) * se
+    order = np.argsort(-c, kind="stable")
+    note = f"Some teams won or lost everything; every member was given {prior:g} drawn match(es)."
+    return TeamBoard(
+        players=tuple(players[i] for i in order),
+        epp=c[order],
+        se=se[order],
+        low=(c - reach)[order],
+        high=(c + reach)[order],
+        centred=centred,
+        additive_p=None if prior else _additive_p(record, matrix, membership),
+        notes=(note,) if prior else (),
+    )
+
+
+def _membership(
+    tournament: Tournament, members: Mapping[str, Sequence[str]], strength: str
+) -> tuple[tuple[str, ...], Array]:
+    if strength not in TEAM_STRENGTHS:
+        raise SettingError(f"strength {strength!r} is not known; wanted one of {', '.join(TEAM_STRENGTHS)}.")
+    unknown = [team for team in tournament.players if not members.get(team)]
+    if unknown:
+        raise DataError(f"teams {quoted(unknown)} have no members. Name the players of every team.")
+    players = tuple(dict.fromkeys(one for team in tournament.players for one in members[team]))
+    place = {name: i for i, name in enumerate(players)}
+    matrix = np.zeros((len(tournament.players), len(players)))
+    for row, team in enumerate(tournament.players):
+        for one in members[team]:
+            matrix[row, place[one]] += 1.0
+    if strength == "mean":
+        matrix /= matrix.sum(axis=1, keepdims=True)
+    return players, matrix
+
+
+def _identified(membership: Array, players: tuple[str, ...], strength: str) -> bool:
+    """True when only differences of members are identified, False when all strengths are."""
+    contrasts = membership - membership.mean(axis=0)
+    _, size, directions = np.linalg.svd(contrasts)
+    rank = int((size > 1e-9 * size[0]).sum())
+    free = directions[rank:]
+    if len(free) == 0:
+        return False
+    if len(free) == 1 and np.ptp(free[0]) < 1e-9:
+        return True
+    bent = np.abs(free - free.mean(axis=1, keepdims=True)).max(axis=0)
+    loose = [players[i] for i in np.flatnonzero(bent > 1e-9)]
+    raise DataError(
+        f"the teams do not tell players {quoted(loose)} apart (strength={strength!r}): they always play "
+        "together, or teams of different sizes never share them. Add matches of other line-ups."
+    )
+
+
+def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool) -> tuple[Array, Array]:
+    """Damped Newton in the members' strengths; returns them with their information."""
+    n = membership.shape[1]
+    total = matrix.wins.sum(axis=1)
+    c = np.zeros(n)
+    for _ in range(MAX_STEPS):
+        gradient, curvature = derivatives(membership @ c, total, matrix.played, 0.0)
+        p = 1 / (1 + np.exp(-c))
+        slope = membership.T @ gradient + prior * (0.5 - p)
+        information = membership.T @ curvature.dense() @ membership + np.diag(prior * p * (1 - p))
+        fixed = information + (np.trace(information) / n**2 if centred and not prior else 0.0)
+        step = np.linalg.solve(fixed, slope)
+        step *= min(1.0, STEP_CAP / max(np.abs(step).max(), 1e-300))
+        c = c + step
+        if np.abs(step).max() < 1e-9:
+            return (c - c.mean() if centred else c), information
+    raise ConvergenceError("strengths inside teams did not settle; add rounds or drop teams that won all.")
+
+
+def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float | None:
+    """Hotelling's test that free team strengths lie in the space the members span."""
+    n, n_rounds = len(membership), record.n_rounds
+    contrasts = membership - membership.mean(axis=0)
+    left, size, _ = np.linalg.svd(np.column_stack([np.ones(n), contrasts]))
+    spare = left[:, int((size > 1e-9 * size[0]).sum()) :]  # team strengths no sum of members can reach
+    q = spare.shape[1]
+    if q == 0 or q >= n_rounds - 1:
+        return None
+    free = solve(matrix)
+    away = spare.T @ free.strength
+    covariance = spare.T @ cluster_covariance(record, matrix, free, 0.0) @ spare
+    statistic = away @ np.linalg.solve(covariance, away) * (n_rounds - q) / (q * (n_rounds - 1))
+    return float(stats.f.sf(statistic, q, n_rounds - q))
