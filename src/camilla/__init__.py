@@ -6,14 +6,18 @@ from typing import Any
 _WHERE: dict[str, str] = {
     "CamillaError": "camilla.errors",
     "ConvergenceError": "camilla.errors",
+    "ConvergenceWarning": "camilla.errors",
     "DataError": "camilla.errors",
+    "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
     "ResponseTable": "camilla.data.responses",
+    "SettingError": "camilla.errors",
     "SkillMap": "camilla.data.skills",
+    "diagnose": "camilla.diagnosing",
+    "digits": "camilla.data.embedded",
     "read": "camilla.loaders.tables",
     "simulate": "camilla.data.simulate",
     "split": "camilla.data.split",
-    "SettingError": "camilla.errors",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605
