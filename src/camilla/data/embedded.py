@@ -16,4 +16,4 @@ def digits() -> ResponseTable:
     """
     log = pl.read_parquet(resources.files("camilla.data").joinpath("digits.parquet").read_bytes())
     table = ResponseTable.from_wide(log.drop("digit"), rows="samples", id="sample")
-    return table.with_skills(SkillMap.from_labels(log["digit"]))
+    return table.with_skills(SkillMap.from_labels(log["digit"].to_list()))
