@@ -19,14 +19,14 @@ def world(rng, n=8, n_rounds=40):
 
 @pytest.mark.parametrize("matches", ["same_round", "all_rounds"])
 def test_newcomers_intervals_cover_the_truth(matches):
-    """200 worlds: the spread of 95 % coverage is 1.5 points; allow three times that."""
+    """100 worlds: the spread of 95 % coverage is 2.2 points; allow three times that."""
     rng = np.random.default_rng(0)
     covered = []
-    for _ in range(200):
+    for _ in range(100):
         truth, old, both = world(rng)
         found = place_newcomer(epp(old, matches=matches), both, "new")
         covered.append(found.low <= truth[-1] - truth[:-1].mean() <= found.high)
-    assert 0.905 < np.mean(covered) < 0.995
+    assert 0.885 < np.mean(covered) <= 1
 
 
 def test_a_copy_of_a_player_stands_where_the_player_stands():

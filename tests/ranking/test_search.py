@@ -10,9 +10,9 @@ from camilla.ranking.search import worth_searching
 
 @pytest.mark.parametrize("draw", ["normal", "exponential", "uniform"])
 def test_the_fitted_chance_averages_to_one_in_n_plus_one(draw):
-    """Exchangeability gives exactly 1/61. Over 150 samples the mean fitted chance is within a third."""
+    """Exchangeability gives exactly 1/61. Over 60 samples the mean fitted chance is within a third."""
     rng = np.random.default_rng(0)
-    chances = [worth_searching(getattr(rng, draw)(size=60)).p_next for _ in range(150)]
+    chances = [worth_searching(getattr(rng, draw)(size=60)).p_next for _ in range(60)]
     assert np.mean(chances) == pytest.approx(1 / 61, rel=0.33)
 
 
@@ -25,12 +25,12 @@ def test_an_outlying_best_leaves_less_hope_than_a_crowded_top():
 
 
 def test_half_of_the_second_halves_beat_the_first(data_folder):
-    """Random halves of 400 real gbm configurations: P = 1/2 by symmetry; 200 splits spread by 0.035."""
+    """Random halves of 400 real gbm configurations: 1/2 by symmetry, and so on average when fitted."""
     stored = pl.read_parquet(data_folder / "mementoml" / "epp_scores_openml100.parquet")
     epps = stored.filter(openml_id=1043, algorithm="gbm")["epp"].to_numpy()
     rng = np.random.default_rng(2)
     said = []
-    for _ in range(40):
+    for _ in range(20):
         first = rng.permutation(epps)[:200]
         said.append(worth_searching(first, budget=200).p_within)
     assert np.mean(said) == pytest.approx(0.5, abs=0.15)

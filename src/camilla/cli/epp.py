@@ -72,14 +72,8 @@ def epp(
     if output is not None:
         from camilla.plots.epp_folder import write_folder
 
-        for name, board in boards.items():
-            written = write_folder(board, found[name], output / _folder(name), tests[name])
-            typer.echo(f"written to {written}", err=True)
+        typer.echo(f"written to {write_folder(boards, found, output, tests)}", err=True)
     typer.echo(_as_json(boards, tests) if json else _as_text(boards, tests))
-
-
-def _folder(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_." else "_" for c in name).strip(".")
 
 
 def _as_json(boards: "dict[str, Leaderboard]", tests: "dict[str, list[PairTest]]") -> str:

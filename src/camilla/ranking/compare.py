@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy import stats
+from scipy.special import ndtr
 
 from camilla.data.names import quoted
 from camilla.errors import DataError
@@ -54,10 +54,12 @@ def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
         )
     (a, variance_a), (b, variance_b) = (_on(board, shared) for board in (board_a, board_b))
     difference, se = a - b, np.sqrt(variance_a + variance_b)
-    p_value = 2 * stats.norm.sf(np.abs(difference) / se)
+    p_value = 2 * ndtr(-np.abs(difference) / se)
     rows = {"epp_a": a, "epp_b": b, "difference": difference, "se": se, "p_value": p_value}
     frame = pl.DataFrame({"player": shared, **rows, "holm_p": holm(np.asarray(p_value))})
-    return Agreement(float(stats.kendalltau(a, b).statistic), frame)
+    from scipy.stats import kendalltau  # half a second to load, and needed here alone
+
+    return Agreement(float(kendalltau(a, b).statistic), frame)
 
 
 class _Shared(NamedTuple):

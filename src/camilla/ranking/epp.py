@@ -5,11 +5,11 @@ Bradley–Terry model on matches made from scores. This is the one place that pu
 """
 
 import importlib.metadata
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
 
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
@@ -72,7 +72,7 @@ def epp(
         matrix,
         fit=goodness_of_fit(matrix, solution.strength),
         level=level,
-        critical=float(stats.t.ppf(0.5 + level / 2, uncertainty.rounds_df)),
+        critical=inference.critical_value(level, uncertainty.rounds_df),
         rounds_df=uncertainty.rounds_df,
         notes=notes + uncertainty.notes,
         provenance={
@@ -211,7 +211,6 @@ def _board(
 
 
 def _settings(tournament: Tournament, matches: str, matrix: WinMatrix, n_rounds: int) -> dict[str, Any]:
-    versions = {name: importlib.metadata.version(name) for name in ("camilla", "numpy", "scipy")}
     return {
         "tournament": tournament.name,
         "scheme": tournament.scheme,
@@ -221,8 +220,13 @@ def _settings(tournament: Tournament, matches: str, matrix: WinMatrix, n_rounds:
         "rounds": n_rounds,
         "matches": matches,
         "matches_played": float(matrix.played.sum() / 2),
-        "versions": versions,
+        "versions": _versions(),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("camilla", "numpy", "scipy")}
 
 
 def _warm(start: Leaderboard | None, players: tuple[str, ...]) -> Array | None:

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import chdtrc
 
 from camilla.ranking.matches import Array, WinMatrix
 from camilla.ranking.solve import log_likelihood
@@ -37,7 +37,7 @@ def fit_of(deviance: float, df: int) -> Fit:
     """The standardised deviance and p-value that belong to a deviance."""
     if df == 0:
         return Fit(deviance, 0, np.nan, np.nan)
-    return Fit(deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(stats.chi2.sf(deviance, df)))
+    return Fit(deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chdtrc(df, deviance)))
 
 
 class Prediction(NamedTuple):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import chdtrc, fdtrc, ndtri, stdtrit
 
 from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
@@ -26,7 +26,8 @@ class Wald(NamedTuple):
 def fisher_covariance(matrix: WinMatrix, solution: Solution, prior: float) -> Array:
     """The inverse information: right only if every match were played in a round of its own."""
     n = len(solution.strength)
-    return _centred(contrast_solver(matrix, solution, prior)(_centred(np.eye(n))))
+    covariance = _centred(contrast_solver(matrix, solution, prior)(_centred(np.eye(n))))
+    return np.asarray(0.5 * (covariance + covariance.T))
 
 
 def cluster_covariance(record: Record, matrix: WinMatrix, solution: Solution, prior: float) -> Array:
@@ -42,7 +43,8 @@ def cluster_covariance(record: Record, matrix: WinMatrix, solution: Solution, pr
     mean = np.asarray(pushes.mean(axis=1)).ravel()
     meat = pushes @ pushes.T
     meat = (meat if isinstance(meat, np.ndarray) else meat.toarray()) - n_rounds * np.outer(mean, mean)
-    return np.asarray(_centred(solver(solver(meat).T)) * correction)
+    covariance = _centred(solver(solver(meat).T)) * correction
+    return np.asarray(0.5 * (covariance + covariance.T))
 
 
 class Bootstrap(NamedTuple):
@@ -97,8 +99,14 @@ def wald_statistics(strength: Array, covariance: Array) -> Array:
 def chi_p_values(statistic: Array, *, df: int, rounds_df: float) -> Array:
     """P of a larger statistic: χ² on `df`, or F on (df, rounds_df) when that is finite."""
     if np.isinf(rounds_df):
-        return np.asarray(stats.chi2.sf(statistic, df))
-    return np.asarray(stats.f.sf(statistic / df, df, rounds_df))
+        return np.asarray(chdtrc(df, statistic))
+    return np.asarray(fdtrc(df, rounds_df, statistic / df))
+
+
+def critical_value(level: float, rounds_df: float) -> float:
+    """Standard errors to an interval's end: Student's t on rounds_df, the normal if that is infinite."""
+    tail = 0.5 + level / 2
+    return float(ndtri(tail) if np.isinf(rounds_df) else stdtrit(rounds_df, tail))
 
 
 def holm(p: Array) -> Array:

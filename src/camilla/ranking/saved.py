@@ -4,7 +4,8 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from camilla.ranking.leaderboard import Leaderboard, PairTest
 from camilla.ranking.matches import WinMatrix
 
 FORMAT = 1
+MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
 
 
 def as_document(board: Leaderboard, tests: Sequence[PairTest] = ()) -> dict[str, Any]:
@@ -49,29 +51,36 @@ def without_nan(value: Any) -> Any:
 
 
 def save(board: Leaderboard, folder: Path, tests: Sequence[PairTest] = ()) -> Path:
-    """Writes beside the target first and renames, so a folder is never half a leaderboard."""
-    if folder.exists() and not (folder / "leaderboard.json").exists() and any(folder.iterdir()):
+    """The leaderboard's tables in a folder of their own."""
+    with drafted(folder) as draft:
+        write_tables(board, draft, tests)
+    return folder
+
+
+@contextmanager
+def drafted(folder: Path) -> Iterator[Path]:
+    """A folder to write in that takes the target's place when all is written, and only then.
+
+    An earlier result is replaced; a folder that holds something else is refused.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+    if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
         raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
     try:
-        write_tables(board, draft, tests)
-        publish(draft, folder)
+        draft.chmod(0o755)
+        yield draft
+        if folder.exists():
+            old = draft.with_name(draft.name + "-old")
+            folder.rename(old)
+            draft.rename(folder)
+            shutil.rmtree(old)
+        else:
+            draft.rename(folder)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-    return folder
-
-
-def publish(draft: Path, folder: Path) -> None:
-    """Puts the finished draft in the folder's place."""
-    draft.chmod(0o755)
-    if folder.exists():
-        old = draft.with_name(draft.name + "-old")
-        folder.rename(old)
-        draft.rename(folder)
-        shutil.rmtree(old)
-    else:
-        draft.rename(folder)
 
 
 def write_tables(board: Leaderboard, folder: Path, tests: Sequence[PairTest] = ()) -> None:

@@ -10,13 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy.special import fdtrc
 
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.ranking.epp import WEAK_PRIOR
-from camilla.ranking.inference import cluster_covariance
+from camilla.ranking.inference import cluster_covariance, critical_value
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
 
@@ -64,7 +64,7 @@ def team_epp(
     influence = np.linalg.pinv(information, hermitian=True) @ turned
     n_rounds = record.n_rounds
     se = np.sqrt((influence**2).sum(axis=1) * n_rounds / (n_rounds - 1))
-    reach = stats.t.ppf(0.5 + level / 2, n_rounds - 1) * se
+    reach = critical_value(level, n_rounds - 1) * se
     order = np.argsort(-c, kind="stable")
     note = f"Some teams won or lost everything; every member was given {prior:g} drawn match(es)."
     return TeamBoard(
@@ -148,4 +148,4 @@ def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float |
     away = spare.T @ free.strength
     covariance = spare.T @ cluster_covariance(record, matrix, free, 0.0) @ spare
     statistic = away @ np.linalg.solve(covariance, away) * (n_rounds - q) / (q * (n_rounds - 1))
-    return float(stats.f.sf(statistic, q, n_rounds - q))
+    return float(fdtrc(q, n_rounds - q, statistic))

@@ -1,0 +1,44 @@
+"""The blank figure every picture starts from: colours for all eyes, names that are only names."""
+
+from typing import Any
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+# Okabe and Ito (2008): told apart under every common colour blindness.
+BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER = (
+    "#0072B2",
+    "#E69F00",
+    "#009E73",
+    "#D55E00",
+    "#56B4E9",
+    "#CC79A7",
+    "#F0E442",
+    "#BBBBBB",
+)
+COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER)
+GREY = "#7F7F7F"
+LONGEST = 40  # characters of a name on an axis
+
+
+def blank(width: float, height: float, **rest: Any) -> tuple[Figure, Any]:
+    """A figure in inches and its axes, without pyplot's global state."""
+    figure = Figure(figsize=(width, height), layout="constrained", dpi=150)
+    axes = figure.subplots(**rest)
+    for one in figure.axes:
+        one.spines[["top", "right"]].set_visible(False)
+    return figure, axes
+
+
+def label(name: str) -> str:
+    """A name from data, printable and not too long."""
+    printable = "".join(c if c.isprintable() else "�" for c in name)
+    return printable if len(printable) <= LONGEST else printable[: LONGEST - 1] + "…"
+
+
+def name_ticks(axes: Axes, axis: str, places: Any, names: list[str]) -> None:
+    """Puts names on an axis; a dollar sign in a name is a dollar sign."""
+    which = axes.xaxis if axis == "x" else axes.yaxis
+    which.set_ticks(list(places), [label(name) for name in names])
+    for tick in which.get_ticklabels():
+        tick.set_parse_math(False)

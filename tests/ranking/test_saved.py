@@ -1,0 +1,73 @@
+"""A leaderboard saved and read back, whole or not at all."""
+
+import json
+
+import numpy as np
+import pytest
+
+from camilla.data.tournament import Tournament
+from camilla.errors import DataError, FormatError
+from camilla.ranking.epp import epp
+from camilla.ranking.saved import load, save
+
+
+@pytest.fixture
+def board():
+    scores = np.random.default_rng(0).normal(size=(5, 12))
+    return epp(Tournament(tuple("abcde"), tuple(f"r{k}" for k in range(12)), scores))
+
+
+def test_a_saved_leaderboard_comes_back_the_same_to_the_last_bit(board, tmp_path):
+    back = load(board.save(tmp_path / "board"))
+    assert back.players == board.players
+    for name in ("epp", "covariance", "se", "low", "high"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(board, name))
+    np.testing.assert_array_equal(back.matrix.wins, board.matrix.wins)
+    assert back.fit == board.fit
+    assert back.test("a", "b") == board.test("a", "b")
+    assert dict(back.provenance) == dict(board.provenance)
+
+
+def test_a_board_of_one_round_is_saved_without_intervals(tmp_path):
+    board = epp(Tournament(("a", "b"), ("r",), np.array([[1.0], [2.0]])))
+    back = load(board.save(tmp_path / "board"))
+    assert back.covariance is None
+    document = json.loads((tmp_path / "board" / "leaderboard.json").read_text())
+    assert document["players"][0]["se"] is None
+
+
+def test_a_foreign_folder_is_not_touched(board, tmp_path):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(DataError, match="holds no leaderboard"):
+        board.save(tmp_path)
+    assert (tmp_path / "thesis.tex").read_text() == "years of work"
+    file = tmp_path / "file"
+    file.write_text("")
+    with pytest.raises(DataError, match="is a file"):
+        board.save(file)
+
+
+def test_a_failed_save_leaves_the_earlier_one(board, tmp_path, monkeypatch):
+    save(board, tmp_path / "board")
+    before = (tmp_path / "board" / "leaderboard.json").read_bytes()
+    from camilla.ranking import saved
+
+    def full_disk(*_):
+        raise OSError("no space left")
+
+    monkeypatch.setattr(saved, "write_tables", full_disk)
+    with pytest.raises(OSError, match="no space"):
+        save(board, tmp_path / "board")
+    assert (tmp_path / "board" / "leaderboard.json").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["board"]
+
+
+def test_damaged_and_newer_folders_are_told_apart(board, tmp_path):
+    folder = board.save(tmp_path / "board")
+    document = json.loads((folder / "leaderboard.json").read_text())
+    (folder / "leaderboard.json").write_text(json.dumps({**document, "format": 99}))
+    with pytest.raises(FormatError, match="format 99"):
+        load(folder)
+    (folder / "leaderboard.json").write_text("{")
+    with pytest.raises(FormatError, match="no readable leaderboard"):
+        load(folder)
