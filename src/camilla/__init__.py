@@ -10,14 +10,23 @@ _WHERE: dict[str, str] = {
     "DataError": "camilla.errors",
     "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
+    "Leaderboard": "camilla.ranking.leaderboard",
     "ResponseTable": "camilla.data.responses",
     "SettingError": "camilla.errors",
     "SkillMap": "camilla.data.skills",
+    "Tournament": "camilla.data.tournament",
+    "agreement": "camilla.ranking.compare",
+    "compare_fits": "camilla.ranking.compare",
     "diagnose": "camilla.diagnosing",
     "digits": "camilla.data.embedded",
+    "epp": "camilla.ranking.epp",
+    "place_newcomer": "camilla.ranking.newcomer",
     "read": "camilla.loaders.tables",
+    "read_tournaments": "camilla.loaders.tournaments",
     "simulate": "camilla.data.simulate",
     "split": "camilla.data.split",
+    "team_epp": "camilla.ranking.teams",
+    "worth_searching": "camilla.ranking.search",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605

@@ -8,7 +8,8 @@ import pytest
 from camilla.data.tournament import Tournament
 from camilla.errors import DataError, FormatError
 from camilla.ranking.epp import epp
-from camilla.ranking.saved import load, save
+from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.saved import save
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def board():
 
 
 def test_a_saved_leaderboard_comes_back_the_same_to_the_last_bit(board, tmp_path):
-    back = load(board.save(tmp_path / "board"))
+    back = Leaderboard.load(board.save(tmp_path / "board"))
     assert back.players == board.players
     for name in ("epp", "covariance", "se", "low", "high"):
         np.testing.assert_array_equal(getattr(back, name), getattr(board, name))
@@ -30,7 +31,7 @@ def test_a_saved_leaderboard_comes_back_the_same_to_the_last_bit(board, tmp_path
 
 def test_a_board_of_one_round_is_saved_without_intervals(tmp_path):
     board = epp(Tournament(("a", "b"), ("r",), np.array([[1.0], [2.0]])))
-    back = load(board.save(tmp_path / "board"))
+    back = Leaderboard.load(board.save(tmp_path / "board"))
     assert back.covariance is None
     document = json.loads((tmp_path / "board" / "leaderboard.json").read_text())
     assert document["players"][0]["se"] is None
@@ -67,7 +68,7 @@ def test_damaged_and_newer_folders_are_told_apart(board, tmp_path):
     document = json.loads((folder / "leaderboard.json").read_text())
     (folder / "leaderboard.json").write_text(json.dumps({**document, "format": 99}))
     with pytest.raises(FormatError, match="format 99"):
-        load(folder)
+        Leaderboard.load(folder)
     (folder / "leaderboard.json").write_text("{")
     with pytest.raises(FormatError, match="no readable leaderboard"):
-        load(folder)
+        Leaderboard.load(folder)

@@ -195,6 +195,13 @@ class Leaderboard:
 
         return save(self, Path(folder))
 
+    @staticmethod
+    def load(folder: str | Path) -> "Leaderboard":
+        """A saved leaderboard, the same to the last bit."""
+        from camilla.ranking.saved import load
+
+        return load(folder)
+
     def _known_covariance(self) -> Array:
         if self.covariance is None:
             raise DataError(
