@@ -86,6 +86,7 @@ class Diagnoser(Protocol):
 
     name: ClassVar[str]
     engine: ClassVar[str]
+    parameters_type: ClassVar[Any]  # the NamedTuple of its parameters
     axes: ClassVar[dict[str, tuple[str, ...]]]  # of each parameter: "learner", "sample", "skill", "latent", ""
     size: Size
 

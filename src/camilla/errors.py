@@ -4,7 +4,9 @@ CamillaError
 ├── DataError            the table, file or name that came in cannot be used; exit code 1
 │   └── FormatError      a saved diagnosis is damaged or newer than this version
 ├── SettingError         a setting that does not exist or does not fit; exit code 2
-└── ConvergenceError     a fit stopped before it arrived; exit code 1
+└── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
+
+ConvergenceWarning       a fit stopped before it arrived; its results are where it stood
 """
 
 
@@ -29,4 +31,8 @@ class SettingError(CamillaError):
 
 
 class ConvergenceError(CamillaError):
-    """A fit stopped before it arrived; the message says what to try."""
+    """A fit ended where nothing can be read from it; the message says what to try."""
+
+
+class ConvergenceWarning(UserWarning):
+    """A fit stopped before it arrived; its results are where it stood."""

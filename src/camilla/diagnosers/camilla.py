@@ -7,7 +7,9 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size
 from camilla.engine.activations import sigmoid, softmax
-from camilla.engine.training import Training, xavier
+from camilla.engine.training import Start, Training, raised, rising_network, xavier
+
+GAIN = 4.0
 
 
 class Params(NamedTuple):
@@ -33,6 +35,7 @@ class Camilla:
 
     name: ClassVar[str] = "camilla"
     engine: ClassVar[str] = "neural"
+    parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "ability": ("learner", "latent"),
         "skill_mask": ("sample", "latent"),
@@ -44,12 +47,12 @@ class Camilla:
     size: Size
     dimensions: int = 10
     hidden: tuple[int, ...] = (128, 64)
-    precision: float = 1.0
+    precision: float = 3.0
     training: Training = Training()
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
-        return {"precision": (1.0, 0.3), "dimensions": (10, 5)}
+        return {"precision": (3.0, 1.0, 10.0), "dimensions": (10, 5)}
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
@@ -59,18 +62,21 @@ class Camilla:
             "hidden": (64, 32) if size.fractional else (128, 64),
             "precision": 0.0,
             "training": Training(
-                rate=0.005, batch=256, epochs=10, patience=5, dropout=0.5, averaged=False,
+                rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5, averaged=False,
                 loss="mse" if size.fractional else "bce", monitor="auc",
             ),
         }  # fmt: skip
 
-    def init(self, rng: np.random.Generator) -> Params:
+    def init(self, rng: np.random.Generator, start: Start) -> Params:
         n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
         widths = (k, *self.hidden, 1)
+        flat = tuple(xavier(rng, a, b) for a, b in zip(widths, widths[1:], strict=False))
+        weights, biases = flat, tuple(np.zeros(b, np.float32) for b in widths[1:])
+        if self.precision > 0:
+            weights, biases = rising_network(rng, widths, GAIN)
         return Params(
-            xavier(rng, n, k), xavier(rng, m, k), xavier(rng, m, k), xavier(rng, m, 1),
-            tuple(xavier(rng, a, b) for a, b in zip(widths, widths[1:], strict=False)),
-            tuple(np.zeros(b, np.float32) for b in widths[1:]),
+            raised(xavier(rng, n, k), start.learner), xavier(rng, m, k), raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, 1), weights, biases,
         )  # fmt: skip
 
     @staticmethod

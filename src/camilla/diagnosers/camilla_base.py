@@ -7,6 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Readout, Size, Spread
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.training import RELEASED, Training
 from camilla.errors import DataError
 
 
@@ -22,11 +23,13 @@ class CamillaBase:
 
     name: ClassVar[str] = "camilla-base"
     engine: ClassVar[str] = "bilinear"
+    parameters_type: ClassVar[Any] = Factors
     axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES
     size: Size
     signs: Literal["positive", "free"] = "positive"
     skill_correlation: float = 0.5
     precision: float = 1.0
+    training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     def __post_init__(self) -> None:
         if self.size.skill_mask is None:
@@ -38,6 +41,11 @@ class CamillaBase:
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
         return {"skill_correlation": (0.5, 0.0, 0.8), "precision": (1.0, 0.3, 3.0)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Free signs, trained by Adam without priors."""
+        return {"signs": "free", "skill_correlation": 0.0, "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
         assert self.size.skill_mask is not None

@@ -34,6 +34,7 @@ class DINA:
 
     name: ClassVar[str] = "dina"
     engine: ClassVar[str] = "em"
+    parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "slip": ("sample",),
         "guess": ("sample",),

@@ -7,6 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size, Spread
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.training import RELEASED, Training
 
 GUESSING_LIMIT = 0.35  # above it a four-choice question could be all guessing
 
@@ -23,6 +24,7 @@ class IRT:
 
     name: ClassVar[str] = "irt"
     engine: ClassVar[str] = "bilinear"
+    parameters_type: ClassVar[Any] = Factors
     axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES | {
         "ability": ("learner", "latent"),
         "loading": ("sample", "latent"),
@@ -31,6 +33,7 @@ class IRT:
     form: Literal["1pl", "2pl", "3pl"] = "2pl"
     precision: float = 3.0
     scale: float = 1.0  # D: 1, or 1.702 for the normal-ogive metric
+    training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -44,6 +47,11 @@ class IRT:
         """The fitted form of textbook parameters, for an item bank calibrated elsewhere."""
         slope = scale * (np.ones(len(difficulty)) if discrimination is None else discrimination)
         return Factors(ability[:, None], slope[:, None], -slope * difficulty, guessing)
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Eq. 15 of the Camilla paper, trained by Adam without priors."""
+        return {"form": "2pl", "scale": 1.7, "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
         return Bilinear(

@@ -7,6 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Readout, Size, Spread
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.training import RELEASED, Training
 
 
 @dataclass(frozen=True, eq=False)
@@ -15,11 +16,13 @@ class MF:
 
     Mnih and Salakhutdinov (2007). Any rotation of u and v predicts the same, so no coordinate has a
     meaning and none is read: ability is the expected response. `bias=False` drops βⱼ and is the plain
-    dot product; the concatenated form of the released code is additive and equals 1PL.
+    dot product. `concat=True` is the released code's linear layer over [uᵢ; vⱼ]: additive in i and j,
+    so exactly 1PL whatever the dimensions.
     """
 
     name: ClassVar[str] = "mf"
     engine: ClassVar[str] = "bilinear"
+    parameters_type: ClassVar[Any] = Factors
     axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES | {
         "ability": ("learner", "latent"),
         "loading": ("sample", "latent"),
@@ -28,6 +31,8 @@ class MF:
     dimensions: int = 10
     precision: float = 3.0
     bias: bool = True
+    concat: bool = False
+    training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -35,11 +40,18 @@ class MF:
         dimensions = tuple(sorted({2, 10, most} & set(range(1, most + 1)))) or (1,)
         return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}
 
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Concatenated embeddings under a linear layer, trained by Adam without priors: additive, so one dimension says all."""
+        return {"concat": True, "precision": 1.0, "training": RELEASED}
+
     def problem(self) -> Bilinear:
+        n_dims = 1 if self.concat else self.dimensions
         return Bilinear(
-            free=np.ones((self.size.n_samples, self.dimensions), bool),
-            ability_precision=np.eye(self.dimensions),
-            loading_mean=np.zeros(self.dimensions),
+            free=np.full((self.size.n_samples, n_dims), not self.concat),
+            ability_precision=np.eye(n_dims),
+            loading_mean=np.zeros(n_dims),
+            fixed=1.0 if self.concat else 0.0,
             loading_precision=self.precision,
             intercept_precision=0.1 if self.bias else 1e6,
             standardise=False,

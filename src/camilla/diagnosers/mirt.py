@@ -7,6 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size, Spread
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.training import RELEASED, Training
 
 MOST_DIMENSIONS = 30  # more gained nothing on any table we measured
 
@@ -23,17 +24,24 @@ class MIRT:
 
     name: ClassVar[str] = "mirt"
     engine: ClassVar[str] = "bilinear"
+    parameters_type: ClassVar[Any] = Factors
     axes: ClassVar[dict[str, tuple[str, ...]]] = FACTOR_AXES
     size: Size
     dimensions: int = 10
     precision: float = 3.0
     use_skills: bool = False
+    training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
         most = max(1, min(MOST_DIMENSIONS, size.n_learners - 2))
         dimensions = tuple(sorted({1, 3, 10, most} & set(range(1, most + 1))))
         return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """As many dimensions as skills (5 without a map), trained by Adam without priors."""
+        return {"dimensions": max(2, size.n_skills or 5), "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
         mask = self.size.skill_mask if self.use_skills else None

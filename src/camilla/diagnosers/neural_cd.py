@@ -7,7 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size
 from camilla.engine.activations import sigmoid
-from camilla.engine.training import Training, xavier
+from camilla.engine.training import Start, Training, raised, xavier
 from camilla.errors import DataError
 
 
@@ -32,6 +32,7 @@ class NeuralCD:
 
     name: ClassVar[str] = "neural-cd"
     engine: ClassVar[str] = "neural"
+    parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "ability": ("learner", "skill"),
         "difficulty": ("sample", "skill"),
@@ -62,17 +63,17 @@ class NeuralCD:
             "hidden": (512, 256),
             "precision": 0.0,
             "training": Training(
-                rate=0.002, batch=256, epochs=10, patience=5, dropout=0.5, averaged=False,
+                rate=0.002, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5, averaged=False,
                 loss="mse" if size.fractional else "bce", monitor="auc",
             ),
         }  # fmt: skip
 
-    def init(self, rng: np.random.Generator) -> Params:
+    def init(self, rng: np.random.Generator, start: Start) -> Params:
         n, m, k = self.size.n_learners, self.size.n_samples, self.size.n_skills
         widths = (k, *self.hidden, 1)
         pairs = list(zip(widths, widths[1:], strict=False))
         return Params(
-            xavier(rng, n, k), xavier(rng, m, k), xavier(rng, m, 1),
+            raised(xavier(rng, n, k), start.learner), raised(xavier(rng, m, k), start.sample), xavier(rng, m, 1),
             tuple(xavier(rng, a, b) for a, b in pairs),
             tuple(rng.uniform(-1, 1, b).astype(np.float32) / np.float32(np.sqrt(a)) for a, b in pairs),
         )  # fmt: skip

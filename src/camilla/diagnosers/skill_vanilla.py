@@ -30,6 +30,7 @@ class SkillVanilla:
 
     name: ClassVar[str] = "skill-vanilla"
     engine: ClassVar[str] = "counts"
+    parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "pattern": ("sample",),
         "by_pattern": ("learner", ""),

@@ -25,6 +25,7 @@ class Vanilla:
 
     name: ClassVar[str] = "vanilla"
     engine: ClassVar[str] = "counts"
+    parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "mean": ("learner",),
         "variance": ("learner",),

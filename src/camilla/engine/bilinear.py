@@ -139,6 +139,15 @@ def _learner_terms(
     return slope, (loading * curve[:, None]).T @ loading + problem.ability_precision
 
 
+def pool_scale(problem: Bilinear, params: Factors) -> tuple[Floats, Floats]:
+    """(mean, sd) by which abilities are standardised: [dims] each. A skill nobody differs on keeps its scale."""
+    n_dims = params.ability.shape[1]
+    if not problem.standardise:
+        return np.zeros(n_dims), np.ones(n_dims)
+    sd = params.ability.std(axis=0)
+    return np.where(sd > 1e-6, params.ability.mean(axis=0), 0.0), np.where(sd > 1e-6, sd, 1.0)
+
+
 class _Packing:
     """Factors as one vector of the free numbers only, and back; guessing travels as a logit."""
 

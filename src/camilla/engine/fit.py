@@ -65,8 +65,12 @@ def solve(
 ) -> Solution:  # fmt: skip
     """The diagnoser's parameters on these responses."""
     rng = np.random.default_rng(seed)
-    if diagnoser.engine == "bilinear":
+    if diagnoser.engine == "bilinear" and diagnoser.training is None:
         return bilinear.solve(diagnoser, layout, rng, watch)
+    if diagnoser.engine == "bilinear":
+        from camilla.engine import published
+
+        return published.solve(diagnoser, layout, rng, watch, valid=valid, epochs=epochs)
     if diagnoser.engine == "neural":
         from camilla.engine import neural
 
@@ -115,7 +119,7 @@ def _choose(
     open_choices = {
         name: values
         for name, values in kind.choices(size).items()
-        if name not in settings and "training" not in settings and len(values) > 1
+        if name not in settings and len(values) > 1
     }
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
     if not open_choices:

@@ -36,12 +36,18 @@ def place_rows(
     prior = _prior(diagnoser, present)
     begin = present if start else np.tile(prior.mean, (len(weight), 1))
     mask = diagnoser.size.skill_mask
-    rows, covariance, slope = _place(
-        jax.tree.map(jnp.asarray, params), jnp.asarray(begin, jnp.float32), prior,
-        jnp.asarray(weight, jnp.float32), jnp.asarray(right, jnp.float32),
-        None if mask is None else jnp.asarray(mask, jnp.float32), rounds, model=type(diagnoser),
-    )  # fmt: skip
-    return np.asarray(rows, np.float64), np.asarray(covariance, np.float64), np.asarray(slope, np.float64)
+    device = jax.tree.map(jnp.asarray, params)
+    one = device._replace(**{name: getattr(device, name)[:1] for name in learner_names})
+    device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
+    placed = [
+        _place(
+            one, jnp.asarray(begin[i], jnp.float32), prior, jnp.asarray(weight[i], jnp.float32),
+            jnp.asarray(right[i], jnp.float32), device_mask, rounds, model=type(diagnoser),
+        )
+        for i in range(len(weight))
+    ]  # fmt: skip
+    rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
+    return rows, covariance, slope
 
 
 def _prior(diagnoser: Neural, present: Floats) -> _Prior:
@@ -72,38 +78,33 @@ def _place(
     logits = jax.vmap(cell_logit, over_samples)
     slopes = jax.vmap(jax.grad(cell_logit), over_samples)
 
-    def objective(row: jax.Array, w: jax.Array, r: jax.Array) -> jax.Array:
+    def objective(row: jax.Array) -> jax.Array:
         logit = logits(row, samples, mask)
         held = 0.5 * jnp.sum(prior.precision * (row - prior.mean) ** 2)
-        return jnp.sum(w * (jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))) - r * logit) + held
+        softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
+        return jnp.sum(weight * softplus - right * logit) + held
 
-    def terms(row: jax.Array, w: jax.Array, r: jax.Array) -> tuple[jax.Array, jax.Array]:
+    def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
         p = jax.nn.sigmoid(logits(row, samples, mask))
         jacobian = slopes(row, samples, mask)
-        slope = jacobian.T @ (w * p - r) + prior.precision * (row - prior.mean)
-        information = (jacobian * (w * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
+        slope = jacobian.T @ (weight * p - right) + prior.precision * (row - prior.mean)
+        information = (jacobian * (weight * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
         return slope, information
 
-    def placed(given: tuple[jax.Array, jax.Array, jax.Array]) -> tuple[jax.Array, jax.Array, jax.Array]:
-        row, w, r = given
-        eye = jnp.eye(row.shape[0])
+    def unfinished(carry: tuple[Any, ...]) -> jax.Array:
+        _, _, damping, count = carry
+        return (count < rounds) & (damping < 1e6)
 
-        def unfinished(carry: tuple[Any, ...]) -> jax.Array:
-            _, _, damping, count = carry
-            return (count < rounds) & (damping < 1e6)
+    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        row, value, damping, count = carry
+        slope, information = terms(row)
+        step = jnp.linalg.solve(information + damping * jnp.eye(len(row)), slope)
+        trial = objective(row - step)
+        better = trial < value
+        small = jnp.max(jnp.abs(step)) < 1e-5
+        after = jnp.where(small, jnp.inf, jnp.where(better, damping / 5, damping * 5 + 1e-3))
+        return jnp.where(better, row - step, row), jnp.where(better, trial, value), after, count + 1
 
-        def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-            row, value, damping, count = carry
-            slope, information = terms(row, w, r)
-            step = jnp.linalg.solve(information + damping * eye, slope)
-            trial = objective(row - step, w, r)
-            better = trial < value
-            small = jnp.max(jnp.abs(step)) < 1e-5
-            after = jnp.where(small, jnp.inf, jnp.where(better, damping / 5, damping * 5 + 1e-3))
-            return jnp.where(better, row - step, row), jnp.where(better, trial, value), after, count + 1
-
-        row, _, _, _ = jax.lax.while_loop(unfinished, improve, (row, objective(row, w, r), jnp.float32(0.1), 0))
-        slope, information = terms(row, w, r)
-        return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
-
-    return jax.lax.map(placed, (begin, weight, right))
+    row, _, _, _ = jax.lax.while_loop(unfinished, improve, (begin, objective(begin), jnp.float32(0.1), 0))
+    slope, information = terms(row)
+    return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))

@@ -16,7 +16,7 @@ import optax
 from camilla.diagnoser import Floats, Placement, Solution, Watch
 from camilla.engine.layout import Layout
 from camilla.engine.learner_rows import place_rows
-from camilla.engine.training import CHUNK, Neural, gathered, no_drop
+from camilla.engine.training import CHUNK, Neural, gathered, no_drop, start_of
 
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
 
@@ -48,28 +48,30 @@ def solve(
     """Trained parameters: the epoch best on `valid`, or the last of `epochs`; Solution.steps is the epoch."""
     plan = diagnoser.training
     rows, n_cells = _rows(diagnoser, layout)
-    batch = plan.batch_for(n_cells)
-    horizon = 2 * max(1, n_cells // batch)
-    params = diagnoser.project(jax.tree.map(jnp.asarray, diagnoser.init(rng)), jnp)
+    batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
+    horizon = 2 * max(1, n_cells // batch) * passes
+    begin = diagnoser.init(rng, start_of(layout, informed=diagnoser.precision > 0))
+    params = diagnoser.project(jax.tree.map(jnp.asarray, begin), jnp)
     state = State(params, params, ADAM.init(params))
     key = jax.random.key(int(rng.integers(2**31)))
-    best = _Best(state.average, np.inf, 0)
+    best, leap = _Best(state.average, np.inf, 0), 0
     last = plan.epochs if epochs is None else epochs
     for epoch in range(1, last + 1):
         key, here = jax.random.split(key)
         state, loss = _epoch(
             state, rows, here, diagnoser.precision, plan.rate, 1 / horizon if plan.averaged else 1.0,
-            model=type(diagnoser), batch=batch, dropout=plan.dropout, kind=plan.loss,
+            model=type(diagnoser), batch=batch, passes=passes, dropout=plan.dropout, kind=plan.loss,
         )  # fmt: skip
         if valid is None:
             best = _Best(state.average, float(loss), epoch)
         elif (score := _validation(diagnoser, state.average, valid)) < best.score:
+            leap = leap if best.score - score < plan.worth * abs(score) else epoch
             best = _Best(state.average, score, epoch)
         watch(f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}"))
-        if valid is not None and epoch - best.epoch >= plan.patience:
+        if valid is not None and epoch - leap >= plan.patience:
             break
     found = jax.tree.map(np.asarray, best.params)
-    stopped = valid is not None and epoch - best.epoch >= plan.patience
+    stopped = valid is not None and epoch - leap >= plan.patience
     if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
         found = _place_all(diagnoser, found, layout)
     return Solution(found, best.score, float("nan"), best.epoch, stopped or epochs is not None)
@@ -125,15 +127,17 @@ def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
     return jnp.maximum(logit, 0) - logit * response + jnp.log1p(jnp.exp(-jnp.abs(logit)))
 
 
-@partial(jax.jit, static_argnames=("model", "batch", "dropout", "kind"))
+@partial(jax.jit, static_argnames=("model", "batch", "passes", "dropout", "kind"))
 def _epoch(
     state: State, rows: Rows, key: jax.Array, precision: float, rate: float, mix: float,
-    *, model: Any, batch: int, dropout: float, kind: str,
+    *, model: Any, batch: int, passes: int, dropout: float, kind: str,
 ) -> tuple[State, jax.Array]:  # fmt: skip
-    """One pass over the cells in random order; the rest of an uneven division waits for the next."""
-    n_steps = rows.response.shape[0] // batch
+    """Passes over the cells in random order; the rest of an uneven division waits for the next."""
+    n_cells = rows.response.shape[0]
+    n_steps = n_cells // batch * passes
     order, drop_key = jax.random.split(key)
-    batches = jax.random.permutation(order, rows.response.shape[0])[: n_steps * batch].reshape(n_steps, batch)
+    shuffled = jax.vmap(lambda k: jax.random.permutation(k, n_cells))(jax.random.split(order, passes))
+    batches = shuffled[:, : n_cells // batch * batch].reshape(n_steps, batch)
 
     def loss(params: Any, cells: jax.Array, key: jax.Array) -> jax.Array:
         learner, sample = rows.learner[cells], rows.sample[cells]
@@ -154,7 +158,8 @@ def _epoch(
         move, adam = ADAM.update(slope, carry.adam)
         params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
         params = model.project(params, jnp)
-        average = jax.tree.map(lambda a, p: a + mix * (p - a), carry.average, params)
+        share = jnp.maximum(mix, 10 / (10 + adam.count))  # the start is forgotten sooner than the horizon
+        average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
         return State(params, average, adam), value
 
     state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from camilla.diagnoser import Floats, Spread
-from camilla.engine.bilinear import Bilinear, Factors, HasProblem
+from camilla.engine.bilinear import Bilinear, Factors, HasProblem, pool_scale
 from camilla.engine.layout import BLOCK_CELLS, Layout
 from camilla.errors import ConvergenceError
 
@@ -115,15 +115,8 @@ class _Standard:
     """The change to mean 0 and variance 1 in the pool: θ → (θ − m)/s, a → a s, c → c + a m."""
 
     def __init__(self, problem: Bilinear, params: Factors) -> None:
-        n_dims = params.ability.shape[1]
-        self.raw = params.ability
-        self.precision = problem.ability_precision
         self.norm = problem.norm
-        self.active = problem.standardise
-        spread = params.ability.std(axis=0)
-        usable = self.active & (spread > 1e-6)  # a skill nobody differs on keeps its prior scale
-        self.mean = np.where(usable, params.ability.mean(axis=0), 0.0)
-        self.sd = np.where(usable, spread, np.ones(n_dims))
+        self.mean, self.sd = pool_scale(problem, params)
         self.ability = (params.ability - self.mean) / self.sd
 
     def learners(

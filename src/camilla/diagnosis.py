@@ -1,0 +1,257 @@
+"""What a diagnoser says of one table: named results, their uncertainty, and where they came from."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from camilla.data.cells import Cells
+from camilla.data.names import nearest
+from camilla.data.responses import ResponseTable
+from camilla.diagnoser import Floats, Readout
+from camilla.engine.fit import logit, place
+from camilla.engine.scale import Level, level_of, logit_slopes
+from camilla.errors import DataError
+
+LEVEL = 0.95
+Z = float(norm.ppf(0.5 + LEVEL / 2))
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """Abilities of learners, factors of samples, and predictions, with intervals.
+
+    `learners` is the leaderboard, `samples` has one row a sample, `skills` one row a learner and
+    skill. Intervals are at 95 %; `provenance["interval"]` says what they rest on.
+    """
+
+    learners: pl.DataFrame
+    samples: pl.DataFrame
+    skills: pl.DataFrame
+    provenance: dict[str, Any]
+    learner_names: tuple[str, ...]
+    sample_names: tuple[str, ...]
+    skill_names: tuple[str, ...]
+    diagnoser: Any
+    params: Any
+    readout: Readout
+    temperature: float
+    cells: Cells
+
+    def predict(
+        self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
+    ) -> pl.DataFrame:
+        """The expected response of learners on samples, all of them by default.
+
+        Columns learner, sample, probability, and low, high: the 95 % interval that comes from the
+        uncertainty of the learner's ability (empty where the diagnoser has none).
+        """
+        who = self._indices(learners, self.learner_names, "learner")
+        what = self._indices(samples, self.sample_names, "sample")
+        learner, sample = np.repeat(who, len(what)), np.tile(what, len(who))
+        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
+        se = self._logit_se(learner, sample)
+        return pl.DataFrame(
+            {
+                "learner": np.array(self.learner_names, object)[learner],
+                "sample": np.array(self.sample_names, object)[sample],
+                "probability": _sigmoid(logits),
+                "low": None if se is None else _sigmoid(logits - Z * se),
+                "high": None if se is None else _sigmoid(logits + Z * se),
+            },
+            schema={"learner": pl.String, "sample": pl.String, "probability": pl.Float64, "low": pl.Float64,
+                    "high": pl.Float64},
+        )  # fmt: skip
+
+    def probabilities(self) -> Floats:
+        """The expected response of every learner on every sample: [learners, samples] in the names' order."""
+        n, m = len(self.learner_names), len(self.sample_names)
+        learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
+        return _sigmoid(logits).reshape(n, m)
+
+    def ability(self, samples: Iterable[str] | None = None) -> pl.DataFrame:
+        """Every learner's ability on any set of samples (Figure 3 of the Camilla paper), accuracy beside it."""
+        chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
+        if len(chosen) == 0:
+            raise DataError("ability was asked on no sample; name at least one.")
+        frame = pl.DataFrame({"learner": self.learner_names}).hstack(
+            self.ability_on(self.readout.ability, self.readout.covariance, chosen)
+        )
+        return frame.hstack(self.accuracy_on(chosen)).sort("ability", "learner", descending=[True, False])
+
+    def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
+        """ability, se, low, high of learners [n, skills] on these sample indices."""
+        if self.readout.skill_weight is None:
+            value, se = self._expected_on(ability, covariance, samples)
+        else:
+            weight = self.readout.skill_weight[samples].mean(axis=0)
+            value = ability @ weight
+            se = np.sqrt(np.einsum("nkl,k,l->n", covariance, weight, weight))
+        low, high = value - Z * se, value + Z * se
+        if self.readout.unit_scale:
+            low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+        return pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
+
+    def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
+        """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
+        inside = np.zeros(len(self.sample_names), bool)
+        inside[samples] = True
+        rows = inside[self.cells.sample]
+        part = Cells(*(column[rows] for column in self.cells))
+        return accuracy_columns(part.learner, part, len(self.learner_names))
+
+    def place(self, table: ResponseTable) -> pl.DataFrame:
+        """New learners on this scale with every sample frozen: ability, se, low, high and accuracy of each.
+
+        Samples are matched by name; responses to samples the diagnosis does not know are left out and
+        counted in the column n_unknown.
+        """
+        rows = [self._placed(table, index) for index in range(table.n_learners)]
+        return pl.concat(rows)
+
+    def place_skills(self, table: ResponseTable) -> pl.DataFrame:
+        """New learners' ability on each skill."""
+        out = []
+        for index, name in enumerate(table.learners):
+            level, _ = self._level(table, index)
+            for skill, samples in self.skill_samples():
+                row = self.skill_ability(level.ability[None], level.covariance[None], skill, samples)
+                out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
+        return pl.concat(out)
+
+    def skill_samples(self) -> list[tuple[int, NDArray[np.integer]]]:
+        """(skill, its samples) of every named skill: those of the map, else every sample for a latent one."""
+        mask = self.diagnoser.size.skill_mask
+        if mask is None:
+            return [(k, np.arange(len(self.sample_names))) for k in range(len(self.skill_names))]
+        return [(k, np.flatnonzero(mask[:, k])) for k in range(mask.shape[1])]
+
+    def skill_ability(
+        self, ability: Floats, covariance: Floats, skill: int, samples: NDArray[np.integer]
+    ) -> pl.DataFrame:
+        """ability, se, low, high, mastery on one skill: its own coordinate, or the ability on its samples."""
+        latent = self.diagnoser.size.skill_mask is None
+        if (self.readout.explicit or latent) and self.readout.skill_weight is not None:
+            value, se = ability[:, skill], np.sqrt(covariance[:, skill, skill])
+            low, high = value - Z * se, value + Z * se
+            if self.readout.unit_scale:
+                low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+            if self.readout.interval_low is not None:
+                low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
+            frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
+        else:
+            frame = self.ability_on(ability, covariance, samples)
+        mastery = pl.col("ability") if self.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
+        return frame.with_columns(mastery=mastery)
+
+    def skill_mask(self) -> pl.DataFrame:
+        """How much each sample asks of each skill: rows sum to 1."""
+        if self.readout.skill_weight is None:
+            raise DataError(f"{self.diagnoser.name} with latent dimensions has no skill mask; camilla has one.")
+        return pl.DataFrame({"sample": self.sample_names}).hstack(
+            pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
+        )
+
+    @property
+    def coordinates(self) -> tuple[str, ...]:
+        """Names of the columns of readout.ability."""
+        if self.readout.explicit:
+            return self.skill_names
+        n_dims = self.readout.ability.shape[1]
+        return ("overall",) if n_dims == 1 else tuple(f"latent {k + 1}" for k in range(n_dims))
+
+    def save(self, path: str | Path) -> Path:
+        """Writes one directory, whole or not at all."""
+        from camilla.saved import save
+
+        return save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Reads a saved directory back, bit for bit; what is damaged or newer is refused."""
+        from camilla.saved import load
+
+        return cls(**load(Path(path)))
+
+    def _indices(self, wanted: Sequence[str] | None, names: tuple[str, ...], kind: str) -> NDArray[np.int64]:
+        if wanted is None:
+            return np.arange(len(names))
+        position = {name: i for i, name in enumerate(names)}
+        if unknown := [name for name in wanted if name not in position]:
+            raise DataError(f"no {kind} {unknown[0]!r} in this diagnosis. {nearest(unknown[0], names)}")
+        return np.array([position[name] for name in wanted], np.int64)
+
+    def _logit_se(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats | None:
+        slopes = logit_slopes(self.diagnoser, self.params, learner, sample)
+        if slopes is None:
+            return None
+        variance = np.einsum("ck,ckl,cl->c", slopes, self.readout.covariance[learner], slopes)
+        return np.sqrt(variance) / self.temperature
+
+    def _expected_on(
+        self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]
+    ) -> tuple[Floats, Floats]:
+        """Mean expected response over the samples, and its standard error by the delta method."""
+        loading, offset = self.params.loading[samples], self.params.intercept[samples]
+        p = _sigmoid((ability @ loading.T + offset) / self.temperature)
+        slope = (p * (1 - p)) @ loading / (len(samples) * self.temperature)
+        return p.mean(axis=1), np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+
+    def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.bool_]]:
+        position = {name: i for i, name in enumerate(self.sample_names)}
+        cells = table.cells()
+        mine = cells.learner == index
+        where = np.array([position.get(table.samples[j], -1) for j in cells.sample[mine]], np.int64)
+        known = where >= 0
+        if not known.any():
+            raise DataError(
+                f"learner {table.learners[index]!r} has no response to any of the {len(self.sample_names)} samples "
+                "of this diagnosis. Samples are matched by name: check how they are spelled."
+            )
+        weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
+        weight[where[known]] = cells.weight[mine][known]
+        right[where[known]] = (cells.weight * cells.response)[mine][known]
+        return level_of(self.diagnoser, self.params, place(self.diagnoser, self.params, weight, right)), known
+
+    def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
+        level, known = self._level(table, index)
+        everywhere = np.arange(len(self.sample_names))
+        frame = self.ability_on(level.ability[None], level.covariance[None], everywhere)
+        cells = table.cells()
+        mine = np.flatnonzero(cells.learner == index)[known]
+        part = Cells(np.zeros(len(mine), np.int32), *(column[mine] for column in cells[1:]))
+        above = int((self.learners["ability"] > frame["ability"][0]).sum())
+        return (
+            pl.DataFrame({"learner": [table.learners[index]], "rank": [above + 1]})
+            .hstack(frame)
+            .hstack(accuracy_columns(part.learner, part, 1))
+            .with_columns(n_unknown=pl.lit(int((~known).sum())))
+        )
+
+
+def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
+    """accuracy with standard error and 95 % interval: Wilson for right/wrong cells, else normal within [0, 1]."""
+    from camilla.data.cells import means
+
+    mean, se, weight = means(group.astype(np.int32), cells, n_groups)
+    if np.isin(cells.response, (0, 1)).all():
+        n = np.bincount(group, minlength=n_groups).astype(np.float64)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            centre = (mean + Z**2 / (2 * n)) / (1 + Z**2 / n)
+            half = Z / (1 + Z**2 / n) * np.sqrt(mean * (1 - mean) / n + Z**2 / (4 * n**2))
+        low, high = centre - half, centre + half
+    else:
+        low, high = mean - Z * se, mean + Z * se
+    columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": np.clip(low, 0, 1),
+               "accuracy_high": np.clip(high, 0, 1), "n": weight}  # fmt: skip
+    return pl.DataFrame(columns).with_columns(pl.all().fill_nan(None))
+
+
+def _sigmoid(x: Floats) -> Floats:
+    return 0.5 * (np.tanh(0.5 * x) + 1)

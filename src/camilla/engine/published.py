@@ -1,0 +1,71 @@
+"""Logit-bilinear diagnosers trained as the released code trains them: minibatch Adam, no prior."""
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from camilla.diagnoser import Floats, Size, Solution, Watch
+from camilla.engine import neural
+from camilla.engine.bilinear import Factors, HasProblem
+from camilla.engine.layout import Layout
+from camilla.engine.training import Start, Training
+
+
+def solve(
+    diagnoser: Any, layout: Layout, rng: np.random.Generator, watch: Watch,
+    *, valid: Layout | None = None, epochs: int | None = None,
+) -> Solution:  # fmt: skip
+    """The same factors as the bilinear engine hands out, arrived at the released way."""
+    problem = diagnoser.problem()
+    trained = (_Loaded if problem.free.any() else _Additive)(diagnoser, diagnoser.training)
+    solution = neural.solve(trained, layout, rng, watch, valid=valid, epochs=epochs)
+    ability, loading, intercept, _ = (
+        None if part is None else part.astype(np.float64) for part in solution.params
+    )
+    kept = np.where(problem.free, loading, problem.fixed)
+    return solution._replace(params=Factors(ability, kept, intercept))
+
+
+class _Loaded:
+    """σ(Σₖ free ∘ loading ∘ ability + intercept), started at A, d ~ N(0, 1), b ~ U(0, 1)."""
+
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "ability": ("learner", ""),
+        "loading": ("sample", ""),
+        "intercept": ("sample",),
+    }
+    precision = 0.0
+
+    def __init__(self, diagnoser: HasProblem, training: Training) -> None:
+        self.problem = diagnoser.problem()
+        self.size: Size = replace(diagnoser.size, skill_mask=self.problem.free)
+        self.training = training
+
+    def init(self, rng: np.random.Generator, start: Start) -> Factors:
+        n_samples, n_dims = self.problem.free.shape
+        return Factors(
+            _single(rng.normal(size=(self.size.n_learners, n_dims))),
+            _single(rng.uniform(size=(n_samples, n_dims))),
+            _single(rng.normal(size=n_samples)),
+        )
+
+    @staticmethod
+    def logit(at: Factors, mask: Any, xp: Any, drop: Any) -> Any:
+        return (at.ability * at.loading * mask).sum(axis=-1) + at.intercept
+
+    @staticmethod
+    def project(params: Factors, xp: Any) -> Factors:
+        return params
+
+
+class _Additive(_Loaded):
+    """σ(ability + intercept): 1PL, and what concatenating embeddings under a linear layer comes to."""
+
+    @staticmethod
+    def logit(at: Factors, mask: Any, xp: Any, drop: Any) -> Any:
+        return at.ability.sum(axis=-1) + at.intercept
+
+
+def _single(values: Floats) -> Floats:
+    return values.astype(np.float32)

@@ -1,0 +1,143 @@
+"""A diagnosis as one directory: diagnosis.json, arrays.safetensors and Parquet tables. No pickle."""
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from safetensors import SafetensorError
+from safetensors.numpy import load as load_tensors
+from safetensors.numpy import save as save_tensors
+
+from camilla.data.cells import Cells
+from camilla.diagnoser import Readout, Size
+from camilla.diagnosers import DIAGNOSERS
+from camilla.errors import DataError, FormatError
+from camilla.settings import settings_from_data
+
+FORMAT = 1
+INDEX = "diagnosis.json"
+FRAMES = ("learners", "samples", "skills")
+
+
+def save(diagnosis: Any, path: Path) -> Path:
+    """Writes beside the target and renames; an earlier diagnosis there is replaced, anything else kept."""
+    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / INDEX).exists())):
+        raise DataError(f"{path}: exists and is not a diagnosis; it is not overwritten. Give another place.")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as work:
+        inside = Path(work) / "diagnosis"
+        inside.mkdir()
+        _write(diagnosis, inside)
+        if path.exists():
+            path.rename(Path(work) / "old")
+        inside.rename(path)
+    return path
+
+
+def _write(diagnosis: Any, folder: Path) -> None:
+    for name in FRAMES:
+        getattr(diagnosis, name).write_parquet(folder / f"{name}.parquet")
+    pl.DataFrame(diagnosis.cells._asdict()).write_parquet(folder / "responses.parquet")
+    arrays = {f"params.{name}": value for name, value in _leaves(diagnosis.params)}
+    arrays |= {f"readout.{k}": v for k, v in diagnosis.readout._asdict().items() if isinstance(v, np.ndarray)}
+    if diagnosis.diagnoser.size.skill_mask is not None:
+        arrays["skill_mask"] = diagnosis.diagnoser.size.skill_mask.astype(np.uint8)
+    tensors = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
+    (folder / "arrays.safetensors").write_bytes(save_tensors(tensors))
+    document = {
+        "format": FORMAT,
+        "provenance": diagnosis.provenance,
+        "learners": diagnosis.learner_names,
+        "samples": diagnosis.sample_names,
+        "skills": diagnosis.skill_names,
+        "temperature": diagnosis.temperature,
+        "readout": {k: v for k, v in diagnosis.readout._asdict().items() if not isinstance(v, np.ndarray)},
+        "sha256": {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())},
+    }
+    text = json.dumps(document, ensure_ascii=False, indent=1)
+    (folder / INDEX).write_text(json.dumps({"sha256": _sha(text.encode())}) + "\n" + text + "\n", encoding="utf-8")
+
+
+def load(path: Path) -> dict[str, Any]:
+    """The parts of a diagnosis, after every file was checked."""
+    document = _document(path)
+    for name, wanted in document["sha256"].items():
+        file = path / name
+        if not file.is_file():
+            raise FormatError(f"{path}: {name} is missing from the saved diagnosis. Make the diagnosis again.")
+        if _sha(file.read_bytes()) != wanted:
+            raise FormatError(f"{file}: is damaged: its content is not what was saved. Make the diagnosis again.")
+    try:
+        arrays = load_tensors((path / "arrays.safetensors").read_bytes())
+    except SafetensorError as error:
+        raise FormatError(f"{path}: arrays.safetensors cannot be read: {error}") from error
+    provenance = document["provenance"]
+    mask = arrays["skill_mask"].astype(bool) if "skill_mask" in arrays else None
+    size = Size(len(document["learners"]), len(document["samples"]), mask, provenance["fractional"])
+    kind: Any = DIAGNOSERS[provenance["diagnoser"]]
+    cells = pl.read_parquet(path / "responses.parquet")
+    tables = {name: pl.read_parquet(path / f"{name}.parquet") for name in FRAMES}
+    return tables | {
+        "provenance": provenance,
+        "learner_names": tuple(document["learners"]),
+        "sample_names": tuple(document["samples"]),
+        "skill_names": tuple(document["skills"]),
+        "diagnoser": kind(size, **settings_from_data(provenance["settings"])),
+        "params": _params(kind, {k[7:]: v for k, v in arrays.items() if k.startswith("params.")}),
+        "readout": Readout(**document["readout"], **{k[8:]: v for k, v in arrays.items() if k.startswith("readout.")}),
+        "temperature": document["temperature"],
+        "cells": Cells(*(cells[name].to_numpy() for name in Cells._fields)),
+    }
+
+
+def _document(path: Path) -> dict[str, Any]:
+    index = path / INDEX
+    if not index.is_file():
+        raise FormatError(f"{path}: is not a saved diagnosis: there is no {INDEX}. Make one with camilla diagnose.")
+    try:
+        head, text = index.read_text(encoding="utf-8").split("\n", 1)
+        whole = json.loads(head)["sha256"] == _sha(text.removesuffix("\n").encode())
+        document = json.loads(text)
+        newest = document["format"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise FormatError(f"{index}: is damaged and cannot be read ({error}). Make the diagnosis again.") from error
+    if isinstance(newest, int) and newest > FORMAT:
+        raise FormatError(
+            f"{path}: was written by a newer version (format {newest}; this version reads up to {FORMAT}). "
+            "Update camilla."
+        )
+    if not whole:
+        raise FormatError(f"{index}: is damaged: its content is not what was saved. Make the diagnosis again.")
+    return document  # type: ignore[no-any-return]
+
+
+def _leaves(params: Any) -> list[tuple[str, np.ndarray]]:
+    """(name, array) of every parameter; a tuple's parts are numbered."""
+    out = []
+    for name, value in params._asdict().items():
+        if isinstance(value, tuple):
+            out += [(f"{name}.{i}", part) for i, part in enumerate(value)]
+        elif value is not None:
+            out.append((name, value))
+    return out
+
+
+def _params(kind: Any, arrays: dict[str, np.ndarray]) -> Any:
+    fields = kind.parameters_type._fields
+    values: dict[str, Any] = {}
+    for name in fields:
+        parts = sorted((k for k in arrays if k.startswith(f"{name}.")), key=lambda k: int(k.rsplit(".", 1)[1]))
+        if parts:
+            values[name] = tuple(arrays[k] for k in parts)
+        elif name in arrays:
+            values[name] = arrays[name]
+    return kind.parameters_type(**values)
+
+
+def _sha(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
