@@ -4,13 +4,14 @@ Gosiewska, Woźnica and Biecek (2022). EPP is the centred maximum-likelihood str
 Bradley–Terry model on matches made from scores. This is the one place that puts names on strengths.
 """
 
-import importlib.metadata
-from functools import cache
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from camilla import __version__ as camilla_version
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
@@ -56,17 +57,18 @@ def epp(
     _check_settings(se, level, prior, compat, replicates)
     if compat is not None:
         return _compatible(tournament, matches, level)
-    record = record_of(tournament, matches)
+    ordered = _by_rank(tournament, matches)
+    record = record_of(ordered, matches)
     matrix = record.count()
-    _check_matches(matrix, tournament.players)
-    weight, notes = _prior_of(separated_groups(matrix), tournament.players, prior)
-    solution = solve(matrix, prior=weight, start=_warm(start, tournament.players))
+    _check_matches(matrix, ordered.players)
+    weight, notes = _prior_of(separated_groups(matrix), ordered.players, prior)
+    solution = solve(matrix, prior=weight, start=_warm(start, ordered.players))
     uncertainty = _uncertainty(record, matrix, solution, weight, se, replicates, seed)
     if uncertainty.covariance is not None and weight and se != "fisher":
         inner = inference.fisher_covariance(matrix, solution, weight)
         uncertainty = uncertainty._replace(covariance=uncertainty.covariance + inner)
     return _board(
-        tournament.players,
+        ordered.players,
         solution.strength,
         uncertainty.covariance,
         matrix,
@@ -89,6 +91,20 @@ def epp(
     )
 
 
+def _by_rank(tournament: Tournament, matches: str) -> Tournament:
+    """Players by mean rank of their scores: nearly the board's order, so little is turned at the end."""
+    if tournament.scores is None:
+        return tournament
+    merit = tournament.merit
+    flat = merit.reshape(1, -1) if matches == "all_rounds" else merit.T
+    rank = flat.argsort(axis=1).argsort(axis=1).astype(np.float64)
+    rank = rank.reshape(merit.shape) if matches == "all_rounds" else rank.T
+    rank[np.isnan(merit)] = 0.0
+    order = np.argsort(-rank.sum(axis=1) / np.isfinite(merit).sum(axis=1), kind="stable")
+    players = tuple(tournament.players[i] for i in order)
+    return replace(tournament, players=players, scores=tournament.scores[order])
+
+
 def _check_settings(se: str, level: float, prior: float | None, compat: str | None, replicates: int) -> None:
     if se not in STANDARD_ERRORS:
         raise SettingError(f"se {se!r} is not known; wanted one of {', '.join(STANDARD_ERRORS)}.")
@@ -106,7 +122,8 @@ def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
     wins, played = matrix
     if not played.any():
         raise DataError("no two players met: no round holds two scores. Check player and round columns.")
-    if np.array_equal(2 * wins, played):
+    balanced = np.array_equal(2 * wins.sum(axis=1), played.sum(axis=1))
+    if balanced and np.array_equal(2 * wins, played):
         raise DataError(
             f"all {played.sum() / 2:.0f} matches are ties, or wins and losses of each pair cancel; "
             f"{quoted(players)} cannot be ranked. Check that the score column holds the scores."
@@ -203,7 +220,9 @@ def _board(
     players: tuple[str, ...], strength: Array, covariance: Array | None, matrix: WinMatrix, **rest: Any
 ) -> Leaderboard:
     order = np.argsort(-strength, kind="stable")
-    if not np.array_equal(order, np.arange(len(order))):
+    if np.diff(strength).max() < 1e-12:  # in order already; equal players differ by rounding
+        order = np.arange(len(order))
+    else:
         square = np.ix_(order, order)
         matrix = WinMatrix(*(part[square] for part in matrix))
         covariance = None if covariance is None else covariance[square]
@@ -220,13 +239,8 @@ def _settings(tournament: Tournament, matches: str, matrix: WinMatrix, n_rounds:
         "rounds": n_rounds,
         "matches": matches,
         "matches_played": float(matrix.played.sum() / 2),
-        "versions": _versions(),
+        "versions": {"camilla": camilla_version, "numpy": np.__version__, "scipy": scipy.__version__},
     }
-
-
-@cache
-def _versions() -> dict[str, str]:
-    return {name: importlib.metadata.version(name) for name in ("camilla", "numpy", "scipy")}
 
 
 def _warm(start: Leaderboard | None, players: tuple[str, ...]) -> Array | None:

@@ -27,9 +27,11 @@ def goodness_of_fit(matrix: WinMatrix, strength: Array) -> Fit:
     """
     wins, played = matrix
     share = np.divide(wins, played, out=np.ones_like(wins), where=wins > 0)
-    saturated = float((wins * np.log(share, out=share)).sum())
+    np.log(share, out=share)
+    share *= wins
+    saturated = float(share.sum())
     deviance = 2 * max(saturated - log_likelihood(matrix, strength), 0.0)
-    df = int(np.count_nonzero(np.triu(played, 1))) - (len(strength) - 1)
+    df = int(np.count_nonzero(played)) // 2 - (len(strength) - 1)
     return fit_of(deviance, max(df, 0))
 
 

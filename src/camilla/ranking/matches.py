@@ -114,8 +114,8 @@ class AllRounds:
         player, weight, merit = player[order], weight[order], merit[order]
         starts = np.flatnonzero(np.concatenate(([True], np.diff(merit) > 0)))
         twice = _walk(player, weight, [*starts.tolist(), len(merit)], n)
-        total = np.bincount(player, weight, n)
-        return _off_diagonal(0.5 * twice, np.outer(total, total).astype(np.float64))
+        total = np.bincount(player, weight.astype(np.float64), n)
+        return _off_diagonal(0.5 * twice, np.asarray(np.outer(total, total), np.float64))
 
     def residuals(self, strength: Array) -> Array:
         """g[i, r] = Σ_j Σ_s (y_ir,js − p_ij) + (y_is,jr − p_ij): what round r adds from either side.

@@ -43,7 +43,9 @@ class Curvature(NamedTuple):
         return self.diagonal * v - self.s * (self.kernel @ (self.s * v))
 
     def dense(self) -> Array:
-        matrix = self.kernel * (-self.s[:, None])
+        """The matrix itself, in the kernel's place: the parts cannot be used afterwards."""
+        matrix = self.kernel
+        matrix *= -self.s[:, None]
         matrix *= self.s[None, :]
         matrix[np.diag_indices_from(matrix)] = self.diagonal
         return matrix
@@ -80,14 +82,15 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
     total, played = matrix.wins.sum(axis=1), matrix.played.sum(axis=1)
     rate = (total + 0.5) / (played + 1)
     strength = np.log(rate / (1 - rate)) if start is None else start.astype(np.float64)
-    gradient, curvature = derivatives(strength, total, matrix.played, prior)
+    room = Room(np.empty_like(matrix.played), np.empty_like(matrix.played))
+    gradient, curvature = derivatives(strength, total, matrix.played, prior, room)
     for step in range(1, MAX_STEPS + 1):
         move = _newton_move(curvature, gradient, anchored=prior > 0)
         move *= min(1.0, STEP_CAP / max(np.abs(move).max(), 1e-300))
         slope = gradient @ move
         for _ in range(30):
             tried = strength + move
-            gradient, curvature = derivatives(tried, total, matrix.played, prior)
+            gradient, curvature = derivatives(tried, total, matrix.played, prior, room)
             if abs(gradient @ move) <= 0.9 * abs(slope) or np.abs(move).max() < TOLERANCE:
                 break
             move *= 0.5  # the slope along the step turned as steep the other way: it went too far
@@ -102,13 +105,26 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
     )
 
 
-def derivatives(b: Array, total: Array, played: Array, prior: float) -> tuple[Array, Curvature]:
-    """Gradient w − expected wins, and the information, at strengths b."""
+class Room(NamedTuple):
+    """Two n × n arrays to work in, so that a Newton step asks for no memory."""
+
+    sums: Array
+    kernel: Array
+
+
+def derivatives(
+    b: Array, total: Array, played: Array, prior: float, room: Room | None = None
+) -> tuple[Array, Curvature]:
+    """Gradient w − expected wins, and the information, at strengths b.
+
+    The information lives in `room` until the next call with the same room.
+    """
     s = np.exp(b)
-    sums = s[:, None] + s[None, :]
-    kernel = played / sums
-    gradient = total - s * kernel.sum(axis=1)
-    kernel /= sums
+    sums, kernel = room or Room(np.empty_like(played), np.empty_like(played))
+    np.add(s[:, None], s[None, :], out=sums)
+    np.divide(played, sums, out=kernel)
+    gradient = total - s * (kernel @ np.ones_like(s))
+    np.divide(kernel, sums, out=kernel)
     diagonal = s * (kernel @ s)
     if prior:
         p = s / (1 + s)
