@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from camilla.ranking.leaderboard import Leaderboard, PairTest
+    from camilla.ranking.leaderboard import Leaderboard
+    from camilla.ranking.saved import Findings
 
 
 def epp(
@@ -48,6 +49,7 @@ def epp(
     """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
     from camilla.loaders.tournaments import Columns, read_tournaments
     from camilla.ranking.epp import epp as rank
+    from camilla.ranking.round_fit import asked
 
     columns = Columns(
         player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
@@ -68,33 +70,33 @@ def epp(
         )
         for name, one in found.items()
     }
-    tests = {name: [board.test(*test)] if test else [] for name, board in boards.items()}
+    findings = {name: asked(board, found[name], test and [test]) for name, board in boards.items()}
     if output is not None:
         from camilla.plots.epp_folder import write_folder
 
-        typer.echo(f"written to {write_folder(boards, found, output, tests)}", err=True)
-    typer.echo(_as_json(boards, tests) if json else _as_text(boards, tests))
+        typer.echo(f"written to {write_folder(boards, found, output, findings)}", err=True)
+    typer.echo(_as_json(boards, findings) if json else _as_text(boards, findings))
 
 
-def _as_json(boards: "dict[str, Leaderboard]", tests: "dict[str, list[PairTest]]") -> str:
+def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
     import json
 
     from camilla.ranking.compare import compare_fits
     from camilla.ranking.saved import as_document, without_nan
 
-    documents = {name: as_document(board, tests[name]) for name, board in boards.items()}
+    documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
         return json.dumps(documents[""], indent=1, allow_nan=False)
     comparison = without_nan(compare_fits(boards).to_dicts())
     return json.dumps({"tournaments": documents, "comparison": comparison}, indent=1, allow_nan=False)
 
 
-def _as_text(boards: "dict[str, Leaderboard]", tests: "dict[str, list[PairTest]]") -> str:
+def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
     from camilla.ranking.compare import compare_fits
     from camilla.ranking.printed import as_text, comparison_text, shown
 
     parts = [
-        (f"== {shown(name)} ==\n" if name else "") + as_text(board, tests[name])
+        (f"== {shown(name)} ==\n" if name else "") + as_text(board, findings[name])
         for name, board in boards.items()
     ]
     if len(boards) > 1:

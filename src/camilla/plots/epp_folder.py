@@ -1,21 +1,21 @@
 """A leaderboard's folder: its tables, and its pictures when matplotlib is there."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.util import find_spec
 from pathlib import Path
 
 from camilla.data.tournament import Tournament
 from camilla.ranking.compare import compare_fits
-from camilla.ranking.leaderboard import Leaderboard, PairTest
-from camilla.ranking.saved import drafted, without_nan, write_tables
+from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.saved import Findings, drafted, without_nan, write_tables
 
 
 def write_folder(
     boards: Mapping[str, Leaderboard],
     tournaments: Mapping[str, Tournament],
     folder: Path,
-    tests: Mapping[str, Sequence[PairTest]],
+    findings: Mapping[str, Findings],
 ) -> Path:
     """Tables and pictures of every tournament; the folder appears whole or not at all.
 
@@ -25,7 +25,7 @@ def write_folder(
     with drafted(folder) as draft:
         for (name, board), place in zip(boards.items(), _places(list(boards), draft), strict=True):
             place.mkdir(exist_ok=True)
-            write_tables(board, place, tests[name])
+            write_tables(board, place, findings[name])
             if can_draw:
                 _draw(board, tournaments[name], place)
         if len(boards) > 1:

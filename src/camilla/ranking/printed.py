@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from camilla.ranking.leaderboard import Leaderboard, PairTest
+from camilla.ranking.saved import NOTHING, Findings
 
 
 def shown(name: str) -> str:
@@ -26,10 +27,10 @@ def aligned(rows: Sequence[Sequence[str]], left: int) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def as_text(board: Leaderboard, tests: Sequence[PairTest] = ()) -> str:
+def as_text(board: Leaderboard, findings: Findings = NOTHING) -> str:
     """The leaderboard, its fit, its groups, the tests asked for, and every note."""
-    parts = [_table(board), _fit(board), _groups(board)]
-    parts += [_test(test, board.level) for test in tests]
+    parts = [_table(board), _fit(board, findings.p_value_rounds), _groups(board)]
+    parts += [_test(test, board.level) for test in findings.tests]
     parts += [f"note: {shown(note)}" for note in board.notes]
     return "\n\n".join(part for part in parts if part)
 
@@ -54,14 +55,15 @@ def _table(board: Leaderboard) -> str:
     return aligned(rows, left=2)
 
 
-def _fit(board: Leaderboard) -> str:
+def _fit(board: Leaderboard, by_rounds: float | None) -> str:
     fit, came = board.fit, board.provenance
     met = f"{came['players']} players, {came['rounds']} rounds, {came['matches_played']:.0f} matches"
     if fit.df == 0:
         return f"{met}. Fit: nothing to test, the deviance has no degrees of freedom."
     return (
         f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, "
-        f"standardised {fit.standardised:.2f}, p = {fit.p_value:.3g}."
+        f"standardised {fit.standardised:.2f}, p = {fit.p_value:.3g} if matches were independent"
+        + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
     )
 
 

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,17 @@ FORMAT = 1
 MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
 
 
-def as_document(board: Leaderboard, tests: Sequence[PairTest] = ()) -> dict[str, Any]:
+class Findings(NamedTuple):
+    """What was asked of a board beyond its rows."""
+
+    tests: Sequence[PairTest] = ()
+    p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
+
+
+NOTHING = Findings()
+
+
+def as_document(board: Leaderboard, findings: Findings = NOTHING) -> dict[str, Any]:
     """The leaderboard as plain JSON: no NaN, no infinity; what is not known is null."""
     document: dict[str, Any] = {
         "players": board.rows().to_dicts(),
@@ -29,7 +39,8 @@ def as_document(board: Leaderboard, tests: Sequence[PairTest] = ()) -> dict[str,
         "df": board.fit.df,
         "standardised_deviance": board.fit.standardised,
         "p_value": board.fit.p_value,
-        "tests": [test._asdict() for test in tests],
+        "p_value_rounds": findings.p_value_rounds,
+        "tests": [test._asdict() for test in findings.tests],
         "tie_groups": board.tie_groups,
         "level": board.level,
         "notes": board.notes,
@@ -50,10 +61,10 @@ def without_nan(value: Any) -> Any:
             return value
 
 
-def save(board: Leaderboard, folder: Path, tests: Sequence[PairTest] = ()) -> Path:
+def save(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> Path:
     """The leaderboard's tables in a folder of their own."""
     with drafted(folder) as draft:
-        write_tables(board, draft, tests)
+        write_tables(board, draft, findings)
     return folder
 
 
@@ -83,9 +94,9 @@ def drafted(folder: Path) -> Iterator[Path]:
         shutil.rmtree(draft, ignore_errors=True)
 
 
-def write_tables(board: Leaderboard, folder: Path, tests: Sequence[PairTest] = ()) -> None:
+def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> None:
     """leaderboard.json, players.parquet, matches.parquet and, with intervals, covariance.parquet."""
-    document = {"format": FORMAT, **as_document(board, tests)}
+    document = {"format": FORMAT, **as_document(board, findings)}
     document["reading"] = {
         "critical": board.critical,
         "rounds_df": board.rounds_df if math.isfinite(board.rounds_df) else None,
