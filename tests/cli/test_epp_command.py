@@ -3,12 +3,14 @@
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
+from typer.main import get_command
 
-from camilla.cli.main import main
+from camilla.cli.main import app, main
 
 CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
 
@@ -247,3 +249,26 @@ def test_help_loads_nothing_heavy():
     )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+def test_the_documented_session_is_what_is_printed(tmp_path, here, monkeypatch):
+    page = (Path(__file__).parents[2] / "docs/commands/epp.md").read_text()
+    _, table, session = page.split("```console\n", 1)[1].split("```", 1)[0].split("$ ")
+    monkeypatch.chdir(tmp_path)
+    command, table = table.split("\n", 1)
+    assert command == "cat scores.csv"
+    Path("scores.csv").write_text(table)
+    command, printed = session.split("\n", 1)
+    run = here(*command.split()[2:])
+    assert run.stdout == printed
+
+
+def test_every_option_is_on_the_page():
+    page = (Path(__file__).parents[2] / "docs/commands/epp.md").read_text()
+    options = [
+        name
+        for parameter in get_command(app).commands["epp"].params
+        for name in parameter.opts
+        if "-" in name
+    ]
+    assert [name for name in options if f"`{name}" not in page] == []
