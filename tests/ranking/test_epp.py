@@ -288,3 +288,12 @@ def test_provenance_names_data_settings_and_arrival():
     assert (came["matches"], came["se"], came["seed"]) == ("same_round", "bootstrap", 3)
     assert came["gradient_norm"] < 1e-8
     assert set(came["versions"]) == {"camilla", "numpy", "scipy"}
+
+
+def test_the_order_of_rows_does_not_matter_not_even_for_equal_players(vtab):
+    """Semi-Exemplar-10% and Sup-100% have exactly the same wins; names decide between them."""
+    board = epp(vtab)
+    order = np.random.default_rng(12).permutation(16)
+    shuffled = Tournament(tuple(vtab.players[i] for i in order), vtab.rounds, vtab.scores[order])
+    assert epp(shuffled).players == board.players
+    np.testing.assert_array_equal(epp(shuffled).covariance, board.covariance)

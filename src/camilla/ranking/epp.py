@@ -19,7 +19,7 @@ from camilla.ranking import inference
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
 from camilla.ranking.fit import goodness_of_fit
 from camilla.ranking.leaderboard import Leaderboard
-from camilla.ranking.matches import Array, Record, WinMatrix, record_of
+from camilla.ranking.matches import Array, Record, WinMatrix, beaten, record_of
 from camilla.ranking.solve import Solution, separated_groups, solve
 
 STANDARD_ERRORS = ("cluster", "bootstrap", "fisher")
@@ -92,17 +92,28 @@ def epp(
 
 
 def _by_rank(tournament: Tournament, matches: str) -> Tournament:
-    """Players by mean rank of their scores: nearly the board's order, so little is turned at the end."""
+    """Players by mean rank of their scores, then by name: nearly always the board's own order.
+
+    So the n × n arrays need not be turned at the end, and the order of rows in a file does not matter.
+    """
     if tournament.scores is None:
         return tournament
     merit = tournament.merit
-    flat = merit.reshape(1, -1) if matches == "all_rounds" else merit.T
-    rank = flat.argsort(axis=1).argsort(axis=1).astype(np.float64)
-    rank = rank.reshape(merit.shape) if matches == "all_rounds" else rank.T
-    rank[np.isnan(merit)] = 0.0
-    order = np.argsort(-rank.sum(axis=1) / np.isfinite(merit).sum(axis=1), kind="stable")
+    seen = np.isfinite(merit)
+    rank = np.zeros(merit.shape)
+    if matches == "all_rounds":
+        rank[seen] = beaten(merit[seen])
+    else:
+        for column, there, scores in zip(rank.T, seen.T, merit.T, strict=True):
+            column[there] = beaten(scores[there])
+    order = _order(rank.sum(axis=1) / seen.sum(axis=1), tournament.players)
     players = tuple(tournament.players[i] for i in order)
     return replace(tournament, players=players, scores=tournament.scores[order])
+
+
+def _order(strength: Array, players: tuple[str, ...]) -> NDArray[np.int64]:
+    """Strongest first; those equal to nine decimals by name."""
+    return np.lexsort((np.array(players), -np.round(strength, 9)))
 
 
 def _check_settings(se: str, level: float, prior: float | None, compat: str | None, replicates: int) -> None:
@@ -219,10 +230,8 @@ def _compatible(tournament: Tournament, matches: str, level: float) -> Leaderboa
 def _board(
     players: tuple[str, ...], strength: Array, covariance: Array | None, matrix: WinMatrix, **rest: Any
 ) -> Leaderboard:
-    order = np.argsort(-strength, kind="stable")
-    if np.diff(strength).max() < 1e-12:  # in order already; equal players differ by rounding
-        order = np.arange(len(order))
-    else:
+    order = _order(strength, players)
+    if not np.array_equal(order, np.arange(len(order))):
         square = np.ix_(order, order)
         matrix = WinMatrix(*(part[square] for part in matrix))
         covariance = None if covariance is None else covariance[square]

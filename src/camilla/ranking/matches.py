@@ -80,11 +80,11 @@ class SameRound:
     def residuals(self, strength: Array) -> Array:
         """g[i, r] = Σ_j (y_ijr − p_ij): wins of i in round r less what its strength foresees."""
         seen = np.isfinite(self.merit)
-        beaten = np.zeros(self.merit.shape)
+        won = np.zeros(self.merit.shape)
         for round_ in range(self.n_rounds):
             there = seen[:, round_]
-            beaten[there, round_] = _beaten(self.merit[there, round_])
-        return beaten - seen * (win_probability(strength) @ seen)
+            won[there, round_] = beaten(self.merit[there, round_])
+        return won - seen * (win_probability(strength) @ seen)
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,7 +213,7 @@ def _off_diagonal(wins: Array, played: Array) -> WinMatrix:
     return WinMatrix(wins, played)
 
 
-def _beaten(merit: Array) -> Array:
+def beaten(merit: Array) -> Array:
     """How many of the others each merit beats; a tie counts one half."""
     order = np.sort(merit)
     return np.asarray(0.5 * (order.searchsorted(merit, "left") + order.searchsorted(merit, "right") - 1))
@@ -230,7 +230,7 @@ def _pushes(merit: Array, seen: NDArray[np.bool_]) -> Array:
         there = np.bincount(rank[seen[:, other], other], minlength=len(values))
         midrank = np.cumsum(there) - 0.5 * there
         own = merit[:, [other]]
-        beaten = seen * (midrank[rank] - (merit > own) - 0.5 * (merit == own))  # [i, rounds of i]
-        pushes += beaten
-        pushes[:, other] += beaten.sum(axis=1)
+        won = seen * (midrank[rank] - (merit > own) - 0.5 * (merit == own))  # [i, rounds of i]
+        pushes += won
+        pushes[:, other] += won.sum(axis=1)
     return pushes
