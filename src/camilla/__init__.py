@@ -20,6 +20,8 @@ _WHERE: dict[str, str] = {
     "diagnose": "camilla.diagnosing",
     "digits": "camilla.data.embedded",
     "epp": "camilla.ranking.epp",
+    "evaluate": "camilla.experiments.reliability",
+    "fit_by_rounds": "camilla.ranking.round_fit",
     "place_newcomer": "camilla.ranking.newcomer",
     "read": "camilla.loaders.tables",
     "read_tournaments": "camilla.loaders.tournaments",

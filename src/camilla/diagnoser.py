@@ -7,7 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating]
+from camilla.errors import DataError
+
+Floats = NDArray[Any]  # float64 in NumPy, float32 from JAX
 Watch = Callable[[str], None]  # takes a line of progress
 
 
@@ -23,6 +25,16 @@ class Size:
     @property
     def n_skills(self) -> int:
         return 0 if self.skill_mask is None else self.skill_mask.shape[1]
+
+
+def needed_skills(size: Size, name: str) -> NDArray[np.bool_]:
+    """The skill mask of a diagnoser that cannot do without one."""
+    if size.skill_mask is None:
+        raise DataError(
+            f"{name} needs a skill map (samples × skills) and the table has none. "
+            "Give one with --skills, or use camilla, which finds latent skills, or irt, which needs none."
+        )
+    return size.skill_mask
 
 
 class Solution(NamedTuple):
@@ -87,8 +99,12 @@ class Diagnoser(Protocol):
     name: ClassVar[str]
     engine: ClassVar[str]
     parameters_type: ClassVar[Any]  # the NamedTuple of its parameters
-    axes: ClassVar[dict[str, tuple[str, ...]]]  # of each parameter: "learner", "sample", "skill", "latent", ""
-    size: Size
+    axes: ClassVar[
+        dict[str, tuple[str, ...]]
+    ]  # of each parameter: "learner", "sample", "skill", "latent", ""
+
+    @property
+    def size(self) -> Size: ...
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:

@@ -12,9 +12,9 @@ import camilla
 from camilla.data.cells import Cells
 from camilla.data.responses import ResponseTable
 from camilla.data.validity import check_diagnosable
+from camilla.diagnoser import Diagnoser, Floats, Readout, Size, Watch
 from camilla.diagnosers import DIAGNOSERS
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
-from camilla.diagnoser import Diagnoser, Floats, Readout, Size, Watch
 from camilla.engine import fit as engine
 from camilla.engine.layout import Layout, layout_of
 from camilla.errors import ConvergenceWarning, SettingError
@@ -67,7 +67,9 @@ def in_fitting_order(table: ResponseTable) -> ResponseTable:
     keys = [np.packbits(column).tobytes() for column in ordered.skill_map.mask.T]
     order = sorted(range(len(keys)), key=lambda k: (keys[k], ordered.skill_map.skills[k]))  # type: ignore[union-attr]
     skill_map = type(ordered.skill_map)(
-        tuple(ordered.skill_map.skills[k] for k in order), ordered.skill_map.mask[:, order], ordered.skill_map.notes
+        tuple(ordered.skill_map.skills[k] for k in order),
+        ordered.skill_map.mask[:, order],
+        ordered.skill_map.notes,
     )
     return ordered.with_skills(skill_map)
 
@@ -88,15 +90,24 @@ def layout_of_table(table: ResponseTable) -> Layout:
 
 
 def named(
-    table: ResponseTable, ordered: ResponseTable, fitted: engine.Fit, readout: Readout, provenance: dict[str, Any]
+    table: ResponseTable,
+    ordered: ResponseTable,
+    fitted: engine.Fit,
+    readout: Readout,
+    provenance: dict[str, Any],
 ) -> Diagnosis:
     """The frames a person reads: learners by rank, samples in the table's order, skills in the map's."""
     skill_names = ordered.skill_map.skills if ordered.skill_map is not None else _latent_names(readout)
     bare = Diagnosis(
-        pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), provenance, ordered.learners, ordered.samples, skill_names,
+        pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), provenance,
+        ordered.learners, ordered.samples, skill_names,
         fitted.diagnoser, fitted.solution.params, readout, fitted.temperature, ordered.cells(),
     )  # fmt: skip
-    learners = bare.ability().with_row_index("rank", offset=1).select("learner", "rank", pl.exclude("learner", "rank"))
+    learners = (
+        bare.ability()
+        .with_row_index("rank", offset=1)
+        .select("learner", "rank", pl.exclude("learner", "rank"))
+    )
     frames = {"learners": learners, "samples": _samples(bare, table), "skills": _skills(bare, table)}
     return Diagnosis(**{**vars(bare), **frames})
 
@@ -112,7 +123,9 @@ def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     parts = []
     for skill, samples in bare.skill_samples():
         level = bare.skill_ability(bare.readout.ability, bare.readout.covariance, skill, samples)
-        who = pl.DataFrame({"learner": bare.learner_names}).with_columns(skill=pl.lit(bare.skill_names[skill]))
+        who = pl.DataFrame({"learner": bare.learner_names}).with_columns(
+            skill=pl.lit(bare.skill_names[skill])
+        )
         parts.append(who.hstack(level).hstack(bare.accuracy_on(samples)))
     given = bare.skill_names if table.skill_map is None else table.skill_map.skills
     return pl.concat(parts).sort(
@@ -141,7 +154,9 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     for start in range(0, len(expected), step):
         rows = np.arange(start, min(start + step, len(expected)))
         n = len(bare.learner_names)
-        logits = engine.logit(bare.diagnoser, bare.params, np.tile(np.arange(n), len(rows)), np.repeat(rows, n))
+        logits = engine.logit(
+            bare.diagnoser, bare.params, np.tile(np.arange(n), len(rows)), np.repeat(rows, n)
+        )
         p = (0.5 * (np.tanh(0.5 * logits / bare.temperature) + 1)).reshape(len(rows), n)
         expected[rows] = p.mean(axis=1)
         inside = slice(starts[rows[0]], starts[rows[-1] + 1])
@@ -172,7 +187,9 @@ def _places(names: tuple[str, ...]) -> dict[str, int]:
 def _provenance(
     table: ResponseTable, fitted: engine.Fit, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
-    packages = ["numpy", "scipy", "polars"] + (["jax", "optax"] if fitted.diagnoser.engine == "neural" else [])
+    packages = ["numpy", "scipy", "polars"] + (
+        ["jax", "optax"] if fitted.diagnoser.engine == "neural" else []
+    )
     return {
         "diagnoser": fitted.diagnoser.name,
         "settings": settings_as_data(fitted.diagnoser),
@@ -205,6 +222,7 @@ def _finite(value: float) -> float | None:
 
 def _what_to_try(fitted: engine.Fit) -> str:
     return (
-        f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged. The results are "
-        "where it stood. Try a larger precision, fewer dimensions, or more epochs; as_published stops early by design."
+        f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
+        "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "
+        "by design."
     )

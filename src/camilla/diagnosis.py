@@ -76,7 +76,7 @@ class Diagnosis:
         return _sigmoid(logits).reshape(n, m)
 
     def ability(self, samples: Iterable[str] | None = None) -> pl.DataFrame:
-        """Every learner's ability on any set of samples (Figure 3 of the Camilla paper), accuracy beside it."""
+        """Every learner's ability on any set of samples (Figure 3 of the paper), accuracy beside it."""
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
         if len(chosen) == 0:
             raise DataError("ability was asked on no sample; name at least one.")
@@ -92,7 +92,7 @@ class Diagnosis:
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight
-            se = np.sqrt(np.einsum("nkl,k,l->n", covariance, weight, weight))
+            se = np.sqrt(np.maximum(np.einsum("nkl,k,l->n", covariance, weight, weight), 0))
         low, high = value - Z * se, value + Z * se
         if self.readout.unit_scale:
             low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -103,7 +103,7 @@ class Diagnosis:
         inside = np.zeros(len(self.sample_names), bool)
         inside[samples] = True
         rows = inside[self.cells.sample]
-        part = Cells(*(column[rows] for column in self.cells))
+        part = self.cells.take(rows)
         return accuracy_columns(part.learner, part, len(self.learner_names))
 
     def place(self, table: ResponseTable) -> pl.DataFrame:
@@ -153,7 +153,9 @@ class Diagnosis:
     def skill_mask(self) -> pl.DataFrame:
         """How much each sample asks of each skill: rows sum to 1."""
         if self.readout.skill_weight is None:
-            raise DataError(f"{self.diagnoser.name} with latent dimensions has no skill mask; camilla has one.")
+            raise DataError(
+                f"{self.diagnoser.name} with latent dimensions has no skill mask; camilla has one."
+            )
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
         )
@@ -211,8 +213,9 @@ class Diagnosis:
         known = where >= 0
         if not known.any():
             raise DataError(
-                f"learner {table.learners[index]!r} has no response to any of the {len(self.sample_names)} samples "
-                "of this diagnosis. Samples are matched by name: check how they are spelled."
+                f"learner {table.learners[index]!r} has no response to any of the "
+                f"{len(self.sample_names)} samples of this diagnosis. Samples are matched by name: check "
+                "how they are spelled."
             )
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]
@@ -225,7 +228,7 @@ class Diagnosis:
         frame = self.ability_on(level.ability[None], level.covariance[None], everywhere)
         cells = table.cells()
         mine = np.flatnonzero(cells.learner == index)[known]
-        part = Cells(np.zeros(len(mine), np.int32), *(column[mine] for column in cells[1:]))
+        part = cells.take(mine)._replace(learner=np.zeros(len(mine), np.int32))
         above = int((self.learners["ability"] > frame["ability"][0]).sum())
         return (
             pl.DataFrame({"learner": [table.learners[index]], "rank": [above + 1]})
@@ -236,7 +239,7 @@ class Diagnosis:
 
 
 def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
-    """accuracy with standard error and 95 % interval: Wilson for right/wrong cells, else normal within [0, 1]."""
+    """accuracy, its standard error and 95 % interval: Wilson for right/wrong cells, else normal."""
     from camilla.data.cells import means
 
     mean, se, weight = means(group.astype(np.int32), cells, n_groups)

@@ -59,7 +59,9 @@ def _write(diagnosis: Any, folder: Path) -> None:
         "sha256": {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())},
     }
     text = json.dumps(document, ensure_ascii=False, indent=1)
-    (folder / INDEX).write_text(json.dumps({"sha256": _sha(text.encode())}) + "\n" + text + "\n", encoding="utf-8")
+    (folder / INDEX).write_text(
+        json.dumps({"sha256": _sha(text.encode())}) + "\n" + text + "\n", encoding="utf-8"
+    )
 
 
 def load(path: Path) -> dict[str, Any]:
@@ -68,13 +70,21 @@ def load(path: Path) -> dict[str, Any]:
     for name, wanted in document["sha256"].items():
         file = path / name
         if not file.is_file():
-            raise FormatError(f"{path}: {name} is missing from the saved diagnosis. Make the diagnosis again.")
+            raise FormatError(
+                f"{path}: {name} is missing from the saved diagnosis. Make the diagnosis again."
+            )
         if _sha(file.read_bytes()) != wanted:
-            raise FormatError(f"{file}: is damaged: its content is not what was saved. Make the diagnosis again.")
+            raise FormatError(
+                f"{file}: is damaged: its content is not what was saved. Make the diagnosis again."
+            )
     try:
         arrays = load_tensors((path / "arrays.safetensors").read_bytes())
     except SafetensorError as error:
         raise FormatError(f"{path}: arrays.safetensors cannot be read: {error}") from error
+
+    def arrays_of(prefix: str) -> dict[str, Any]:
+        return {name.removeprefix(prefix): value for name, value in arrays.items() if name.startswith(prefix)}
+
     provenance = document["provenance"]
     mask = arrays["skill_mask"].astype(bool) if "skill_mask" in arrays else None
     size = Size(len(document["learners"]), len(document["samples"]), mask, provenance["fractional"])
@@ -87,8 +97,8 @@ def load(path: Path) -> dict[str, Any]:
         "sample_names": tuple(document["samples"]),
         "skill_names": tuple(document["skills"]),
         "diagnoser": kind(size, **settings_from_data(provenance["settings"])),
-        "params": _params(kind, {k[7:]: v for k, v in arrays.items() if k.startswith("params.")}),
-        "readout": Readout(**document["readout"], **{k[8:]: v for k, v in arrays.items() if k.startswith("readout.")}),
+        "params": _params(kind, arrays_of("params.")),
+        "readout": Readout(**document["readout"] | arrays_of("readout.")),
         "temperature": document["temperature"],
         "cells": Cells(*(cells[name].to_numpy() for name in Cells._fields)),
     }
@@ -97,22 +107,28 @@ def load(path: Path) -> dict[str, Any]:
 def _document(path: Path) -> dict[str, Any]:
     index = path / INDEX
     if not index.is_file():
-        raise FormatError(f"{path}: is not a saved diagnosis: there is no {INDEX}. Make one with camilla diagnose.")
+        raise FormatError(
+            f"{path}: is not a saved diagnosis: there is no {INDEX}. Make one with camilla diagnose."
+        )
     try:
         head, text = index.read_text(encoding="utf-8").split("\n", 1)
         whole = json.loads(head)["sha256"] == _sha(text.removesuffix("\n").encode())
         document = json.loads(text)
         newest = document["format"]
     except (ValueError, KeyError, TypeError) as error:
-        raise FormatError(f"{index}: is damaged and cannot be read ({error}). Make the diagnosis again.") from error
+        raise FormatError(
+            f"{index}: is damaged and cannot be read ({error}). Make the diagnosis again."
+        ) from error
     if isinstance(newest, int) and newest > FORMAT:
         raise FormatError(
             f"{path}: was written by a newer version (format {newest}; this version reads up to {FORMAT}). "
             "Update camilla."
         )
     if not whole:
-        raise FormatError(f"{index}: is damaged: its content is not what was saved. Make the diagnosis again.")
-    return document  # type: ignore[no-any-return]
+        raise FormatError(
+            f"{index}: is damaged: its content is not what was saved. Make the diagnosis again."
+        )
+    return document
 
 
 def _leaves(params: Any) -> list[tuple[str, np.ndarray]]:
@@ -130,7 +146,9 @@ def _params(kind: Any, arrays: dict[str, np.ndarray]) -> Any:
     fields = kind.parameters_type._fields
     values: dict[str, Any] = {}
     for name in fields:
-        parts = sorted((k for k in arrays if k.startswith(f"{name}.")), key=lambda k: int(k.rsplit(".", 1)[1]))
+        parts = sorted(
+            (k for k in arrays if k.startswith(f"{name}.")), key=lambda k: int(k.rsplit(".", 1)[1])
+        )
         if parts:
             values[name] = tuple(arrays[k] for k in parts)
         elif name in arrays:
@@ -140,4 +158,3 @@ def _params(kind: Any, arrays: dict[str, np.ndarray]) -> Any:
 
 def _sha(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
-

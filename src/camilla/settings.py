@@ -9,7 +9,9 @@ from camilla.engine.training import Training
 def settings_as_data(diagnoser: Any) -> dict[str, Any]:
     """Every setting but the size, as numbers, texts, lists and maps."""
     return {
-        field.name: _plain(getattr(diagnoser, field.name)) for field in fields(diagnoser) if field.name != "size"
+        field.name: _plain(getattr(diagnoser, field.name))
+        for field in fields(diagnoser)
+        if field.name != "size"
     }
 
 

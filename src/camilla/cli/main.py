@@ -2,10 +2,18 @@
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
+import camilla
+from camilla.cli.demo import demo
+from camilla.cli.diagnose import diagnose
 from camilla.cli.epp import epp
+from camilla.cli.evaluate import evaluate
+from camilla.cli.place import place
+from camilla.cli.predict import predict
+from camilla.cli.show import show
 from camilla.errors import CamillaError
 
 app = typer.Typer(
@@ -16,12 +24,18 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _rooms() -> None:
+@app.callback(invoke_without_command=True)
+def _version(
+    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+) -> None:
     """Tells what machine-learning models can really do, from their responses to samples."""
+    if version:
+        typer.echo(camilla.__version__)
+        raise typer.Exit
 
 
-app.command()(epp)
+for command in (diagnose, show, predict, place, evaluate, epp, demo):
+    app.command()(command)
 
 
 def main() -> None:
@@ -33,3 +47,6 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os._exit(0)
+    except (MemoryError, OSError) as error:
+        typer.echo(f"error: {error or 'out of memory'}", err=True)
+        sys.exit(1)

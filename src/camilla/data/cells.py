@@ -14,6 +14,10 @@ class Cells(NamedTuple):
     response: NDArray[np.float64]  # weighted mean of the cell's rows
     weight: NDArray[np.float64]  # total weight of the cell's rows
 
+    def take(self, rows: NDArray[np.bool_] | NDArray[np.integer]) -> "Cells":
+        """These cells, in their order."""
+        return Cells(self.learner[rows], self.sample[rows], self.response[rows], self.weight[rows])
+
 
 class Means(NamedTuple):
     """A weighted mean a learner (or a sample), its standard error, and the weight behind it.

@@ -11,7 +11,7 @@ from camilla.diagnosers.neural_cd import NeuralCD
 from camilla.diagnosers.skill_vanilla import SkillVanilla
 from camilla.diagnosers.vanilla import Vanilla
 
-DIAGNOSERS: dict[str, type[Diagnoser]] = {
-    kind.name: kind
-    for kind in (Vanilla, SkillVanilla, IRT, MIRT, MF, DINA, NeuralCD, CamillaBase, Camilla)
-}
+_KINDS: tuple[type[Diagnoser], ...] = (
+    Vanilla, SkillVanilla, IRT, MIRT, MF, DINA, NeuralCD, CamillaBase, Camilla,
+)  # fmt: skip
+DIAGNOSERS: dict[str, type[Diagnoser]] = {kind.name: kind for kind in _KINDS}

@@ -1,13 +1,14 @@
 """Camilla: abilities on latent skills, compared with samples through a monotone network."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size
 from camilla.engine.activations import sigmoid, softmax
-from camilla.engine.training import Start, Training, raised, rising_network, xavier
+from camilla.engine.training import OURS, Start, Training, raised, rising_network, xavier
 
 GAIN = 4.0
 
@@ -48,7 +49,7 @@ class Camilla:
     dimensions: int = 10
     hidden: tuple[int, ...] = (128, 64)
     precision: float = 3.0
-    training: Training = Training()
+    training: Training = OURS
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -62,7 +63,8 @@ class Camilla:
             "hidden": (64, 32) if size.fractional else (128, 64),
             "precision": 0.0,
             "training": Training(
-                rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5, averaged=False,
+                rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
+                averaged=False,
                 loss="mse" if size.fractional else "bce", monitor="auc",
             ),
         }  # fmt: skip
@@ -70,14 +72,18 @@ class Camilla:
     def init(self, rng: np.random.Generator, start: Start) -> Params:
         n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
         widths = (k, *self.hidden, 1)
-        flat = tuple(xavier(rng, a, b) for a, b in zip(widths, widths[1:], strict=False))
+        flat = tuple(xavier(rng, a, b) for a, b in pairwise(widths))
         weights, biases = flat, tuple(np.zeros(b, np.float32) for b in widths[1:])
         if self.precision > 0:
             weights, biases = rising_network(rng, widths, GAIN)
         return Params(
-            raised(xavier(rng, n, k), start.learner), xavier(rng, m, k), raised(xavier(rng, m, k), start.sample),
-            xavier(rng, m, 1), weights, biases,
-        )  # fmt: skip
+            raised(xavier(rng, n, k), start.learner),
+            xavier(rng, m, k),
+            raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, 1),
+            weights,
+            biases,
+        )
 
     @staticmethod
     def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:

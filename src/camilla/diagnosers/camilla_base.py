@@ -5,10 +5,9 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from camilla.diagnoser import Readout, Size, Spread
+from camilla.diagnoser import Readout, Size, Spread, needed_skills
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
 from camilla.engine.training import RELEASED, Training
-from camilla.errors import DataError
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,11 +31,7 @@ class CamillaBase:
     training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     def __post_init__(self) -> None:
-        if self.size.skill_mask is None:
-            raise DataError(
-                "camilla-base needs a skill map (samples × skills) and the table has none. "
-                "Give one with --skills, or use camilla, which finds latent skills."
-            )
+        needed_skills(self.size, self.name)
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -48,11 +43,11 @@ class CamillaBase:
         return {"signs": "free", "skill_correlation": 0.0, "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
-        assert self.size.skill_mask is not None
-        n_skills = self.size.n_skills
+        mask = needed_skills(self.size, self.name)
+        n_skills = mask.shape[1]
         alike = (1 - self.skill_correlation) * np.eye(n_skills) + self.skill_correlation
         return Bilinear(
-            free=self.size.skill_mask,
+            free=mask,
             ability_precision=np.linalg.inv(alike),
             loading_mean=np.ones(n_skills) if self.signs == "positive" else np.full(n_skills, 0.5),
             loading_precision=self.precision,
@@ -60,8 +55,7 @@ class CamillaBase:
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:
-        assert self.size.skill_mask is not None
-        mask = self.size.skill_mask
+        mask = needed_skills(self.size, self.name)
         return Readout(
             ability=spread.ability,
             covariance=spread.covariance,

@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from camilla.diagnoser import Floats, Placement, Readout, Size, Solution, Spread, Watch
+from camilla.diagnoser import Floats, Placement, Readout, Size, Solution, Spread, Watch, needed_skills
 from camilla.engine.counts import clipped_logit
 from camilla.engine.layout import Layout
-from camilla.errors import DataError, SettingError
+from camilla.errors import SettingError
 
 MOST_SKILLS = 12  # 2¹² states a learner
 LOW, HIGH = 1e-3, 0.5 - 1e-3  # slip and guess stay here, so that 1 − slip > guess
@@ -46,12 +46,10 @@ class DINA:
     max_steps: int = 500
 
     def __post_init__(self) -> None:
-        if self.size.skill_mask is None:
-            raise DataError("dina needs a skill map (samples × skills) and the table has none. Give one with --skills.")
-        if self.size.n_skills > MOST_SKILLS:
+        if needed_skills(self.size, self.name).shape[1] > MOST_SKILLS:
             raise SettingError(
-                f"dina keeps 2^K states and takes at most {MOST_SKILLS} skills; the map has {self.size.n_skills}. "
-                "Merge skills, or use camilla-base."
+                f"dina keeps 2^K states and takes at most {MOST_SKILLS} skills; the map has "
+                f"{self.size.n_skills}. Merge skills, or use camilla-base."
             )
 
     @classmethod
@@ -67,8 +65,7 @@ class DINA:
     @property
     def able(self) -> NDArray[np.bool_]:
         """η: [states, samples]."""
-        mask = self.size.skill_mask
-        assert mask is not None
+        mask = needed_skills(self.size, self.name)
         return (~self.states).astype(np.int64) @ mask.T.astype(np.int64) == 0
 
     def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:
@@ -78,20 +75,26 @@ class DINA:
         slip, guess = np.full(layout.n_samples, 0.2), np.full(layout.n_samples, 0.2)
         share = np.full(n_states, 1 / n_states)
         moved = np.inf
-        for step in range(1, self.max_steps + 1):
+        for step in range(1, self.max_steps + 1):  # noqa: B007 (the last step is reported)
             posterior, loss = _states_given_responses(able, slip, guess, share, weight, right)
             with_skill, right_with = (posterior.T @ weight * able).sum(0), (posterior.T @ right * able).sum(0)
             without, right_without = weight.sum(0) - with_skill, right.sum(0) - right_with
             new_slip = np.clip(_ratio(with_skill - right_with, with_skill, slip), LOW, HIGH)
             new_guess = np.clip(_ratio(right_without, without, guess), LOW, HIGH)
             new_share = posterior.mean(axis=0)
-            moved = max(np.abs(new_slip - slip).max(), np.abs(new_guess - guess).max(), np.abs(new_share - share).max())
+            moved = max(
+                np.abs(new_slip - slip).max(),
+                np.abs(new_guess - guess).max(),
+                np.abs(new_share - share).max(),
+            )
             slip, guess, share = new_slip, new_guess, new_share
             if moved < self.tolerance:
                 break
         watch(f"{step} steps, loss {loss:.4f}")
         posterior, loss = _states_given_responses(able, slip, guess, share, weight, right)
-        return Solution(Params(slip, guess, share, posterior), loss, float(moved), step, bool(moved < self.tolerance))
+        return Solution(
+            Params(slip, guess, share, posterior), loss, float(moved), step, bool(moved < self.tolerance)
+        )
 
     def probability(self, params: Params) -> Floats:
         """[states, samples]."""
@@ -114,15 +117,17 @@ class DINA:
 
     def readout(self, params: Params, spread: Spread | None) -> Readout:
         """Mastery is the posterior probability of the skill; its 95 % set holds 0, 1 or both."""
-        mask = self.size.skill_mask
-        assert mask is not None
+        mask = needed_skills(self.size, self.name)
         states = self.states.astype(np.float64)
-        mastery = params.posterior @ states
+        mastery = np.clip(params.posterior @ states, 0, 1)
         together = np.einsum("ns,sk,sl->nkl", params.posterior, states, states, optimize=True)
+        covariance = together - mastery[:, :, None] * mastery[:, None, :]
+        diagonal = np.arange(self.size.n_skills)
+        covariance[:, diagonal, diagonal] = mastery * (1 - mastery)  # no rounding below 0
         expected = params.posterior.mean(axis=0) @ self.probability(params)
         return Readout(
             ability=mastery,
-            covariance=together - mastery[:, :, None] * mastery[:, None, :],
+            covariance=covariance,
             skill_weight=mask / mask.sum(axis=1, keepdims=True),
             difficulty=1 - expected,
             discrimination=1 - params.slip - params.guess,

@@ -36,13 +36,13 @@ class MF:
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
-        most = max(1, min(30, size.n_learners - 2))
+        most = max(1, min(50, size.n_learners - 2))
         dimensions = tuple(sorted({2, 10, most} & set(range(1, most + 1)))) or (1,)
         return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
-        """Concatenated embeddings under a linear layer, trained by Adam without priors: additive, so one dimension says all."""
+        """Concatenated embeddings under a linear layer, which is additive; Adam without priors."""
         return {"concat": True, "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
@@ -53,7 +53,7 @@ class MF:
             loading_mean=np.zeros(n_dims),
             fixed=1.0 if self.concat else 0.0,
             loading_precision=self.precision,
-            intercept_precision=0.1 if self.bias else 1e6,
+            intercept_precision=0.2 if self.bias else 1e6,
             standardise=False,
             norm=True,
         )

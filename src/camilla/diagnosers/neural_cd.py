@@ -1,14 +1,14 @@
 """NeuralCD: mastery of given skills, compared with samples through a monotone network."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from camilla.diagnoser import Floats, Readout, Size
+from camilla.diagnoser import Floats, Readout, Size, needed_skills
 from camilla.engine.activations import sigmoid
-from camilla.engine.training import Start, Training, raised, xavier
-from camilla.errors import DataError
+from camilla.engine.training import OURS, Start, Training, raised, xavier
 
 
 class Params(NamedTuple):
@@ -43,14 +43,10 @@ class NeuralCD:
     size: Size
     hidden: tuple[int, ...] = (64, 32)
     precision: float = 1.0
-    training: Training = Training()
+    training: Training = OURS
 
     def __post_init__(self) -> None:
-        if self.size.skill_mask is None:
-            raise DataError(
-                "neural-cd needs a skill map (samples × skills) and the table has none. "
-                "Give one with --skills, or use camilla, which finds latent skills."
-            )
+        needed_skills(self.size, self.name)
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -58,12 +54,13 @@ class NeuralCD:
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
-        """Hidden layers of 512 and 256, dropout .5, batches of 256, learning rate .002, ten epochs; no prior."""
+        """Hidden layers of 512 and 256, dropout .5, batches of 256, rate .002, ten epochs; no prior."""
         return {
             "hidden": (512, 256),
             "precision": 0.0,
             "training": Training(
-                rate=0.002, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5, averaged=False,
+                rate=0.002, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
+                averaged=False,
                 loss="mse" if size.fractional else "bce", monitor="auc",
             ),
         }  # fmt: skip
@@ -71,12 +68,14 @@ class NeuralCD:
     def init(self, rng: np.random.Generator, start: Start) -> Params:
         n, m, k = self.size.n_learners, self.size.n_samples, self.size.n_skills
         widths = (k, *self.hidden, 1)
-        pairs = list(zip(widths, widths[1:], strict=False))
+        pairs = list(pairwise(widths))
         return Params(
-            raised(xavier(rng, n, k), start.learner), raised(xavier(rng, m, k), start.sample), xavier(rng, m, 1),
+            raised(xavier(rng, n, k), start.learner),
+            raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, 1),
             tuple(xavier(rng, a, b) for a, b in pairs),
             tuple(rng.uniform(-1, 1, b).astype(np.float32) / np.float32(np.sqrt(a)) for a, b in pairs),
-        )  # fmt: skip
+        )
 
     @staticmethod
     def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:
@@ -96,8 +95,7 @@ class NeuralCD:
         return level, sigmoid(at.discrimination, xp)[..., 0]
 
     def readout(self, params: Params, spread: Any) -> Readout:
-        mask = self.size.skill_mask
-        assert mask is not None
+        mask = needed_skills(self.size, self.name)
         return Readout(
             ability=spread.ability,
             covariance=spread.covariance,

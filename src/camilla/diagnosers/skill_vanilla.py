@@ -6,10 +6,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.diagnoser import Floats, Placement, Readout, Size, Solution, Spread, Watch
+from camilla.diagnoser import Floats, Placement, Readout, Size, Solution, Spread, Watch, needed_skills
 from camilla.engine.counts import clipped_logit, grouped_means, learner_means, sample_means
 from camilla.engine.layout import Layout
-from camilla.errors import DataError
 
 
 class Params(NamedTuple):
@@ -42,11 +41,7 @@ class SkillVanilla:
     size: Size
 
     def __post_init__(self) -> None:
-        if self.size.skill_mask is None:
-            raise DataError(
-                "skill-vanilla needs a skill map (samples × skills) and the table has none. "
-                "Give one with --skills, or use vanilla."
-            )
+        needed_skills(self.size, self.name)
 
     @classmethod
     def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
@@ -54,8 +49,7 @@ class SkillVanilla:
 
     @property
     def mask(self) -> NDArray[np.bool_]:
-        assert self.size.skill_mask is not None
-        return self.size.skill_mask
+        return needed_skills(self.size, self.name)
 
     def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:
         learner, sample, weight, right = layout.cells()
@@ -65,7 +59,10 @@ class SkillVanilla:
         by_pattern = grouped_means(group, weight, right, layout.n_learners * len(patterns)).mean
         seen = np.bincount(group, minlength=len(by_pattern)).reshape(-1, len(patterns)) > 0
         by_pattern = np.where(seen, by_pattern.reshape(-1, len(patterns)), overall[:, None])
-        skills = [grouped_means(learner[n], weight[n], right[n], layout.n_learners) for n in _rows(self.mask, sample)]
+        skills = [
+            grouped_means(learner[n], weight[n], right[n], layout.n_learners)
+            for n in _rows(self.mask, sample)
+        ]
         params = Params(
             pattern.astype(np.int64), by_pattern,
             np.column_stack([s.mean for s in skills]), np.column_stack([s.variance for s in skills]),

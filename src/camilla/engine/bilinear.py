@@ -41,7 +41,7 @@ class Bilinear(NamedTuple):
     ability_precision: Floats  # [dims, dims]
     loading_mean: Floats  # [dims]
     loading_precision: float
-    intercept_precision: float = 0.1
+    intercept_precision: float = 0.2
     positive: bool = False
     fixed: float = 0.0
     guessing_limit: float = 0.0  # guessing lies in (0, limit); 0: no guessing
@@ -81,7 +81,9 @@ def solve(
     return Solution(packing.unpack(found.x), float(found.fun), norm, int(found.nit), converged)
 
 
-def logit(diagnoser: HasProblem, params: Factors, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
+def logit(
+    diagnoser: HasProblem, params: Factors, learner: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Floats:
     """The logit of the expected response for each (learner, sample) pair."""
     inner = params.intercept[sample].astype(np.float64)
     for start in range(0, len(sample), 100_000):
@@ -140,7 +142,7 @@ def _learner_terms(
 
 
 def pool_scale(problem: Bilinear, params: Factors) -> tuple[Floats, Floats]:
-    """(mean, sd) by which abilities are standardised: [dims] each. A skill nobody differs on keeps its scale."""
+    """(mean, sd) by which abilities are standardised; a skill nobody differs on keeps its scale."""
     n_dims = params.ability.shape[1]
     if not problem.standardise:
         return np.zeros(n_dims), np.ones(n_dims)
@@ -179,7 +181,8 @@ class _Packing:
         if not self.problem.positive:
             return None
         rest = self.n_samples * (2 if self.problem.guessing_limit else 1)
-        return [(None, None)] * self.n_ability + [(0.0, None)] * len(self.free) + [(None, None)] * rest
+        unbound: list[tuple[float | None, float | None]] = [(None, None)]
+        return unbound * self.n_ability + [(0.0, None)] * len(self.free) + unbound * rest
 
     def projected(self, x: Floats, gradient: Floats) -> Floats:
         """The gradient without what pushes against a bound."""

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from camilla.diagnoser import Floats
 from camilla.engine.layout import Layout
@@ -29,7 +30,7 @@ def sample_means(layout: Layout) -> Means:
     return grouped_means(sample, weight, right, layout.n_samples)
 
 
-def grouped_means(group: Floats, weight: Floats, right: Floats, n_groups: int) -> Means:
+def grouped_means(group: NDArray[np.integer], weight: Floats, right: Floats, n_groups: int) -> Means:
     """m = Σ wx / W with variance n/(n − 1) Σ (w (x − m))² / W² over the n cells of each group."""
     total = np.bincount(group, weight, n_groups)
     whole = right.sum() / weight.sum()

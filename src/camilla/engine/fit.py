@@ -3,7 +3,7 @@
 Engines answer four questions of any diagnoser they fit: solve, logit, place, spread.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, replace
 from typing import Any, NamedTuple
 
@@ -39,9 +39,10 @@ def fit(
     inner, outer = layout, valid
     if outer is None:
         inner, outer = _hold_out(layout, np.random.default_rng(seed))
-    diagnoser, chosen = _choose(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
-    watch("fitting")
-    solution = solve(diagnoser, inner, seed, watch, valid=outer)
+    diagnoser, chosen, solution = _choose(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
+    if solution is None:
+        watch("fitting")
+        solution = solve(diagnoser, inner, seed, watch, valid=outer)
     temperature, loss = _temperature(diagnoser, solution.params, outer)
     if held_out:
         watch("fitting on all responses")
@@ -75,7 +76,7 @@ def solve(
         from camilla.engine import neural
 
         return neural.solve(diagnoser, layout, rng, watch, valid=valid, epochs=epochs)
-    return diagnoser.solve(layout, rng, watch)  # type: ignore[no-any-return]
+    return diagnoser.solve(layout, rng, watch)
 
 
 def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
@@ -86,7 +87,7 @@ def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDA
         from camilla.engine.training import neural_logit
 
         return neural_logit(diagnoser, params, learner, sample)
-    return diagnoser.logit(params, learner, sample)  # type: ignore[no-any-return]
+    return diagnoser.logit(params, learner, sample)
 
 
 def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placement:
@@ -97,7 +98,7 @@ def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placeme
         from camilla.engine import neural
 
         return neural.place(diagnoser, params, weight, right)
-    return diagnoser.place(params, weight, right)  # type: ignore[no-any-return]
+    return diagnoser.place(params, weight, right)
 
 
 def spread(diagnoser: Any, params: Any, layout: Layout) -> Spread | None:
@@ -114,8 +115,11 @@ def spread(diagnoser: Any, params: Any, layout: Layout) -> Spread | None:
 def _choose(
     kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
     *, settings: Mapping[str, Any], seed: int, watch: Watch,
-) -> tuple[Any, dict[str, Any]]:  # fmt: skip
-    """One setting after the other at its best on validation, the others where they stand."""
+) -> tuple[Any, dict[str, Any], Solution | None]:  # fmt: skip
+    """One setting after the other at its best on validation, the others where they stand.
+
+    The best trial's own solution is handed on if it was fitted to all samples.
+    """
     open_choices = {
         name: values
         for name, values in kind.choices(size).items()
@@ -123,20 +127,25 @@ def _choose(
     }
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
     if not open_choices:
-        return build(kind, size, current), {}
+        return build(kind, size, current), {}, None
     small, inner, outer = _fewer_samples(size, layout, valid, seed)
-    tried: dict[tuple[Any, ...], float] = {}
+    tried: dict[tuple[Any, ...], tuple[float, Solution]] = {}
     for name, values in open_choices.items():
         for value in values:
             trial = current | {name: value}
-            key = tuple(trial[n] for n in open_choices)
+            key = _key(open_choices, trial)
             if key not in tried:
                 watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
                 diagnoser = build(kind, small, trial)
-                params = solve(diagnoser, inner, seed, watch, valid=outer).params
-                tried[key] = _temperature(diagnoser, params, outer)[1]
-        current[name] = min(values, key=lambda v: tried[tuple((current | {name: v})[n] for n in open_choices)])
-    return build(kind, size, current), {name: current[name] for name in open_choices}
+                solution = solve(diagnoser, inner, seed, watch, valid=outer)
+                tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
+        current[name] = min(values, key=lambda v: tried[_key(open_choices, current | {name: v})][0])
+    best = tried[_key(open_choices, current)][1] if small is size else None
+    return build(kind, size, current), {name: current[name] for name in open_choices}, best
+
+
+def _key(names: Iterable[str], settings: Mapping[str, Any]) -> tuple[Any, ...]:
+    return tuple(settings[name] for name in names)
 
 
 def _fewer_samples(size: Size, layout: Layout, valid: Layout, seed: int) -> tuple[Size, Layout, Layout]:
@@ -174,7 +183,7 @@ def _hold_out(layout: Layout, rng: np.random.Generator) -> tuple[Layout, Layout]
 
 
 def _temperature(diagnoser: Any, params: Any, valid: Layout) -> tuple[float, float]:
-    """The T that makes σ(logit / T) fit validation best, and the loss there: Newton on 1/T, which is convex."""
+    """The T that makes σ(logit / T) fit validation best, and the loss there: convex in 1/T."""
     learner, sample, weight, right = valid.cells()
     logits = logit(diagnoser, params, learner, sample)
     response = right / weight

@@ -25,14 +25,22 @@ class _Prior(NamedTuple):
 
 
 def place_rows(
-    diagnoser: Neural, params: Any, weight: Floats, right: Floats, *, start: bool = False, rounds: int = ROUNDS
+    diagnoser: Neural,
+    params: Any,
+    weight: Floats,
+    right: Floats,
+    *,
+    start: bool = False,
+    rounds: int = ROUNDS,
 ) -> tuple[Floats, Floats, Floats]:
     """Raw rows, their covariances and the largest slope left; weight, right: [learners, samples].
 
     `start`: begin at the learners' present rows instead of the prior's mean; with no `rounds` they stay.
     """
     learner_names = tuple(name for name, axis in diagnoser.axes.items() if axis[0] == "learner")
-    present = np.concatenate([getattr(params, name).reshape(len(params[0]), -1) for name in learner_names], axis=1)
+    present = np.concatenate(
+        [getattr(params, name).reshape(len(params[0]), -1) for name in learner_names], axis=1
+    )
     prior = _prior(diagnoser, present)
     begin = present if start else np.tile(prior.mean, (len(weight), 1))
     mask = diagnoser.size.skill_mask

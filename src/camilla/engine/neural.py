@@ -67,7 +67,9 @@ def solve(
         elif (score := _validation(diagnoser, state.average, valid)) < best.score:
             leap = leap if best.score - score < plan.worth * abs(score) else epoch
             best = _Best(state.average, score, epoch)
-        watch(f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}"))
+        watch(
+            f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}")
+        )
         if valid is not None and epoch - leap >= plan.patience:
             break
     found = jax.tree.map(np.asarray, best.params)
@@ -179,7 +181,9 @@ def _dropping(dropout: float, key: jax.Array) -> Any:
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _forward(params: Any, learner: jax.Array, sample: jax.Array, mask: jax.Array | None, *, model: Any) -> jax.Array:
+def _forward(
+    params: Any, learner: jax.Array, sample: jax.Array, mask: jax.Array | None, *, model: Any
+) -> jax.Array:
     at = gathered(model.axes, params, learner, sample)
     return model.logit(at, None if mask is None else mask[sample], jnp, no_drop)
 

@@ -20,9 +20,7 @@ def solve(
     problem = diagnoser.problem()
     trained = (_Loaded if problem.free.any() else _Additive)(diagnoser, diagnoser.training)
     solution = neural.solve(trained, layout, rng, watch, valid=valid, epochs=epochs)
-    ability, loading, intercept, _ = (
-        None if part is None else part.astype(np.float64) for part in solution.params
-    )
+    ability, loading, intercept = (part.astype(np.float64) for part in solution.params[:3])
     kept = np.where(problem.free, loading, problem.fixed)
     return solution._replace(params=Factors(ability, kept, intercept))
 
@@ -67,5 +65,5 @@ class _Additive(_Loaded):
         return at.ability.sum(axis=-1) + at.intercept
 
 
-def _single(values: Floats) -> Floats:
+def _single(values: Any) -> Floats:
     return values.astype(np.float32)

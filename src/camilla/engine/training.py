@@ -1,6 +1,7 @@
 """How a neural diagnoser is trained, as data: ours by default, the papers' on request."""
 
-from typing import Any, Literal, NamedTuple, Protocol
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,6 +43,7 @@ class Training(NamedTuple):
         return max(1, -(-self.least_steps // max(1, n_cells // self.batch_for(n_cells))))
 
 
+OURS = Training()
 RELEASED = Training(
     rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, averaged=False, monitor="auc"
 )
@@ -50,7 +52,7 @@ RELEASED = Training(
 class Neural(Protocol):
     """A diagnoser this engine can train: parameters, a pure forward pass, a projection, a prior."""
 
-    axes: dict[str, tuple[str, ...]]
+    axes: ClassVar[dict[str, tuple[str, ...]]]
     size: Size
     precision: float
     training: Training
@@ -123,7 +125,7 @@ def rising_network(rng: np.random.Generator, widths: tuple[int, ...], gain: floa
     """
     weights, biases = [], []
     last = len(widths) - 2
-    for layer, (inputs, outputs) in enumerate(zip(widths, widths[1:], strict=False)):
+    for layer, (inputs, outputs) in enumerate(pairwise(widths)):
         weight = np.abs(rng.normal(0, 1, (inputs, outputs)))
         weight *= gain if layer == 0 else (16 if layer == last else 8) / inputs
         weights.append(weight.astype(np.float32))
@@ -136,7 +138,9 @@ def no_drop(x: Any) -> Any:
     return x
 
 
-def neural_logit(diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
+def neural_logit(
+    diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Floats:
     """The logit of each (learner, sample) pair, in NumPy: reading a diagnosis does not need JAX."""
     out = np.empty(len(learner))
     mask = diagnoser.size.skill_mask

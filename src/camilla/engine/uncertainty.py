@@ -43,7 +43,9 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout) -> Spread:
     excess = np.zeros_like(blocks)
     loss_of_samples = np.zeros((n_learners, n_dims, n_learners, n_dims)) if joint else None
     standard = _Standard(problem, params)
-    columns = {name: np.empty(len(params.intercept)) for name in ("b", "b_se", "a", "a_se")}
+    columns: dict[str, Floats] = {
+        name: np.empty(len(params.intercept)) for name in ("b", "b_se", "a", "a_se")
+    }
     for group in _groups(problem):
         curve = _curvature(params, layout, group.samples)
         loading = params.loading[np.ix_(group.samples, group.dims)]
@@ -51,7 +53,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout) -> Spread:
         information = _sample_information(problem, design, curve)
         covariance = np.linalg.inv(information)
         outer = np.einsum("jk,jl->jkl", loading, loading)
-        own = np.ix_(range(n_learners), group.dims, group.dims)
+        own = np.ix_(np.arange(n_learners), group.dims, group.dims)
         blocks[own] += _summed(curve, outer)
         if len(group.free):
             excess[own] += _summed(curve, covariance[:, :-1, :-1])
@@ -103,11 +105,13 @@ def _add_samples_share(
     total: Floats, group: _Group, loading: Floats, curve: Floats, design: Floats, information: Floats
 ) -> None:
     """Adds Σⱼ Bⱼ Hⱼ⁻¹ Bⱼ' to the learner factors this group touches."""
-    root = np.linalg.solve(np.linalg.cholesky(information), np.broadcast_to(design.T, (len(curve), *design.T.shape)))
+    root = np.linalg.solve(
+        np.linalg.cholesky(information), np.broadcast_to(design.T, (len(curve), *design.T.shape))
+    )
     share = np.einsum("jn,jk,jfn->nkjf", curve, loading, root, optimize=True)
     n_learners, n_dims = share.shape[:2]
     flat = share.reshape(n_learners * n_dims, -1)
-    where = np.ix_(range(n_learners), group.dims, range(n_learners), group.dims)
+    where = np.ix_(np.arange(n_learners), group.dims, np.arange(n_learners), group.dims)
     total[where] += (flat @ flat.T).reshape(n_learners, n_dims, n_learners, n_dims)
 
 
@@ -119,9 +123,7 @@ class _Standard:
         self.mean, self.sd = pool_scale(problem, params)
         self.ability = (params.ability - self.mean) / self.sd
 
-    def learners(
-        self, blocks: Floats, excess: Floats, samples_share: Floats | None
-    ) -> tuple[Floats, Floats]:
+    def learners(self, blocks: Floats, excess: Floats, samples_share: Floats | None) -> tuple[Floats, Floats]:
         """Standardised abilities and each learner's covariance block."""
         if samples_share is None:
             return self.ability, np.linalg.inv(blocks) / np.outer(self.sd, self.sd)
@@ -130,7 +132,9 @@ class _Standard:
             samples_share[:, k, :, k] -= blocks[:, k, k].mean() * (1 + np.outer(z, z)) / n
         whole = _inverse_of_joint(blocks - excess, blocks, samples_share).reshape(n, d, n, d)
         # d(θ−m)/s by θ, over the pool: (I − 11'/n − zz'/n) / s
-        change = [(np.eye(n) - 1 / n - np.outer(z, z) / n) / s for z, s in zip(self.ability.T, self.sd, strict=True)]
+        change = [
+            (np.eye(n) - 1 / n - np.outer(z, z) / n) / s for z, s in zip(self.ability.T, self.sd, strict=True)
+        ]
         covariance = np.empty((n, d, d))
         for k in range(d):
             for m in range(d):
@@ -194,7 +198,9 @@ def _dispersion(params: Factors, layout: Layout) -> float:
         weight, right = layout.block(rows)
         p = 1 / (1 + np.exp(-(params.loading[rows] @ params.ability.T + params.intercept[rows, None])))
         seen = weight > 0
-        chi += float(np.sum((right[seen] - weight[seen] * p[seen]) ** 2 / (weight[seen] * p[seen] * (1 - p[seen]))))
+        chi += float(
+            np.sum((right[seen] - weight[seen] * p[seen]) ** 2 / (weight[seen] * p[seen] * (1 - p[seen])))
+        )
         n_cells += int(seen.sum())
-    used = min(params.ability.size + np.count_nonzero(params.loading) + len(params.intercept), n_cells // 2)
-    return chi / (n_cells - used)
+    fitted = params.ability.size + int(np.count_nonzero(params.loading)) + len(params.intercept)
+    return chi / (n_cells - min(fitted, n_cells // 2))

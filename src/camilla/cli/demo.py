@@ -1,0 +1,27 @@
+"""`camilla demo`: the main job on the embedded log of digit classifiers."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.diagnose import run
+from camilla.cli.show import print_diagnosis, print_learner
+
+
+def demo(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")
+    ] = Path("demo"),
+    seed: options.Seed = 0,
+) -> None:
+    """Diagnose 40 classifiers of handwritten digits, ten digits as skills."""
+    from camilla.data.embedded import digits
+
+    found = run(digits(), "camilla-base", seed)
+    where = found.save(output / "diagnosis")
+    print_diagnosis(found, learners=10, samples=5)
+    print_learner(found, found.learners["learner"][0])
+    typer.echo(f"Written to {where}: learners, samples and skills as Parquet, and diagnosis.json.")
+    typer.echo(f"Look again with: camilla show {where}")

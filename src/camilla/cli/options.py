@@ -1,0 +1,50 @@
+"""Options that several commands share, and the one way they turn into a table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from camilla.data.responses import ResponseTable
+
+Table = Annotated[Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide.")]
+Rows = Annotated[str | None, typer.Option(help="Wide table: what its rows are, samples or learners.")]
+Skills = Annotated[
+    str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
+]
+Learner = Annotated[str | None, typer.Option(help="Column of the learner.")]
+Sample = Annotated[str | None, typer.Option(help="Column of the sample.")]
+Response = Annotated[str | None, typer.Option(help="Column of the response.")]
+Trial = Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")]
+Weight = Annotated[str | None, typer.Option(help="Column of the weight of a response.")]
+Missing = Annotated[
+    list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
+]
+Ignore = Annotated[
+    list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
+]
+Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
+
+
+def read_table(
+    path: Path, *,
+    rows: str | None, skills: str | None, learner: str | None, sample: str | None, response: str | None,
+    trial: str | None, weight: str | None, missing: list[str] | None, ignore: list[str] | None,
+) -> "ResponseTable":  # fmt: skip
+    """The table a command was given; what was done to fit the skill map is said on standard error."""
+    from camilla.errors import SettingError
+    from camilla.loaders.tables import read
+
+    if rows not in (None, "samples", "learners"):
+        raise SettingError(f"--rows is samples or learners, not {rows!r}.")
+    table = read(
+        path, rows=rows, skills=skills, learner=learner, sample=sample, response=response,  # type: ignore[arg-type]
+        trial=trial, weight=weight, missing=tuple(missing or ()), ignore=tuple(ignore or ()),
+    )  # fmt: skip
+    if table.skill_map is not None:
+        for note in table.skill_map.notes:
+            typer.echo(f"note: {note}", err=True)
+    return table

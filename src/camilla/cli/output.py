@@ -1,0 +1,78 @@
+"""What commands print: tables for people, JSON for scripts, progress on standard error."""
+
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LONGEST_NAME = 48
+
+
+def shown(text: str) -> str:
+    """A name from data made harmless for a terminal: control characters spelled out, long ones cut."""
+    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return safe if len(safe) <= LONGEST_NAME else safe[: LONGEST_NAME - 1] + "…"
+
+
+def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
+    """A table: names left and escaped, numbers right with three decimals, nothing where there is none."""
+    from rich import box
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for name, kind in frame.schema.items():
+        table.add_column(escape(name), justify="right" if kind.is_numeric() else "left", no_wrap=True)
+    for row in frame.iter_rows():
+        table.add_row(*(escape(_cell(value)) for value in row))
+    width = None if sys.stdout.isatty() else 200
+    Console(width=width, highlight=False).print(table)
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, float):
+        return f"{value:.3f}".removesuffix(".000") if abs(value) < 1e6 else f"{value:.3g}"
+    return shown(str(value))
+
+
+def print_json(document: dict[str, Any]) -> None:
+    """One JSON object; a number that is not finite is null."""
+    typer.echo(json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False))
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if isinstance(value, dict):
+        return {key: _finite(part) for key, part in value.items()}
+    return [_finite(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[str], None]]:
+    """Says on standard error what is going on: a live line on a terminal, else a line every five seconds."""
+    if sys.stderr.isatty():
+        from rich.console import Console
+
+        with Console(stderr=True).status(what) as status:
+            yield lambda line: status.update(f"{what}: {shown(line)}")
+        return
+    last = time.monotonic()
+
+    def occasionally(line: str) -> None:
+        nonlocal last
+        if time.monotonic() - last > 5:
+            last = time.monotonic()
+            typer.echo(f"{what}: {shown(line)}", err=True)
+
+    yield occasionally

@@ -1,0 +1,40 @@
+"""`camilla predict`: what a learner will do on a sample."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_frame, print_json
+
+MOST_SHOWN = 40
+
+
+def predict(
+    diagnosis: options.Saved,
+    learner: Annotated[
+        list[str] | None, typer.Option(help="A learner; may be repeated. All by default.")
+    ] = None,
+    sample: Annotated[
+        list[str] | None, typer.Option(help="A sample; may be repeated. All by default.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write all predictions: .csv, .jsonl, .parquet.")
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    """Predict the response of learners on samples, with intervals."""
+    from camilla.data.writing import write_frame
+    from camilla.diagnosis import Diagnosis
+
+    found = Diagnosis.load(diagnosis)
+    frame = found.predict(learner or None, sample or None)
+    if output is not None:
+        write_frame(frame, output)
+        typer.echo(f"{frame.height} predictions written to {output}", err=True)
+    if json:
+        print_json({"provenance": found.provenance, "predictions": frame.to_dicts()})
+    elif output is None:
+        more = "" if frame.height <= MOST_SHOWN else f", the first {MOST_SHOWN}; -o FILE writes all"
+        print_frame(frame.head(MOST_SHOWN), title=f"{frame.height} predictions{more}")

@@ -1,0 +1,82 @@
+"""`camilla show`: what a saved diagnosis says."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_frame, print_json, shown
+
+if TYPE_CHECKING:
+    from camilla.diagnosis import Diagnosis
+
+
+def show(
+    diagnosis: options.Saved,
+    learners: Annotated[int, typer.Option(help="How many learners to print.")] = 20,
+    samples: Annotated[int, typer.Option(help="How many of the hardest samples to print.")] = 10,
+    learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Show a saved diagnosis: leaderboard, hardest samples, or one learner's skills."""
+    from camilla.diagnosis import Diagnosis
+
+    found = Diagnosis.load(diagnosis)
+    if json:
+        print_json(show_document(found))
+    elif learner is not None:
+        print_learner(found, learner)
+    else:
+        print_diagnosis(found, learners=learners, samples=samples)
+
+
+def show_document(found: "Diagnosis") -> dict[str, Any]:
+    """Everything a person reads, as data."""
+    return {
+        "provenance": found.provenance,
+        "learners": found.learners.to_dicts(),
+        "samples": found.samples.to_dicts(),
+        "skills": found.skills.to_dicts(),
+    }
+
+
+def print_diagnosis(found: "Diagnosis", *, learners: int, samples: int) -> None:
+    """The leaderboard, the hardest samples, and one line on how it was made."""
+    made = found.provenance
+    print_frame(
+        found.learners.head(learners).select(
+            "rank", "learner", "ability", "low", "high", "accuracy", "accuracy_low", "accuracy_high"
+        ),
+        title=f"{made['n_learners']} learners by ability ({made['scale']}), {made['interval']}",
+    )
+    hardest = found.samples.sort("accuracy", "expected", "sample").head(samples)
+    print_frame(
+        hardest.select(
+            "sample", "accuracy", "difficulty", "difficulty_low", "difficulty_high", "discrimination", "infit"
+        ),
+        title=f"{hardest.height} hardest of {made['n_samples']} samples",
+    )
+    chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
+    typer.echo(
+        f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
+        + f", seed {made['seed']}, data {made['data_hash'][:12]}, "
+        + ("converged" if made["converged"] else "NOT converged") + f" after {made['steps']} steps."
+    )  # fmt: skip
+
+
+def print_learner(found: "Diagnosis", name: str) -> None:
+    """One learner's ability and plain accuracy on each skill."""
+    import polars as pl
+
+    from camilla.data.names import nearest
+    from camilla.errors import DataError
+
+    if name not in found.learner_names:
+        raise DataError(f"no learner {name!r} in this diagnosis. {nearest(name, found.learner_names)}")
+    rows = found.skills.filter(pl.col("learner") == name).sort("ability", descending=True)
+    print_frame(
+        rows.select(
+            "skill", "ability", "low", "high", "mastery", "accuracy", "accuracy_low", "accuracy_high"
+        ),
+        title=f"{shown(name)} by skill, {found.provenance['interval']}",
+    )

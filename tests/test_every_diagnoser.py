@@ -1,0 +1,232 @@
+"""Laws that hold for every diagnoser, each run on all of them."""
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import camilla
+from camilla.data.responses import ResponseTable
+from camilla.data.skills import SkillMap
+from camilla.diagnosers import DIAGNOSERS
+from camilla.diagnosis import Diagnosis
+from camilla.engine.fit import logit
+from camilla.engine.training import Training
+
+ROUNDING = 1e-12
+QUICK = Training(epochs=6, patience=6)
+FORMS: dict[str, tuple[str, dict[str, Any]]] = {
+    "vanilla": ("vanilla", {}),
+    "skill-vanilla": ("skill-vanilla", {}),
+    "irt 1pl": ("irt", {"form": "1pl", "precision": 3.0}),
+    "irt 2pl": ("irt", {"precision": 3.0}),
+    "irt 3pl": ("irt", {"form": "3pl", "precision": 3.0}),
+    "mirt": ("mirt", {"dimensions": 2, "precision": 3.0}),
+    "mirt with skills": ("mirt", {"use_skills": True, "dimensions": 1, "precision": 3.0}),
+    "mf": ("mf", {"dimensions": 2, "precision": 3.0}),
+    "dina": ("dina", {}),
+    "neural-cd": ("neural-cd", {"precision": 1.0, "training": QUICK}),
+    "camilla-base": ("camilla-base", {"precision": 1.0, "skill_correlation": 0.5}),
+    "camilla-base free": ("camilla-base", {"signs": "free", "precision": 1.0, "skill_correlation": 0.5}),
+    "camilla": ("camilla", {"precision": 3.0, "dimensions": 4, "training": QUICK}),
+}
+SOME = ["sample-03", "sample-17"]
+# MF's and latent MIRT's coordinates may be rotated freely: no coordinate is a skill, so no law about one.
+WITH_SKILLS = [form for form in FORMS if form not in ("mirt", "mf")]
+
+pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")  # six epochs do not converge
+
+
+def world() -> ResponseTable:
+    """24 learners, 40 samples of 3 skills (some of two), one cell in ten missing."""
+    rng = np.random.default_rng(7)
+    mask = np.zeros((40, 3), bool)
+    mask[np.arange(40), rng.integers(3, size=40)] = True
+    mask[:10, 0] = True
+    ability, difficulty = rng.normal(size=(24, 3)), rng.normal(size=40)
+    p = 1 / (1 + np.exp(-(1.5 * (ability @ mask.T) - difficulty)))
+    responses = (rng.random((24, 40)) < p).astype(float)
+    responses[rng.random((24, 40)) < 0.1] = np.nan
+    table = ResponseTable.from_matrix(responses)
+    return table.with_skills(SkillMap(("add", "carry", "borrow"), mask))
+
+
+@cache
+def fitted(form: str) -> Diagnosis:
+    name, settings = FORMS[form]
+    return camilla.diagnose(world(), name, seed=3, **settings)
+
+
+def refitted(form: str, table: ResponseTable) -> Diagnosis:
+    name, settings = FORMS[form]
+    return camilla.diagnose(table, name, seed=3, **settings)
+
+
+def test_every_diagnoser_has_its_laws_checked() -> None:
+    assert {name for name, _ in FORMS.values()} == set(DIAGNOSERS)
+
+
+@pytest.mark.parametrize("form", WITH_SKILLS)
+def test_prediction_follows_ability_on_needed_skills_and_on_no_other(form: str) -> None:
+    """It rises where the sample's discrimination is positive, falls where it is negative, else stays."""
+    found = fitted(form)
+    n_learners, n_samples = len(found.learner_names), len(found.sample_names)
+    learner, sample = np.repeat(np.arange(n_learners), n_samples), np.tile(np.arange(n_samples), n_learners)
+    before = logit(found.diagnoser, raised(found, 0, by=0.0), learner, sample).reshape(n_learners, n_samples)
+    mask = found.diagnoser.size.skill_mask
+    for skill in range(found.readout.ability.shape[1]):
+        after = logit(found.diagnoser, raised(found, skill), learner, sample).reshape(n_learners, n_samples)
+        change = after - before
+        needed = mask[:, skill] if found.readout.explicit else np.ones(n_samples, bool)
+        assert np.abs(change[:, ~needed]).max(initial=0) < ROUNDING
+        direction = np.ones(n_samples)
+        if "loading" in found.params._fields:
+            direction = np.sign(found.params.loading[:, skill])
+        assert np.min(change[:, needed] * direction[needed]) > -ROUNDING
+        assert np.abs(change[:, needed]).max() > 1e-3
+
+
+def raised(found: Diagnosis, skill: int, by: float = 0.5) -> Any:
+    """The parameters with every learner better at one skill."""
+    params = found.params
+    if found.diagnoser.name == "vanilla":
+        return params._replace(mean=params.mean + by * (1 - params.mean))
+    if found.diagnoser.name == "skill-vanilla":
+        patterns = np.array(
+            [found.diagnoser.mask[params.pattern == p][0] for p in range(params.by_pattern.shape[1])]
+        )
+        up = params.by_pattern + np.where(patterns[:, skill], by * (1 - params.by_pattern), 0)
+        return params._replace(by_pattern=up)
+    if found.diagnoser.name == "dina":
+        states = np.arange(params.posterior.shape[1])
+        moved = np.zeros_like(params.posterior)
+        np.add.at(moved.T, states | (1 << skill), params.posterior.T)
+        return params._replace(posterior=moved if by else params.posterior)
+    ability = params.ability.astype(np.float64)
+    ability[:, skill] += by
+    return params._replace(ability=ability)
+
+
+def test_positive_discriminations_are_kept_where_skills_must_keep_their_meaning() -> None:
+    for form in ("mirt with skills", "camilla-base"):
+        assert fitted(form).params.loading.min() >= 0
+    assert all(weight.min() >= 0 for weight in fitted("camilla").params.weights)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_order_of_rows_learners_and_samples_does_not_matter(form: str) -> None:
+    rng = np.random.default_rng(0)
+    table = world()
+    shuffled = table.take_learners(rng.permutation(24)).take_samples(rng.permutation(40))
+    rows = rng.permutation(shuffled.n_responses)
+    shuffled = ResponseTable(
+        shuffled.learners, shuffled.samples, shuffled.learner[rows], shuffled.sample[rows],
+        shuffled.response[rows], skill_map=shuffled.skill_map,
+    )  # fmt: skip
+    same(refitted(form, shuffled), fitted(form))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_of_weight_two_is_the_row_twice(form: str) -> None:
+    table = world()
+    heavy = np.arange(table.n_responses) % 5 == 0
+    rows = np.concatenate([np.arange(table.n_responses), np.flatnonzero(heavy)])
+    parts = {"learners": table.learners, "samples": table.samples, "skill_map": table.skill_map}
+    twice = ResponseTable(
+        learner=table.learner[rows], sample=table.sample[rows], response=table.response[rows], **parts
+    )
+    weighted = ResponseTable(
+        learner=table.learner, sample=table.sample, response=table.response, weight=1.0 + heavy, **parts
+    )
+    same(refitted(form, twice), refitted(form, weighted))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_missing_cell_changes_nothing(form: str) -> None:
+    table = world()
+    filled = table.to_long().with_columns(pl.col("response").cast(pl.Float64))
+    absent = [(a, b) for a in table.learners for b in table.samples]
+    given = set(filled.select("learner", "sample").iter_rows())
+    gaps = pl.DataFrame(
+        [(a, b, None) for a, b in absent if (a, b) not in given], schema=filled.schema, orient="row"
+    )
+    told = ResponseTable.from_long(pl.concat([gaps, filled]))
+    assert told.n_missing == gaps.height
+    order = {name: row for row, name in enumerate(table.samples)}
+    assert table.skill_map is not None
+    told = told.with_skills(table.skill_map.take(np.array([order[name] for name in told.samples])))
+    same(refitted(form, told), fitted(form))
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_saved_diagnosis_comes_back_bit_for_bit(form: str, tmp_path: Path) -> None:
+    found = fitted(form)
+    again = Diagnosis.load(found.save(tmp_path / "saved"))
+    for name in ("learners", "samples", "skills"):
+        assert_frame_equal(getattr(again, name), getattr(found, name), check_exact=True)
+    assert again.provenance == found.provenance
+    np.testing.assert_array_equal(again.probabilities(), found.probabilities())
+    assert_frame_equal(again.ability(SOME), found.ability(SOME), check_exact=True)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_relabelled_skills_give_relabelled_results(form: str) -> None:
+    table = world()
+    assert table.skill_map is not None
+    names = {"add": "zeta", "carry": "alpha", "borrow": "mu"}
+    order = [2, 0, 1]
+    renamed = SkillMap(tuple(names[table.skill_map.skills[k]] for k in order), table.skill_map.mask[:, order])
+    found = refitted(form, table.with_skills(renamed))
+    wanted = fitted(form).skills.with_columns(pl.col("skill").replace(names))
+    assert_frame_equal(
+        found.skills.sort("learner", "skill"), wanted.sort("learner", "skill"), check_exact=True
+    )
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_learner_added_again_gets_its_own_ability_back(form: str) -> None:
+    """Within 1e-3 of the scale: what the fits leave between their stop and the exact mode."""
+    found = fitted(form)
+    table = world()
+    placed = found.place(table.take_learners([5, 11]))
+    own = found.ability().filter(pl.col("learner").is_in(placed["learner"].to_list()))
+    both = placed.join(own, on="learner", suffix="_own")
+    np.testing.assert_allclose(both["ability"], both["ability_own"], atol=2e-3)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_placing_leaves_the_diagnosis_as_it_was(form: str) -> None:
+    found = fitted(form)
+    before = [np.copy(part) for part in flat(found.params)]
+    found.place(world().take_learners([1]))
+    for old, new in zip(before, flat(found.params), strict=True):
+        np.testing.assert_array_equal(old, new)
+
+
+def test_an_all_right_learner_is_finite_and_first() -> None:
+    table = world()
+    matrix = np.vstack([table.matrix(), np.ones(40)])
+    perfect = ResponseTable.from_matrix(matrix).with_skills(table.skill_map)
+    for form in ("irt 2pl", "camilla-base", "mirt with skills"):
+        board = refitted(form, perfect).learners
+        assert board["ability"].is_finite().all()
+        assert board["learner"][0] == "learner-24"
+
+
+def flat(params: Any) -> list[np.ndarray]:
+    out: list[np.ndarray] = []
+    for part in params:
+        out += list(part) if isinstance(part, tuple) else [] if part is None else [part]
+    return out
+
+
+def same(one: Diagnosis, other: Diagnosis) -> None:
+    """Equal results, whatever order their rows come in."""
+    assert_frame_equal(one.learners, other.learners, check_exact=True)
+    assert_frame_equal(one.samples.sort("sample"), other.samples.sort("sample"), check_exact=True)
+    by = ["learner", "skill"]
+    assert_frame_equal(one.skills.sort(by), other.skills.sort(by), check_exact=True)
