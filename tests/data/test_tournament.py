@@ -203,3 +203,7 @@ def test_the_digest_sees_scores_names_and_direction():
         Tournament.from_long(LONG.with_columns(pl.col("player").str.to_uppercase())),
     ]
     assert len({base.digest(), *(other.digest() for other in others)}) == 4
+
+
+def test_a_tournament_says_its_size():
+    assert repr(Tournament.from_long(LONG)) == "Tournament(3 players × 2 rounds, Model/CV)"

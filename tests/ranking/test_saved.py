@@ -3,6 +3,7 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 
 from camilla.data.tournament import Tournament
@@ -27,6 +28,21 @@ def test_a_saved_leaderboard_comes_back_the_same_to_the_last_bit(board, tmp_path
     assert back.fit == board.fit
     assert back.test("a", "b") == board.test("a", "b")
     assert dict(back.provenance) == dict(board.provenance)
+
+
+def test_every_pair_is_saved_with_its_adjusted_p_value(board, tmp_path):
+    pairs = pl.read_parquet(board.save(tmp_path / "board") / "pairs.parquet")
+    assert pairs.height == 10
+    row = pairs.row(0, named=True)
+    test = board.test(row["player_a"], row["player_b"])
+    assert (row["p_win"], row["wald_p"], row["holm_p"]) == pytest.approx(
+        (test.p_win, test.wald_p, test.holm_p)
+    )
+
+
+def test_a_board_prints_itself(board):
+    assert "P(beats average)" in str(board)
+    assert repr(board) == f"Leaderboard(5 players, 12 rounds, first {board.players[0]!r})"
 
 
 def test_a_board_of_one_round_is_saved_without_intervals(tmp_path):

@@ -90,6 +90,13 @@ class Tournament:
             object.__setattr__(self, "scores", np.asarray(self.scores, np.float64))
             _check_scores(self)
 
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        kind = "" if self.matches is None else f", {len(self.matches.outcome)} matches"
+        return (
+            f"Tournament({name}{len(self.players)} players × {len(self.rounds)} rounds{kind}, {self.scheme})"
+        )
+
     @property
     def merit(self) -> NDArray[np.float64]:
         """Scores [players, rounds] turned so that more is better."""

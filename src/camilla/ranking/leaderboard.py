@@ -54,6 +54,15 @@ class Leaderboard:
     notes: tuple[str, ...]  # what a reader must know: separated players, refused intervals
     provenance: Mapping[str, Any]
 
+    def __repr__(self) -> str:
+        came = self.provenance
+        return f"Leaderboard({len(self.players)} players, {came['rounds']} rounds, first {self.players[0]!r})"
+
+    def __str__(self) -> str:
+        from camilla.ranking.printed import as_text
+
+        return as_text(self)
+
     def place(self, player: str) -> int:
         """The row of a player, by name."""
         if player not in self.players:

@@ -18,6 +18,7 @@ from camilla.ranking.leaderboard import Leaderboard, PairTest
 from camilla.ranking.matches import WinMatrix
 
 FORMAT = 1
+PAIRED_PLAYERS = 500  # more have so many pairs that they are worked out when asked for
 MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
 
 
@@ -95,7 +96,7 @@ def drafted(folder: Path) -> Iterator[Path]:
 
 
 def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> None:
-    """leaderboard.json, players.parquet, matches.parquet and, with intervals, covariance.parquet."""
+    """leaderboard.json, players.parquet, matches.parquet; with intervals covariance and pairs too."""
     document = {"format": FORMAT, **as_document(board, findings)}
     document["reading"] = {
         "critical": board.critical,
@@ -112,6 +113,8 @@ def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING)
             "played": board.matrix.played[first, second],
         }
     ).write_parquet(folder / "matches.parquet")
+    if board.covariance is not None and len(board.players) <= PAIRED_PLAYERS:
+        board.pairs().write_parquet(folder / "pairs.parquet")
     if board.covariance is not None:
         packed = board.covariance[np.tril_indices(len(board.players))]
         pl.DataFrame({"covariance": packed}).write_parquet(folder / "covariance.parquet")
