@@ -27,9 +27,12 @@ check: $(VENV)/.ready
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_docs.py
 
-$(VENV)-bench/.ready: $(VENV)/.ready benchmarks/requirements.txt
+# py-irt holds typer, rich and pandas below what our command line and tests want; benchmarks use neither.
+$(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
 	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/pip install --quiet --editable '.[dev]' -r benchmarks/requirements.txt
+	grep -vE '^(typer|rich|pandas)=' constraints.txt > $(VENV)-bench/constraints.txt
+	$(VENV)-bench/bin/pip install --quiet -c $(VENV)-bench/constraints.txt -r benchmarks/requirements.txt
+	$(VENV)-bench/bin/pip install --quiet --no-deps --editable .
 	touch $@
 
 bench: $(VENV)-bench/.ready

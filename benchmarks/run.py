@@ -1,0 +1,38 @@
+"""Runs every benchmark and writes docs/results/speed.md."""
+
+import platform
+from importlib import import_module
+from pathlib import Path
+
+from jobs import markdown_table
+
+BENCHMARKS = ("irt_peers", "mirt_titanic", "camilla_titanic", "growth", "epp")
+PAGE = Path(__file__).parents[1] / "docs/results/speed.md"
+
+HEAD = f"""# Speed
+
+Every figure here comes from one session of `make bench` on 2 cores with Python {platform.python_version()}.
+Times are CPU seconds, user and system; each job ran in a process of its own on one thread. Peers ran in the
+same session on the same data.
+"""
+
+
+def main() -> None:
+    sections, skipped = [HEAD], []
+    for name in BENCHMARKS:
+        benchmark = import_module(name)
+        rows = benchmark.main()
+        if not rows:
+            skipped.append(name)
+            continue
+        title, about = str(benchmark.__doc__).strip().split("\n\n", 1)
+        sections.append(f"## {title}\n\n{about}\n\n{markdown_table(rows)}\n")
+    if skipped:
+        print(f"\n{', '.join(skipped)} skipped, so {PAGE.name} stays as it is")
+        return
+    PAGE.write_text("\n".join(sections))
+    print(f"\nwritten to {PAGE.relative_to(PAGE.parents[2])}")
+
+
+if __name__ == "__main__":
+    main()
