@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from camilla.data.tournament import Tournament
-from camilla.errors import DataError, SettingError
+from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.ranking.epp import epp
 
 
@@ -105,6 +105,14 @@ def test_conjugate_gradients_and_the_factor_reach_the_same_strengths(monkeypatch
     sparse = epp(tournament_of(scores))
     np.testing.assert_allclose(sparse.epp, dense.epp, atol=1e-9)
     assert dense.provenance["gradient_norm"] < 1e-8
+
+
+def test_a_fit_that_does_not_arrive_says_what_to_try(monkeypatch):
+    from camilla.ranking import solve
+
+    monkeypatch.setattr(solve, "MAX_STEPS", 1)
+    with pytest.raises(ConvergenceError, match=r"1 Newton steps.*prior=1"):
+        epp(tournament_of(np.random.default_rng(13).normal(size=(5, 20))))
 
 
 def test_epp_is_centred_and_orders_a_complete_design_by_total_wins():

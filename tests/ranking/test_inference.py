@@ -147,3 +147,14 @@ def test_separated_players_have_intervals_at_least_as_wide_as_their_information(
     tournament = Tournament(names, tuple(f"r{k}" for k in range(20)), scores)
     board = epp(tournament)
     assert board.se[board.place("a")] > 1
+
+
+def test_players_with_the_same_scores_are_equal_not_sure_to_differ():
+    """Their difference has no variance over rounds; rounding must not become a tiny p-value."""
+    rng = np.random.default_rng(9)
+    scores = rng.normal(size=(6, 25))
+    scores[1] = scores[0]
+    board = epp(Tournament(tuple("abcdef"), tuple(f"r{k}" for k in range(25)), scores))
+    test = board.test("a", "b")
+    assert (test.wald, test.wald_p, test.lr, test.p_win) == pytest.approx((0, 1, 0, 0.5))
+    assert any({"a", "b"} <= set(group) for group in board.tie_groups)

@@ -15,6 +15,8 @@ from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import Solution, contrast_solver, log_likelihood, separated_groups, solve
 
+EQUAL = 1e-9  # logits; the estimate is exact to about 1e-12
+
 
 class Wald(NamedTuple):
     """Differences of strength for all pairs, row less column, with their standard errors."""
@@ -90,10 +92,14 @@ def differences(strength: Array, covariance: Array) -> Wald:
 
 
 def wald_statistics(strength: Array, covariance: Array) -> Array:
-    """(b_i − b_j)² / var for every pair, 0 on the diagonal, ∞ where the variance is 0."""
+    """(b_i − b_j)² / var for every pair; 0 where the strengths are equal to nine decimals.
+
+    Players with the same scores everywhere have a variance of 0 and are equal, not sure to differ.
+    """
     difference, se = differences(strength, covariance)
+    equal = np.abs(difference) < EQUAL
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(difference == 0, 0.0, (difference / se) ** 2)
+        return np.where(equal, 0.0, (difference / np.where(equal, 1.0, se)) ** 2)
 
 
 def chi_p_values(statistic: Array, *, df: int, rounds_df: float) -> Array:

@@ -135,13 +135,13 @@ class Leaderboard:
         i, j = self.place(player_a), self.place(player_b)
         if i == j:
             raise SettingError(f"{player_a!r} cannot be tested against itself; name two players.")
-        difference, se = inference.differences(self.epp, self._known_covariance())
+        covariance = self._known_covariance()
+        difference, se = inference.differences(self.epp, covariance)
         d, s = difference[i, j], se[i, j]
         ends = 1 / (1 + np.exp(-(d + self.critical * s * np.array([0.0, -1.0, 1.0]))))
         lr = lr_p = None
         if not self.provenance["compat"]:
-            lr = inference.likelihood_ratio(self.matrix, self.epp, i, j, self.prior)
-            lr *= self._fisher_variance(i, j) / s**2
+            lr = self._likelihood_ratio(i, j) if abs(d) >= inference.EQUAL else 0.0
             lr_p = float(inference.chi_p_values(np.array(lr), df=1, rounds_df=self.rounds_df))
         return PairTest(
             player_a=player_a,
@@ -151,7 +151,7 @@ class Leaderboard:
             p_win=float(ends[0]),
             p_win_low=float(ends[1]),
             p_win_high=float(ends[2]),
-            wald=float((d / s) ** 2),
+            wald=float(inference.wald_statistics(self.epp[[i, j]], covariance[np.ix_([i, j], [i, j])])[0, 1]),
             wald_p=float(self._wald_p[i, j]),
             holm_p=float(self._holm_p[i, j]),
             lr=lr,
@@ -219,6 +219,13 @@ class Leaderboard:
                 + " Add rounds to test pairs."
             )
         return self.covariance
+
+    def _likelihood_ratio(self, i: int, j: int) -> float:
+        covariance = self._known_covariance()
+        own = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+        plain = inference.likelihood_ratio(self.matrix, self.epp, i, j, self.prior)
+        with np.errstate(divide="ignore"):
+            return float(plain * np.float64(self._fisher_variance(i, j)) / own)
 
     def _fisher_variance(self, i: int, j: int) -> float:
         contrast = np.zeros(len(self.epp))
