@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.stats import norm
 
 from camilla.data.cells import Cells
 from camilla.data.names import nearest
@@ -19,7 +19,7 @@ from camilla.engine.scale import Level, level_of, logit_slopes
 from camilla.errors import DataError
 
 LEVEL = 0.95
-Z = float(norm.ppf(0.5 + LEVEL / 2))
+Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
 
 
 @dataclass(frozen=True, eq=False)

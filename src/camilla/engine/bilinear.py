@@ -59,9 +59,10 @@ class HasProblem(Protocol):
 
 
 def solve(
-    diagnoser: HasProblem, layout: Layout, rng: np.random.Generator, watch: Watch, *, max_steps: int = 3000
-) -> Solution:
-    """The posterior mode; `converged` is False when the steps ran out."""
+    diagnoser: HasProblem, layout: Layout, rng: np.random.Generator, watch: Watch,
+    *, start: Factors | None = None, max_steps: int = 3000,
+) -> Solution:  # fmt: skip
+    """The posterior mode, from `start` if given; `converged` is False when the steps ran out."""
     problem = diagnoser.problem()
     packing = _Packing(problem, layout.n_learners)
 
@@ -69,9 +70,9 @@ def solve(
         loss, gradient = _loss_and_gradient(problem, layout, packing.unpack(x))
         return loss / layout.total_weight, packing.pack(gradient) / layout.total_weight
 
+    first = packing.pack(_start(problem, layout, rng)) if start is None else packing.again(start)
     found = minimize(
-        objective, packing.pack(_start(problem, layout, rng)), jac=True, method="L-BFGS-B",
-        bounds=packing.bounds(),
+        objective, first, jac=True, method="L-BFGS-B", bounds=packing.bounds(),
         options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxcor": 20, "ftol": 1e-11,
                  "gtol": GRADIENT_TOLERANCE / 10},
     )  # fmt: skip
@@ -163,6 +164,13 @@ class _Packing:
     def pack(self, factors: Factors) -> Floats:
         parts = [factors.ability.ravel(), factors.loading.ravel()[self.free], factors.intercept]
         return np.concatenate(parts if factors.guessing is None else [*parts, factors.guessing])
+
+    def again(self, factors: Factors) -> Floats:
+        """What `unpack` handed out, packed."""
+        if factors.guessing is None:
+            return self.pack(factors)
+        share = factors.guessing / self.problem.guessing_limit
+        return self.pack(factors._replace(guessing=np.log(share) - np.log1p(-share)))
 
     def unpack(self, x: Floats) -> Factors:
         """Guessing is handed out as a probability."""

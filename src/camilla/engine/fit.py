@@ -46,7 +46,7 @@ def fit(
     temperature, loss = _temperature(diagnoser, solution.params, outer)
     if held_out:
         watch("fitting on all responses")
-        again = solve(diagnoser, layout, seed, watch, epochs=solution.steps)
+        again = solve(diagnoser, layout, seed, watch, epochs=solution.steps, start=solution.params)
         solution = again._replace(converged=again.converged and solution.converged)
     return Fit(diagnoser, solution, temperature, chosen, loss)
 
@@ -62,12 +62,12 @@ def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any
 
 def solve(
     diagnoser: Any, layout: Layout, seed: int, watch: Watch,
-    *, valid: Layout | None = None, epochs: int | None = None,
+    *, valid: Layout | None = None, epochs: int | None = None, start: Any = None,
 ) -> Solution:  # fmt: skip
-    """The diagnoser's parameters on these responses."""
+    """The diagnoser's parameters on these responses; `start` spares the bilinear engine steps."""
     rng = np.random.default_rng(seed)
     if diagnoser.engine == "bilinear" and diagnoser.training is None:
-        return bilinear.solve(diagnoser, layout, rng, watch)
+        return bilinear.solve(diagnoser, layout, rng, watch, start=start)
     if diagnoser.engine == "bilinear":
         from camilla.engine import published
 
@@ -137,7 +137,9 @@ def _choose(
             if key not in tried:
                 watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
                 diagnoser = build(kind, small, trial)
-                solution = solve(diagnoser, inner, seed, watch, valid=outer)
+                near = tried.get(_key(open_choices, current)) if name != "dimensions" else None
+                start = None if near is None else near[1].params
+                solution = solve(diagnoser, inner, seed, watch, valid=outer, start=start)
                 tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
         current[name] = min(values, key=lambda v: tried[_key(open_choices, current | {name: v})][0])
     best = tried[_key(open_choices, current)][1] if small is size else None

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.stats import t as student
 
 from camilla.data.responses import ResponseTable
 from camilla.data.split import split
@@ -115,6 +114,8 @@ def _scores(ordered: ResponseTable, one: Contender, seed: int, watch: Watch) -> 
 
 def summary(results: pl.DataFrame) -> pl.DataFrame:
     """Mean over seeds of every score; score_low and score_high are its 95 % interval (Student's t)."""
+    from scipy.stats import t as student  # here, because it costs half a second to import
+
     rows = []
     for (label,), part in results.group_by("diagnoser", maintain_order=True):
         row: dict[str, Any] = {"diagnoser": label, "seeds": part.height}

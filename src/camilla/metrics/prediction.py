@@ -2,7 +2,6 @@
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 Floats = NDArray[np.floating]
 
@@ -13,8 +12,9 @@ def auc(response: Floats, predicted: Floats) -> float:
     n_right, n_wrong = int(right.sum()), int((~right).sum())
     if n_right == 0 or n_wrong == 0:
         return float("nan")
-    ranks = rankdata(predicted)
-    return float((ranks[right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
+    _, value, count = np.unique(predicted, return_inverse=True, return_counts=True)
+    mid_rank = np.cumsum(count) - (count - 1) / 2
+    return float((mid_rank[value][right].sum() - n_right * (n_right + 1) / 2) / (n_right * n_wrong))
 
 
 def accuracy(response: Floats, predicted: Floats) -> float:
