@@ -49,8 +49,9 @@ def _against_mean(axes: Axes, board: Leaderboard, tournament: Tournament) -> Non
     if board.covariance is not None:
         axes.hlines(mean, board.low, board.high, color=BLUE, lw=0.8, alpha=0.6)
     axes.plot(board.epp, mean, "o", color="black", ms=3)
-    if len(board.players) <= NUMBERED_PLAYERS:
+    numbered = len(board.players) <= NUMBERED_PLAYERS
+    if numbered:
         for rank, (x, y) in enumerate(zip(board.epp, mean, strict=True), start=1):
             axes.annotate(str(rank), (x, y), xytext=(3, 3), textcoords="offset points", fontsize=7)
-    axes.set_xlabel("EPP (numbers: rank)")
+    axes.set_xlabel("EPP (numbers: rank)" if numbered else "EPP")
     axes.set_ylabel("mean score" + (", lower is better" if tournament.lower_is_better else ""))
