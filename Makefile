@@ -27,12 +27,10 @@ check: $(VENV)/.ready
 	$(BIN)/lint-imports
 	$(BIN)/pytest tests/test_docs.py
 
-# py-irt holds typer, rich and pandas below what our command line and tests want; benchmarks use neither.
-$(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt
+$(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)-bench
-	grep -vE '^(typer|rich|pandas)=' constraints.txt > $(VENV)-bench/constraints.txt
-	$(VENV)-bench/bin/pip install --quiet -c $(VENV)-bench/constraints.txt -r benchmarks/requirements.txt
-	$(VENV)-bench/bin/pip install --quiet --no-deps --editable .
+	$(VENV)-bench/bin/pip install --quiet -c constraints.txt --editable . -r benchmarks/requirements.txt
+	$(VENV)-bench/bin/pip install --quiet --no-deps -r benchmarks/requirements-alone.txt
 	touch $@
 
 bench: $(VENV)-bench/.ready
