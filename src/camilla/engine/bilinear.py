@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
+from threadpoolctl import threadpool_limits
 
 from camilla.diagnoser import Floats, Placement, Size, Solution, Watch
 from camilla.engine.layout import Layout
@@ -71,11 +72,12 @@ def solve(
         return loss / layout.total_weight, packing.pack(gradient) / layout.total_weight
 
     first = packing.pack(_start(problem, layout, rng)) if start is None else packing.again(start)
-    found = minimize(
-        objective, first, jac=True, method="L-BFGS-B", bounds=packing.bounds(),
-        options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxcor": 20, "ftol": 1e-11,
-                 "gtol": GRADIENT_TOLERANCE / 10},
-    )  # fmt: skip
+    with threadpool_limits(1, "blas"):  # threads that wait for each other cost ten times what they help
+        found = minimize(
+            objective, first, jac=True, method="L-BFGS-B", bounds=packing.bounds(),
+            options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxcor": 20, "ftol": 1e-11,
+                     "gtol": GRADIENT_TOLERANCE / 10},
+        )  # fmt: skip
     norm = float(np.max(np.abs(packing.projected(found.x, found.jac))))
     converged = bool(found.status == 0 or norm < GRADIENT_TOLERANCE)
     watch(f"{int(found.nit)} steps, loss {found.fun:.4f}")
