@@ -1,0 +1,207 @@
+"""The pages show what really happens: sessions and examples are run, and nothing public is without a page."""
+
+import dataclasses
+import doctest
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+import typer
+
+import camilla
+from camilla import errors
+from camilla.cli.main import app
+from camilla.data.responses import ResponseTable
+from camilla.diagnosers import DIAGNOSERS
+from camilla.diagnosis import Diagnosis
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+TABLE_FILE = re.compile(r"\.(csv|tsv|jsonl|parquet)$")
+PROGRESS = re.compile(r"^(diagnosing with [\w-]+|evaluating): ")  # said every five seconds on a slow machine
+COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
+
+# What pages call public tables that the project does not ship, and where CAMILLA_DATA has them.
+PUBLIC = {
+    "eloml_auc_scores.csv": "mementoml/eloml_auc_scores.csv",
+    "llmfao_pairwise.parquet": "llmfao/llmfao_pairwise.parquet",
+    "superglue.csv": "superglue/superglue_leaderboard_2021_voteandrank.csv",
+    "vtab.csv": "vtab/vtab_leaderboard_epp.csv",
+    "vtab_leaderboard_epp.csv": "vtab/vtab_leaderboard_epp.csv",
+}
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+class Step(NamedTuple):
+    """A command of a session and what the page says it prints."""
+
+    command: str
+    printed: list[str]
+
+    @property
+    def files(self) -> list[str]:
+        return [word for word in shlex.split(self.command) if TABLE_FILE.search(word)]
+
+
+def sessions(page: Path) -> list[list[Step]]:
+    """The console blocks of a page: each `$ …` line with the lines up to the next."""
+    out = []
+    for kind, _, text in FENCE.findall(page.read_text(encoding="utf-8")):
+        if kind == "console":
+            parts = re.split(r"^\$ ", text, flags=re.MULTILINE)[1:]
+            out.append([Step(part.split("\n")[0], _lines("\n".join(part.split("\n")[1:]))) for part in parts])
+    return out
+
+
+def on_public_tables(session: list[Step]) -> bool:
+    return any(file in PUBLIC for step in session for file in step.files)
+
+
+def run_session(session: list[Step], folder: Path) -> None:
+    """A file that is shown by `cat` and is not there is made; where no output is shown, success is enough."""
+    environment = os.environ | {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "OMP_NUM_THREADS": "1",
+    }
+    for step in session:
+        words = shlex.split(step.command)
+        if words[0] == "cat" and not (folder / words[1]).exists():
+            (folder / words[1]).write_text("\n".join(step.printed) + "\n", encoding="utf-8")
+            continue
+        run = subprocess.run(
+            step.command, shell=True, cwd=folder, env=environment, text=True, check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+        printed = [line for line in _lines(run.stdout) if not PROGRESS.match(line)]
+        if step.printed:
+            assert agrees(printed, step.printed), f"$ {step.command}\n" + "\n".join(printed)
+        else:
+            assert run.returncode == 0, run.stdout
+
+
+def agrees(printed: list[str], shown: list[str]) -> bool:
+    """Line by line the same; a line `…` stands for any lines, and `…` in a line for any text."""
+    if not shown:
+        return not printed
+    if shown[0] == "…":
+        return any(agrees(printed[skipped:], shown[1:]) for skipped in range(len(printed) + 1))
+    same = bool(printed) and re.fullmatch(re.escape(shown[0]).replace("…", ".*"), printed[0])
+    return bool(same) and agrees(printed[1:], shown[1:])
+
+
+def _lines(text: str) -> list[str]:
+    """Without spaces at the ends of lines and empty lines at the end of all."""
+    return (
+        "\n".join(line.rstrip() for line in text.split("\n")).rstrip("\n").split("\n") if text.strip() else []
+    )
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if sessions(page)], ids=name_of)
+def test_sessions_print_what_the_page_shows(page: Path, tmp_path: Path) -> None:
+    for session in sessions(page):
+        if not on_public_tables(session):
+            run_session(session, tmp_path)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(map(on_public_tables, sessions(page)))], ids=name_of
+)
+def test_sessions_on_public_tables_print_what_the_page_shows(
+    page: Path, tmp_path: Path, data_folder: Path
+) -> None:
+    for name, where in PUBLIC.items():
+        (tmp_path / name).symlink_to(data_folder / where)
+    for session in filter(on_public_tables, sessions(page)):
+        run_session(session, tmp_path)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if ">>> " in page.read_text()], ids=name_of)
+def test_examples_answer_what_the_page_shows(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not a Python block is blanked out, so that line numbers stay those of the page."""
+    monkeypatch.chdir(tmp_path)
+    text, inside = [], False
+    for line in page.read_text(encoding="utf-8").split("\n"):
+        fence = line.startswith("```")
+        text.append("" if fence or not inside else line)
+        inside = line.startswith("```python") if fence else inside
+    example = doctest.DocTestParser().get_doctest("\n".join(text), {}, page.name, str(page), 0)
+    said: list[str] = []
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    assert runner.run(example, out=said.append).failed == 0, "".join(said)
+
+
+def test_every_python_block_is_an_example_that_is_run() -> None:
+    blocks = [(page.name, text) for page in PAGES for kind, _, text in FENCE.findall(page.read_text())
+              if kind == "python"]  # fmt: skip
+    assert [block for block in blocks if not block[1].startswith(">>> ")] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_lead_somewhere(page: Path) -> None:
+    targets = [link for link in LINK.findall(page.read_text()) if "://" not in link]
+    assert [link for link in targets if not (page.parent / link).exists()] == []
+
+
+def test_every_page_can_be_reached_from_the_index() -> None:
+    reached = {(DOCS / link).resolve() for link in LINK.findall((DOCS / "index.md").read_text())}
+    assert [name_of(page) for page in PAGES[1:] if page not in reached and page.name != "index.md"] == []
+
+
+@pytest.mark.parametrize("name", DIAGNOSERS)
+def test_every_setting_of_a_diagnoser_is_on_its_page(name: str) -> None:
+    page = (DOCS / "diagnosers" / f"{name}.md").read_text()
+    settings = [field.name for field in dataclasses.fields(DIAGNOSERS[name]) if field.name != "size"]  # type: ignore[arg-type]
+    assert [setting for setting in settings if f"| `{setting}` |" not in page] == []
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
+    page = (DOCS / "commands" / f"{name}.md").read_text()
+    options = [
+        option
+        for parameter in COMMANDS[name].params
+        if parameter.param_type_name == "option"
+        for option in [*parameter.opts, *parameter.secondary_opts]
+        if option != "--help"
+    ]
+    assert [option for option in options if f"`{option}" not in page] == []
+
+
+def test_every_way_to_make_a_table_has_a_page() -> None:
+    tables = "".join(page.read_text() for page in (DOCS / "tables").glob("*.md"))
+    ways = [name for name in dir(ResponseTable) if name.startswith("from_")]
+    assert [way for way in ways if way not in tables] == []
+
+
+def test_every_public_name_and_error_is_on_the_python_page() -> None:
+    page = (DOCS / "python.md").read_text()
+    assert [name for name in camilla.__all__ if f"`camilla.{name}" not in page] == []
+    raised = [name for name in vars(errors) if not name.startswith("_")]
+    assert [name for name in raised if f"`camilla.{name}`" not in page] == []
+
+
+def test_every_column_and_method_of_a_diagnosis_is_on_the_python_page() -> None:
+    page = (DOCS / "python.md").read_text()
+    table = camilla.simulate(8, 20, seed=1).table
+    found = camilla.diagnose(table, "irt", form="3pl", precision=3.0)
+    frames = (found.learners, found.samples, found.skills, found.predict(), found.place(table))
+    names = {column for frame in frames for column in frame.columns} | set(found.provenance)
+    names |= {
+        name for name in vars(Diagnosis) if not name.startswith("_") and callable(getattr(Diagnosis, name))
+    }
+    assert sorted(name for name in names if f"`{name}" not in page and f".{name}(" not in page) == []
