@@ -51,15 +51,20 @@ def test_a_sample_with_its_key_swapped_comes_out_negative() -> None:
     assert (found.samples["discrimination"].to_numpy()[5:] > 0).mean() > 0.99
 
 
-def test_guessing_is_found_where_the_weak_guess() -> None:
-    """3PL with c = .25 on every sample: the prior mean of c is about .23, so the mean must come out between."""
+@pytest.mark.parametrize(("guessing", "low", "high"), [(0.25, 0.15, 0.27), (0.0, 0.0, 0.12)])
+def test_guessing_is_found_where_the_weak_guess(guessing: float, low: float, high: float) -> None:
+    """3PL with one c for all, 1,500 learners on 60 samples.
+
+    Estimating abilities and samples together pulls c towards 0 and its prior pulls it to .2, so the
+    limits only tell guessing from none.
+    """
     rng = np.random.default_rng(1)
-    theta, b = rng.normal(size=400), rng.normal(size=150)
-    p = 0.25 + 0.75 / (1 + np.exp(-1.5 * (theta[:, None] - b)))
+    theta, b = rng.normal(size=1500), rng.normal(size=60)
+    p = guessing + (1 - guessing) / (1 + np.exp(-1.5 * (theta[:, None] - b)))
     table = ResponseTable.from_matrix(responses(rng, p))
     found = camilla.diagnose(table, "irt", form="3pl", precision=1.0)
-    assert 0.2 < found.samples["guessing"].to_numpy().mean() < 0.3
-    assert np.corrcoef(in_order(found, table, "ability"), theta)[0, 1] > 0.97
+    assert low < found.samples["guessing"].to_numpy().mean() < high
+    assert np.corrcoef(in_order(found, table, "ability"), theta)[0, 1] > 0.9
 
 
 def skill_world(seed: int, n_learners: int, n_samples: int, n_skills: int) -> tuple[ResponseTable, Matrix]:

@@ -45,6 +45,7 @@ class Solution(NamedTuple):
     gradient_norm: float
     steps: int
     converged: bool
+    placed: bool = True  # every learner stands where it would be placed with the samples frozen
 
 
 class Spread(NamedTuple):

@@ -209,6 +209,7 @@ def _provenance(
         "steps": fitted.solution.steps,
         "gradient_norm": _finite(fitted.solution.gradient_norm),
         "converged": fitted.solution.converged,
+        "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": {"camilla": camilla.__version__, "python": platform.python_version()}

@@ -46,7 +46,7 @@ def fit(
     temperature, loss = _temperature(diagnoser, solution.params, outer)
     if held_out:
         watch("fitting on all responses")
-        again = solve(diagnoser, layout, seed, watch, epochs=solution.steps, start=solution.params)
+        again = solve(diagnoser, layout, seed, watch, earlier=solution)
         solution = again._replace(converged=again.converged and solution.converged)
     return Fit(diagnoser, solution, temperature, chosen, loss)
 
@@ -62,20 +62,22 @@ def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any
 
 def solve(
     diagnoser: Any, layout: Layout, seed: int, watch: Watch,
-    *, valid: Layout | None = None, epochs: int | None = None, start: Any = None,
+    *, valid: Layout | None = None, earlier: Solution | None = None,
 ) -> Solution:  # fmt: skip
-    """The diagnoser's parameters on these responses; `start` spares the bilinear engine steps."""
+    """The diagnoser's parameters on these responses, going by an earlier solution where there is one."""
     rng = np.random.default_rng(seed)
     if diagnoser.engine == "bilinear" and diagnoser.training is None:
-        return bilinear.solve(diagnoser, layout, rng, watch, start=start)
+        return bilinear.solve(
+            diagnoser, layout, rng, watch, start=None if earlier is None else earlier.params
+        )
     if diagnoser.engine == "bilinear":
         from camilla.engine import published
 
-        return published.solve(diagnoser, layout, rng, watch, valid=valid, epochs=epochs)
+        return published.solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
     if diagnoser.engine == "neural":
         from camilla.engine import neural
 
-        return neural.solve(diagnoser, layout, rng, watch, valid=valid, epochs=epochs)
+        return neural.solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
     return diagnoser.solve(layout, rng, watch)
 
 
@@ -138,8 +140,8 @@ def _choose(
                 watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
                 diagnoser = build(kind, small, trial)
                 near = tried.get(_key(open_choices, current)) if name != "dimensions" else None
-                start = None if near is None else near[1].params
-                solution = solve(diagnoser, inner, seed, watch, valid=outer, start=start)
+                earlier = None if near is None or kind.engine == "neural" else near[1]
+                solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
                 tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
         current[name] = min(values, key=lambda v: tried[_key(open_choices, current | {name: v})][0])
     best = tried[_key(open_choices, current)][1] if small is size else None

@@ -19,6 +19,7 @@ from camilla.engine.learner_rows import place_rows
 from camilla.engine.training import CHUNK, Neural, gathered, no_drop, start_of
 
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
+PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 
 ADAM = optax.scale_by_adam()
 
@@ -43,9 +44,13 @@ class State(NamedTuple):
 
 def solve(
     diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,
-    *, valid: Layout | None = None, epochs: int | None = None,
+    *, valid: Layout | None = None, earlier: Solution | None = None,
 ) -> Solution:  # fmt: skip
-    """Trained parameters: the epoch best on `valid`, or the last of `epochs`; Solution.steps is the epoch."""
+    """Trained parameters: the epoch best on `valid`, or as many epochs as an earlier solution.
+
+    Learners are then placed with the samples frozen, unless that predicts `valid` worse: a fit that
+    stopped early is no mode, and its learners fit it best where they stopped.
+    """
     plan = diagnoser.training
     rows, n_cells = _rows(diagnoser, layout)
     batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
@@ -55,7 +60,7 @@ def solve(
     state = State(params, params, ADAM.init(params))
     key = jax.random.key(int(rng.integers(2**31)))
     best, leap = _Best(state.average, np.inf, 0), 0
-    last = plan.epochs if epochs is None else epochs
+    last = plan.epochs if earlier is None else earlier.steps
     for epoch in range(1, last + 1):
         key, here = jax.random.split(key)
         state, loss = _epoch(
@@ -74,9 +79,12 @@ def solve(
             break
     found = jax.tree.map(np.asarray, best.params)
     stopped = valid is not None and epoch - leap >= plan.patience
-    if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
-        found = _place_all(diagnoser, found, layout)
-    return Solution(found, best.score, float("nan"), best.epoch, stopped or epochs is not None)
+    placed = diagnoser.precision > 0 and n_cells <= PLACE_CELLS and (earlier is None or earlier.placed)
+    if placed:
+        exact = _place_all(diagnoser, found, layout)
+        placed = valid is None or _validation(diagnoser, exact, valid) < best.score * (1 + PLACE_COST)
+        found = exact if placed else found
+    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
 
 
 class _Best(NamedTuple):

@@ -14,12 +14,12 @@ from camilla.engine.training import Start, Training
 
 def solve(
     diagnoser: Any, layout: Layout, rng: np.random.Generator, watch: Watch,
-    *, valid: Layout | None = None, epochs: int | None = None,
+    *, valid: Layout | None = None, earlier: Solution | None = None,
 ) -> Solution:  # fmt: skip
     """The same factors as the bilinear engine hands out, arrived at the released way."""
     problem = diagnoser.problem()
     trained = (_Loaded if problem.free.any() else _Additive)(diagnoser, diagnoser.training)
-    solution = neural.solve(trained, layout, rng, watch, valid=valid, epochs=epochs)
+    solution = neural.solve(trained, layout, rng, watch, valid=valid, earlier=earlier)
     ability, loading, intercept = (part.astype(np.float64) for part in solution.params[:3])
     kept = np.where(problem.free, loading, problem.fixed)
     return solution._replace(params=Factors(ability, kept, intercept))

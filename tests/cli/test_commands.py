@@ -1,0 +1,217 @@
+"""The command line as a user meets it: real processes, real files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+
+
+def camilla(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
+    )
+
+
+def world() -> np.ndarray:
+    rng = np.random.default_rng(1)
+    p = 1 / (1 + np.exp(-(rng.normal(size=(12, 1)) - rng.normal(size=30))))
+    return (rng.random((12, 30)) < p).astype(int)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """long.csv, wide.csv (rows are samples), skills.csv and new.csv (one learner)."""
+    matrix = world()
+    rows = [(f"m{i}", f"q{j}", matrix[i, j]) for i in range(12) for j in range(30)]
+    pl.DataFrame(rows, schema=["learner", "sample", "response"], orient="row").write_csv(
+        tmp_path / "long.csv"
+    )
+    wide = pl.DataFrame({"sample": [f"q{j}" for j in range(30)], **{f"m{i}": matrix[i] for i in range(12)}})
+    wide.write_csv(tmp_path / "wide.csv")
+    skills = {"sample": [f"q{j}" for j in range(30)], "even": [int(j % 2 == 0) for j in range(30)]}
+    pl.DataFrame(skills | {"odd": [j % 2 for j in range(30)]}).write_csv(tmp_path / "skills.csv")
+    new = [("fresh", f"q{j}", int(j % 3 > 0)) for j in range(30)] + [("fresh", "unheard", 1)]
+    pl.DataFrame(new, schema=["learner", "sample", "response"], orient="row").write_csv(tmp_path / "new.csv")
+    return tmp_path
+
+
+def test_diagnose_show_predict_and_place_tell_one_story(folder: Path) -> None:
+    made = camilla("diagnose", "long.csv", "-o", "out", "--json", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    told = json.loads(made.stdout)
+    shown = json.loads(camilla("show", "out", "--json", cwd=folder).stdout)
+    assert shown == told
+    assert {"learner", "rank", "ability", "se", "low", "high", "accuracy"} <= set(shown["learners"][0])
+    assert {"sample", "difficulty", "discrimination", "difficulty_low", "difficulty_high"} <= set(
+        shown["samples"][0]
+    )
+    accuracy = {row["learner"]: row["accuracy"] for row in shown["learners"]}
+    assert accuracy["m3"] == pytest.approx(world()[3].mean())
+    predicted = json.loads(camilla("predict", "out", "--learner", "m3", "--json", cwd=folder).stdout)[
+        "predictions"
+    ]
+    assert len(predicted) == 30
+    assert all(0 < row["low"] < row["probability"] < row["high"] < 1 for row in predicted)
+    placed = json.loads(camilla("place", "out", "new.csv", "--json", cwd=folder).stdout)
+    assert placed["learners"][0]["n_unknown"] == 1
+    assert placed["learners"][0]["accuracy"] == pytest.approx(20 / 30)
+
+
+def test_wide_tables_say_which_way_they_lie(folder: Path) -> None:
+    wide = camilla("diagnose", "wide.csv", "--rows", "samples", "-o", "out", "--json", cwd=folder)
+    long = camilla("diagnose", "long.csv", "-o", "other", "--json", cwd=folder)
+    assert json.loads(wide.stdout)["learners"] == json.loads(long.stdout)["learners"]
+    silent = camilla("diagnose", "wide.csv", "-o", "third", cwd=folder)
+    assert (silent.returncode, (folder / "third").exists()) == (1, False)
+    assert "--rows" in silent.stderr
+
+
+def test_evaluate_reports_every_score_of_every_seed(folder: Path) -> None:
+    ran = camilla(
+        "evaluate", "long.csv", "--with", "vanilla,irt:precision=3", "--seeds", "1,2", "--json", cwd=folder
+    )
+    assert ran.returncode == 0, ran.stderr
+    results = json.loads(ran.stdout)["results"]
+    assert [(row["diagnoser"], row["seed"]) for row in results] == [
+        ("vanilla", 1), ("irt:precision=3", 1), ("vanilla", 2), ("irt:precision=3", 2),
+    ]  # fmt: skip
+    assert {"acc", "f1", "auc", "rmse", "mae", "seconds"} <= set(results[0])
+
+
+def test_skills_from_a_file_and_one_learner_by_skill(folder: Path) -> None:
+    made = camilla(
+        "diagnose", "long.csv", "--skills", "skills.csv", "--with", "camilla-base", "-o", "out", cwd=folder
+    )
+    assert made.returncode == 0, made.stderr
+    shown = camilla("show", "out", "--learner", "m0", cwd=folder)
+    assert "even" in shown.stdout
+    assert "odd" in shown.stdout
+
+
+def rewritten(folder: Path, *lines: str) -> None:
+    (folder / "bad.csv").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+BAD_TABLES = {
+    "empty file": ([""], "empty"),
+    "header only": (["learner,sample,response"], "no rows"),
+    "no such column": (["learner,item_name,score", "a,b,1"], "response"),
+    "above one": (["learner,sample,response", "a,x,0", "a,y,1.2", "b,x,1"], "line 3"),
+    "a word": (["learner,sample,response", "a,x,0", "a,y,1", "b,x,yes"], "line 4"),
+    "NaN": (["learner,sample,response", "a,x,0", "a,y,NaN", "b,x,1"], "line 3"),
+    "one learner": (["learner,sample,response", "a,x,0", "a,y,1"], "one learner"),
+    "one sample": (["learner,sample,response", "a,x,0", "b,x,1"], "one sample"),
+    "constant response": (
+        ["learner,sample,response", "a,x,1", "a,y,1", "b,x,1", "b,y,1"],
+        "every one of the 4",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BAD_TABLES)
+def test_a_bad_table_is_one_message_and_nothing_is_written(case: str, tmp_path: Path) -> None:
+    lines, said = BAD_TABLES[case]
+    (tmp_path / "bad.csv").write_text("\n".join(lines) + "\n" if lines != [""] else "", encoding="utf-8")
+    refused(camilla("diagnose", "bad.csv", "-o", "out", cwd=tmp_path), said, tmp_path)
+
+
+def refused(ran: subprocess.CompletedProcess[str], said: str, folder: Path) -> None:
+    assert ran.returncode == 1, ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert "error: " in ran.stderr
+    assert said in ran.stderr
+    assert ran.stdout == ""
+    assert not (folder / "out").exists()
+
+
+def test_a_missing_file_is_said(tmp_path: Path) -> None:
+    refused(camilla("diagnose", "nowhere.csv", "-o", "out", cwd=tmp_path), "no such file", tmp_path)
+
+
+def test_a_learner_twice_in_a_wide_header_is_said(tmp_path: Path) -> None:
+    (tmp_path / "bad.csv").write_text("sample,a,a\nx,1,0\ny,0,1\n")
+    refused(camilla("diagnose", "bad.csv", "--rows", "samples", "-o", "out", cwd=tmp_path), "'a'", tmp_path)
+
+
+def test_ten_megabytes_of_noise_are_no_parquet(tmp_path: Path) -> None:
+    (tmp_path / "noise.parquet").write_bytes(np.random.default_rng(0).bytes(10_000_000))
+    refused(camilla("diagnose", "noise.parquet", "-o", "out", cwd=tmp_path), "noise.parquet", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        (["sample,even,odd", "q0,1,0"], "q1"),
+        (["sample,even,odd", *(f"q{j},{int(j % 2 == 0)},{j % 2 if j != 7 else 0}" for j in range(30))], "q7"),
+        (["sample,even,odd", *(f"q{j},{2 if j == 4 else 1},0" for j in range(30))], "even"),
+    ],
+    ids=["misses samples", "all-zero row", "a two"],
+)
+def test_a_bad_skill_map_is_said(folder: Path, lines: list[str], said: str) -> None:
+    rewritten(folder, *lines)
+    ran = camilla(
+        "diagnose", "long.csv", "--skills", "bad.csv", "--with", "camilla-base", "-o", "out", cwd=folder
+    )
+    refused(ran, said, folder)
+
+
+def test_names_with_spaces_quotes_newlines_emoji_and_markup_are_just_names(tmp_path: Path) -> None:
+    names = [
+        'a "quoted" one',
+        "line\nbreak",
+        "🦊 fox",
+        "[bold]markup[/bold]",
+        "<script>alert(1)</script>",
+        "\x1b[31mred",
+    ]
+    matrix = world()
+    rows = [(names[i], f"q {j}", int(matrix[i, j])) for i in range(6) for j in range(30)]
+    pl.DataFrame(rows, schema=["learner", "sample", "response"], orient="row").write_csv(tmp_path / "t.csv")
+    ran = camilla("diagnose", "t.csv", "-o", "out", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "\x1b[31m" not in ran.stdout
+    assert "[bold]markup[/bold]" in ran.stdout
+    assert "line\\nbreak" in ran.stdout
+    told = json.loads(camilla("show", "out", "--json", cwd=tmp_path).stdout)
+    assert {row["learner"] for row in told["learners"]} == set(names)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["diagnose", "long.csv", "-o", "out", "--with", "oracle"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "irt:colour=blue"],
+        ["diagnose", "long.csv", "-o", "out", "--rows", "columns"],
+        ["evaluate", "long.csv", "--seeds", "one"],
+        ["diagnose", "long.csv"],
+        ["unheard-of"],
+    ],
+)
+def test_a_wrong_word_on_the_command_line_exits_2(folder: Path, arguments: list[str]) -> None:
+    ran = camilla(*arguments, cwd=folder)
+    assert ran.returncode == 2
+    assert "Traceback" not in ran.stderr
+    assert not (folder / "out").exists()
+
+
+def test_a_diagnoser_without_its_skill_map_says_so(folder: Path) -> None:
+    refused(
+        camilla("diagnose", "long.csv", "--with", "camilla-base", "-o", "out", cwd=folder), "--skills", folder
+    )
+
+
+def test_unknown_names_are_met_with_the_nearest(folder: Path) -> None:
+    camilla("diagnose", "long.csv", "-o", "made", cwd=folder)
+    for arguments in (["show", "made", "--learner", "m33"], ["predict", "made", "--sample", "q333"]):
+        ran = camilla(*arguments, cwd=folder)
+        assert ran.returncode == 1
+        assert "no " in ran.stderr
+        assert "Traceback" not in ran.stderr
