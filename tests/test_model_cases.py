@@ -1,6 +1,8 @@
 """Forward passes against expected values computed independently (model_cases.json)."""
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,6 @@ from camilla.diagnosers.irt import IRT
 from camilla.engine.bilinear import Factors
 from camilla.engine.fit import logit
 
-HERE = ("IRT_1PL", "IRT_2PL_D1", "IRT_3PL_D1.702", "MIRT_softplus_noQ", "MIRT_softplus_Q", "CamillaBase_free",
-        "MF_dot", "MF_concat_linear", "DINA", "NeuralCD", "Camilla_1hidden")  # fmt: skip
 TOLERANCE = 1e-9  # stated in the file
 
 
@@ -55,60 +55,76 @@ def network(params: dict[str, Any], names: list[str]) -> tuple[tuple[Any, ...], 
     )
 
 
-def computed(model: str, case: dict[str, Any]) -> np.ndarray:
-    p, mask = case["params"], np.array(case["Q"], float)
-    match model:
-        case "IRT_1PL" | "IRT_2PL_D1":
-            return irt(case)
-        case "IRT_3PL_D1.702":
-            return irt(case, 1.702)
-        case "MIRT_softplus_noQ":
-            return probabilities(
-                "mirt", case, Factors(np.array(p["theta"]), softplus(p["a_raw"]), -np.array(p["b"]))
-            )
-        case "MIRT_softplus_Q":
-            loading = softplus(p["a_raw"]) * mask
-            return probabilities(
-                "mirt", case, Factors(np.array(p["theta"]), loading, -np.array(p["b"])), use_skills=True
-            )
-        case "CamillaBase_free":
-            params = Factors(np.array(p["theta"]), np.array(p["a"]) * mask, -np.array(p["d"]))
-            return probabilities("camilla-base", case, params)
-        case "MF_dot":
-            params = Factors(np.array(p["u"]), np.array(p["v"]), np.zeros(len(p["v"])))
-            return probabilities("mf", case, params, bias=False)
-        case "MF_concat_linear":
-            w, u, v = np.array(p["w"]), np.array(p["u"]), np.array(p["v"])
-            params = Factors((u @ w[:2])[:, None], np.ones((len(v), 1)), v @ w[2:] + p["w0"])
-            return probabilities("mf", case, params, concat=True)
-        case "DINA":
-            states = np.array(p["alpha"]) @ (1 << np.arange(3))
-            params = dina_file.Params(
-                np.array(p["slip"]), np.array(p["guess"]), np.full(8, 1 / 8), np.eye(8)[states]
-            )
-            return probabilities("dina", case, params)
-        case "NeuralCD":
-            weights, biases = network(p, ["h.l.0", "h.l.1", "h.l.2"])
-            rows = (np.array(p[name]) for name in ("u.weight", "d.weight", "e.weight"))
-            return probabilities("neural-cd", case, neural_file.Params(*rows, weights, biases))
-        case _:
-            weights = (np.array(p["W1"]).T, np.array(p["W2"]).T)
-            rows = (np.array(p[name]) for name in ("WA", "WQ", "WD", "Wb"))
-            params = camilla_file.Params(*rows, weights, (np.array(p["b1"]), np.array(p["b2"])))
-            return probabilities("camilla", case, params, dimensions=3, hidden=(4,))
+def mirt(case: dict[str, Any], *, use_skills: bool) -> np.ndarray:
+    p = case["params"]
+    loading = softplus(p["a_raw"]) * (np.array(case["Q"]) if use_skills else 1.0)
+    params = Factors(np.array(p["theta"]), loading, -np.array(p["b"]))
+    return probabilities("mirt", case, params, use_skills=use_skills)
 
 
-@pytest.mark.parametrize("model", HERE)
+def camilla_base(case: dict[str, Any]) -> np.ndarray:
+    p = case["params"]
+    params = Factors(np.array(p["theta"]), np.array(p["a"]) * np.array(case["Q"]), -np.array(p["d"]))
+    return probabilities("camilla-base", case, params)
+
+
+def mf_dot(case: dict[str, Any]) -> np.ndarray:
+    u, v = np.array(case["params"]["u"]), np.array(case["params"]["v"])
+    return probabilities("mf", case, Factors(u, v, np.zeros(len(v))), bias=False)
+
+
+def mf_concat(case: dict[str, Any]) -> np.ndarray:
+    w, u, v = (np.array(case["params"][name]) for name in ("w", "u", "v"))
+    params = Factors((u @ w[:2])[:, None], np.ones((len(v), 1)), v @ w[2:] + case["params"]["w0"])
+    return probabilities("mf", case, params, concat=True)
+
+
+def dina(case: dict[str, Any]) -> np.ndarray:
+    alpha, slip, guess = (np.array(case["params"][name]) for name in ("alpha", "slip", "guess"))
+    certain = np.eye(8)[alpha @ (1 << np.arange(3))]
+    return probabilities("dina", case, dina_file.Params(slip, guess, np.full(8, 1 / 8), certain))
+
+
+def neural_cd(case: dict[str, Any]) -> np.ndarray:
+    rows = (np.array(case["params"][name]) for name in ("u.weight", "d.weight", "e.weight"))
+    layers = network(case["params"], ["h.l.0", "h.l.1", "h.l.2"])
+    return probabilities("neural-cd", case, neural_file.Params(*rows, *layers))
+
+
+def camilla_params(case: dict[str, Any]) -> camilla_file.Params:
+    p = {name: np.array(value) for name, value in case["params"].items()}
+    weights, biases = (p["W1"].T, p["W2"].T), (p["b1"], p["b2"])
+    return camilla_file.Params(p["WA"], p["WQ"], p["WD"], p["Wb"], weights, biases)
+
+
+def camilla(case: dict[str, Any]) -> np.ndarray:
+    return probabilities("camilla", case, camilla_params(case), dimensions=3, hidden=(4,))
+
+
+COMPUTED: dict[str, Callable[[dict[str, Any]], np.ndarray]] = {
+    "IRT_1PL": irt,
+    "IRT_2PL_D1": irt,
+    "IRT_3PL_D1.702": partial(irt, scale=1.702),
+    "MIRT_softplus_noQ": partial(mirt, use_skills=False),
+    "MIRT_softplus_Q": partial(mirt, use_skills=True),
+    "CamillaBase_free": camilla_base,
+    "MF_dot": mf_dot,
+    "MF_concat_linear": mf_concat,
+    "DINA": dina,
+    "NeuralCD": neural_cd,
+    "Camilla_1hidden": camilla,
+}
+
+
+@pytest.mark.parametrize("model", COMPUTED)
 def test_forward_pass_equals_the_independent_value(model: str, cases: dict[str, Any]) -> None:
     case = cases[model]
-    np.testing.assert_allclose(computed(model, case), case["expected_probability"], rtol=0, atol=TOLERANCE)
+    np.testing.assert_allclose(COMPUTED[model](case), case["expected_probability"], rtol=0, atol=TOLERANCE)
 
 
 def test_camillas_overall_ability_and_difficulty_equal_equations_13_and_14(cases: dict[str, Any]) -> None:
     case = cases["Camilla_1hidden"]
-    p = {name: np.array(value) for name, value in case["params"].items()}
-    weights, biases = (p["W1"].T, p["W2"].T), (p["b1"], p["b2"])
-    params = camilla_file.Params(p["WA"], p["WQ"], p["WD"], p["Wb"], weights, biases)
+    params = camilla_params(case)
     diagnoser = camilla_file.Camilla(Size(3, 4), dimensions=3, hidden=(4,))
     difficulty, _ = diagnoser.sample_factors(params, None, np)
     np.testing.assert_allclose(difficulty, case["expected_item_difficulty"], atol=TOLERANCE)

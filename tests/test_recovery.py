@@ -42,7 +42,7 @@ def test_abilities_of_200_learners_on_2000_samples_correlate_at_least_99_percent
 
 
 def test_a_sample_with_its_key_swapped_comes_out_negative() -> None:
-    """Five samples answered upside down by 150 learners: their slopes are about −1, three errors away from 0."""
+    """Five samples answered upside down by 150 learners: slopes about −1, three errors away from 0."""
     table, *_ = two_parameter_world(3, 150, 200)
     matrix = table.matrix()
     matrix[:, :5] = 1 - matrix[:, :5]
@@ -68,7 +68,7 @@ def test_guessing_is_found_where_the_weak_guess(guessing: float, low: float, hig
 
 
 def skill_world(seed: int, n_learners: int, n_samples: int, n_skills: int) -> tuple[ResponseTable, Matrix]:
-    """p = σ(Σₖ Qⱼₖ bⱼₖ (Aᵢₖ − Dⱼ)), A and D standard normal, b ~ U(.7, 1.7); a third of samples need two skills."""
+    """p = σ(Σₖ Qⱼₖ bⱼₖ (Aᵢₖ − Dⱼ)), A, D ~ N(0, 1), b ~ U(.7, 1.7); a third of samples need two skills."""
     rng = np.random.default_rng(seed)
     ability, difficulty = rng.normal(size=(n_learners, n_skills)), rng.normal(size=n_samples)
     mask = np.zeros((n_samples, n_skills), bool)
