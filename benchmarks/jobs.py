@@ -108,7 +108,7 @@ def markdown_table(rows: list[Row]) -> str:
 
 
 def seconds(value: float) -> str:
-    """Three digits below ten seconds, none after the point above."""
+    """Fewer decimals as the seconds grow."""
     return f"{value:.3f}" if value < 0.1 else f"{value:.2f}" if value < 10 else f"{value:.0f}"
 
 
