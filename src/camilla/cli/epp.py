@@ -93,7 +93,8 @@ def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
     from camilla.ranking.compare import compare_fits
-    from camilla.ranking.printed import as_text, comparison_text, shown
+    from camilla.data.names import shown
+    from camilla.ranking.printed import as_text, comparison_text
 
     parts = [
         (f"== {shown(name)} ==\n" if name else "") + as_text(board, findings[name])

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from camilla.data.names import shown
+
 if TYPE_CHECKING:
     import polars as pl
 
 LONGEST_NAME = 48
 
 
-def shown(text: str) -> str:
-    """A name from data made harmless for a terminal: control characters spelled out, long ones cut."""
-    safe = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def brief(text: str) -> str:
+    """A name harmless for a terminal and short enough for a table."""
+    safe = shown(text)
     return safe if len(safe) <= LONGEST_NAME else safe[: LONGEST_NAME - 1] + "…"
 
 
@@ -42,7 +44,7 @@ def _cell(value: Any) -> str:
         return ""
     if isinstance(value, float):
         return f"{value:.3f}".removesuffix(".000") if abs(value) < 1e6 else f"{value:.3g}"
-    return shown(str(value))
+    return brief(str(value))
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json, shown
+from camilla.cli.output import print_frame, print_json
+from camilla.data.names import shown
 
 if TYPE_CHECKING:
     from camilla.diagnosis import Diagnosis

@@ -18,6 +18,11 @@ def quoted(names: Sequence[object]) -> str:
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
 
 
+def shown(name: str) -> str:
+    """A name from data made harmless for a terminal: control characters are spelled out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+
+
 def numbered(kind: str, count: int) -> tuple[str, ...]:
     """kind-0, kind-1, …, padded so that the order of names is the order of numbers."""
     width = len(str(max(count - 1, 0)))

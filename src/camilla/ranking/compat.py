@@ -21,6 +21,7 @@ COMPAT = ("eloml-glm",)
 CRITICAL = 1.96  # as EloML writes it
 EPSILON = 1e-8  # R's glm.control
 MAX_STEPS = 25  # R's glm.control
+CUT, TINY = 30.0, float(np.finfo(np.float64).eps)  # R's logit link
 
 
 class ElomlFit(NamedTuple):
@@ -98,14 +99,14 @@ def _glm(wins: Array, losses: Array) -> Glm:
     eta = np.log(mu / (1 - mu))
     before = _deviance(wins, losses, mu, off)
     for steps in range(1, MAX_STEPS + 1):  # noqa: B007
-        variance = mu * (1 - mu)
-        weight = played * variance
-        working = eta + (rate - mu) / variance
+        slope = _slope(eta)
+        weight = played * slope**2 / (mu * (1 - mu))
+        working = eta + (rate - mu) / slope
         normal, right = _normal_equations(weight, weight * working)
         coefficients = np.asarray(np.linalg.solve(normal, right), np.float64)
         strength = np.append(coefficients[1:], 0.0)
         eta = coefficients[0] + strength[:, None] - strength[None, :]
-        mu = 1 / (1 + np.exp(-eta))
+        mu = _mean(eta)
         deviance = _deviance(wins, losses, mu, off)
         if abs(deviance - before) / (abs(deviance) + 0.1) < EPSILON:
             break
@@ -113,6 +114,18 @@ def _glm(wins: Array, losses: Array) -> Glm:
     _, gradient = _normal_equations(weight, played * (rate - mu))
     covariance = np.asarray(np.linalg.inv(normal), np.float64)
     return Glm(coefficients, covariance, deviance, steps, float(np.abs(gradient).max()))
+
+
+def _mean(eta: Array) -> Array:
+    """R's inverse logit, which is cut off where |η| passes 30."""
+    odds = np.where(eta < -CUT, TINY, np.where(eta > CUT, 1 / TINY, np.exp(np.clip(eta, -CUT, CUT))))
+    return odds / (1 + odds)
+
+
+def _slope(eta: Array) -> Array:
+    """dμ/dη as R has it: the smallest number above 1 less 1 where |η| passes 30."""
+    odds = np.exp(np.clip(eta, -CUT, CUT))
+    return np.where(np.abs(eta) > CUT, TINY, odds / (1 + odds) ** 2)
 
 
 def _normal_equations(weight: Array, response: Array) -> tuple[Array, Array]:

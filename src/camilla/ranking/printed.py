@@ -5,13 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
+from camilla.data.names import shown
 from camilla.ranking.leaderboard import Leaderboard, PairTest
 from camilla.ranking.saved import NOTHING, Findings
-
-
-def shown(name: str) -> str:
-    """The name with line breaks, escapes and other control characters spelled out."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
 
 
 def aligned(rows: Sequence[Sequence[str]], left: int) -> str:
