@@ -92,8 +92,8 @@ def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") 
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
-    from camilla.ranking.compare import compare_fits
     from camilla.data.names import shown
+    from camilla.ranking.compare import compare_fits
     from camilla.ranking.printed import as_text, comparison_text
 
     parts = [

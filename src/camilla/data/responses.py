@@ -4,6 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -141,6 +142,10 @@ class ResponseTable:
 
     def cells(self) -> Cells:
         """One entry for each observed (learner, sample) pair: total weight, weighted mean response."""
+        return self._cells
+
+    @cached_property
+    def _cells(self) -> Cells:
         return aggregate(self.learner, self.sample, self.response, self.weight, self.n_learners)
 
     def matrix(self) -> NDArray[np.float64]:

@@ -84,7 +84,7 @@ def _place(
 
     over_samples = (None, 0, None if mask is None else 0)
     logits = jax.vmap(cell_logit, over_samples)
-    slopes = jax.vmap(jax.grad(cell_logit), over_samples)
+    both = jax.vmap(jax.value_and_grad(cell_logit), over_samples)
 
     def objective(row: jax.Array) -> jax.Array:
         logit = logits(row, samples, mask)
@@ -93,8 +93,8 @@ def _place(
         return jnp.sum(weight * softplus - right * logit) + held
 
     def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        p = jax.nn.sigmoid(logits(row, samples, mask))
-        jacobian = slopes(row, samples, mask)
+        logit, jacobian = both(row, samples, mask)
+        p = jax.nn.sigmoid(logit)
         slope = jacobian.T @ (weight * p - right) + prior.precision * (row - prior.mean)
         information = (jacobian * (weight * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
         return slope, information
@@ -109,7 +109,7 @@ def _place(
         step = jnp.linalg.solve(information + damping * jnp.eye(len(row)), slope)
         trial = objective(row - step)
         better = trial < value
-        small = jnp.max(jnp.abs(step)) < 1e-5
+        small = (jnp.max(jnp.abs(step)) < 1e-4) | (better & (value - trial < 1e-6 * jnp.abs(value)))
         after = jnp.where(small, jnp.inf, jnp.where(better, damping / 5, damping * 5 + 1e-3))
         return jnp.where(better, row - step, row), jnp.where(better, trial, value), after, count + 1
 

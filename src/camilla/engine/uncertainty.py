@@ -77,7 +77,7 @@ def _groups(problem: Bilinear) -> Iterator[_Group]:
         free = np.flatnonzero(pattern)
         dims = free if problem.fixed == 0 else np.arange(len(pattern))
         samples = np.flatnonzero(which == number)
-        step = max(1, 16 * BLOCK_CELLS // (len(dims) + 1) ** 2)
+        step = max(1, 64 * BLOCK_CELLS // (len(dims) + 1) ** 2)
         for start in range(0, len(samples), step):
             yield _Group(dims, free, samples[start : start + step])
 
