@@ -1,7 +1,34 @@
 """Camilla tells what machine-learning models can really do."""
 
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
+    from camilla.data.embedded import digits as digits
+    from camilla.data.responses import ResponseTable as ResponseTable
+    from camilla.data.simulate import simulate as simulate
+    from camilla.data.skills import SkillMap as SkillMap
+    from camilla.data.split import split as split
+    from camilla.data.tournament import Tournament as Tournament
+    from camilla.diagnosing import diagnose as diagnose
+    from camilla.diagnosis import Diagnosis as Diagnosis
+    from camilla.errors import CamillaError as CamillaError
+    from camilla.errors import ConvergenceError as ConvergenceError
+    from camilla.errors import ConvergenceWarning as ConvergenceWarning
+    from camilla.errors import DataError as DataError
+    from camilla.errors import FormatError as FormatError
+    from camilla.errors import SettingError as SettingError
+    from camilla.experiments.reliability import evaluate as evaluate
+    from camilla.loaders.tables import read as read
+    from camilla.loaders.tournaments import read_tournaments as read_tournaments
+    from camilla.ranking.compare import agreement as agreement
+    from camilla.ranking.compare import compare_fits as compare_fits
+    from camilla.ranking.epp import epp as epp
+    from camilla.ranking.leaderboard import Leaderboard as Leaderboard
+    from camilla.ranking.newcomer import place_newcomer as place_newcomer
+    from camilla.ranking.round_fit import fit_by_rounds as fit_by_rounds
+    from camilla.ranking.search import worth_searching as worth_searching
+    from camilla.ranking.teams import team_epp as team_epp
 
 _WHERE: dict[str, str] = {
     "CamillaError": "camilla.errors",

@@ -59,6 +59,20 @@ class Spread(NamedTuple):
     discrimination: Floats  # [samples], signed
     discrimination_se: Floats
 
+    def read(self, skill_weight: Floats | None, **more: Any) -> "Readout":
+        """The readout with these factors as they stand."""
+        return Readout(
+            ability=self.ability,
+            covariance=self.covariance,
+            skill_weight=skill_weight,
+            difficulty=self.difficulty,
+            discrimination=self.discrimination,
+            interval=self.kind,
+            difficulty_se=self.difficulty_se,
+            discrimination_se=self.discrimination_se,
+            **more,
+        )
+
 
 class Placement(NamedTuple):
     """A learner put on a scale whose samples are frozen."""

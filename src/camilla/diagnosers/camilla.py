@@ -104,14 +104,4 @@ class Camilla:
         return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
 
     def readout(self, params: Params, spread: Any) -> Readout:
-        return Readout(
-            ability=spread.ability,
-            covariance=spread.covariance,
-            skill_weight=softmax(params.skill_mask.astype(np.float64), np),
-            difficulty=spread.difficulty,
-            discrimination=spread.discrimination,
-            interval=spread.kind,
-            unit_scale=True,
-            difficulty_se=spread.difficulty_se,
-            discrimination_se=spread.discrimination_se,
-        )
+        return spread.read(softmax(params.skill_mask.astype(np.float64), np), unit_scale=True)

@@ -64,14 +64,8 @@ class IRT:
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:
-        return Readout(
-            ability=spread.ability,
-            covariance=spread.covariance,
-            skill_weight=np.ones((self.size.n_samples, 1)),
-            difficulty=spread.difficulty,
+        in_d = spread._replace(
             discrimination=spread.discrimination / self.scale,
-            interval=spread.kind,
-            difficulty_se=spread.difficulty_se,
             discrimination_se=spread.discrimination_se / self.scale,
-            guessing=params.guessing,
         )
+        return in_d.read(np.ones((self.size.n_samples, 1)), guessing=params.guessing)

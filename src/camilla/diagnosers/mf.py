@@ -59,14 +59,4 @@ class MF:
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:
-        return Readout(
-            ability=spread.ability,
-            covariance=spread.covariance,
-            skill_weight=None,
-            difficulty=spread.difficulty,
-            discrimination=spread.discrimination,
-            interval=spread.kind,
-            unit_scale=True,
-            difficulty_se=spread.difficulty_se,
-            discrimination_se=spread.discrimination_se,
-        )
+        return spread.read(None, unit_scale=True)

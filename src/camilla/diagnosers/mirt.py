@@ -66,19 +66,10 @@ class MIRT:
     def readout(self, params: Factors, spread: Spread) -> Readout:
         """MDISC = ‖a‖ and MDIFF = b/‖a‖; the latent form carries the sign of the general dimension."""
         mask = self.size.skill_mask if self.use_skills else None
-        sign = np.ones(self.size.n_samples) if mask is not None else _direction(params)
-        return Readout(
-            ability=spread.ability,
-            covariance=spread.covariance,
-            skill_weight=None if mask is None else mask / mask.sum(axis=1, keepdims=True),
-            difficulty=spread.difficulty,
-            discrimination=sign * spread.discrimination,
-            interval=spread.kind,
-            unit_scale=mask is None,
-            explicit=mask is not None,
-            difficulty_se=spread.difficulty_se,
-            discrimination_se=spread.discrimination_se,
-        )
+        if mask is not None:
+            return spread.read(mask / mask.sum(axis=1, keepdims=True), explicit=True)
+        signed = spread._replace(discrimination=_direction(params) * spread.discrimination)
+        return signed.read(None, unit_scale=True)
 
 
 def _direction(params: Factors) -> Floats:

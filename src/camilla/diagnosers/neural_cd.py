@@ -96,15 +96,4 @@ class NeuralCD:
 
     def readout(self, params: Params, spread: Any) -> Readout:
         mask = needed_skills(self.size, self.name)
-        return Readout(
-            ability=spread.ability,
-            covariance=spread.covariance,
-            skill_weight=mask / mask.sum(axis=1, keepdims=True),
-            difficulty=spread.difficulty,
-            discrimination=spread.discrimination,
-            interval=spread.kind,
-            unit_scale=True,
-            explicit=True,
-            difficulty_se=spread.difficulty_se,
-            discrimination_se=spread.discrimination_se,
-        )
+        return spread.read(mask / mask.sum(axis=1, keepdims=True), unit_scale=True, explicit=True)
