@@ -12,6 +12,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.data.tournament import Tournament as Tournament
     from camilla.diagnosing import diagnose as diagnose
     from camilla.diagnosis import Diagnosis as Diagnosis
+    from camilla.engine.training import Training as Training
     from camilla.errors import CamillaError as CamillaError
     from camilla.errors import ConvergenceError as ConvergenceError
     from camilla.errors import ConvergenceWarning as ConvergenceWarning
@@ -42,6 +43,7 @@ _WHERE: dict[str, str] = {
     "SettingError": "camilla.errors",
     "SkillMap": "camilla.data.skills",
     "Tournament": "camilla.data.tournament",
+    "Training": "camilla.engine.training",
     "agreement": "camilla.ranking.compare",
     "compare_fits": "camilla.ranking.compare",
     "diagnose": "camilla.diagnosing",

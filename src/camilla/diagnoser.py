@@ -1,6 +1,6 @@
 """The protocol every diagnoser obeys: what it is told, what it hands back, what it must answer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol
 
@@ -58,6 +58,7 @@ class Spread(NamedTuple):
     difficulty_se: Floats
     discrimination: Floats  # [samples], signed
     discrimination_se: Floats
+    dispersion: float = 1.0  # by which the covariances were scaled because responses are fractional
 
     def read(self, skill_weight: Floats | None, **more: Any) -> "Readout":
         """The readout with these factors as they stand."""
@@ -70,6 +71,7 @@ class Spread(NamedTuple):
             interval=self.kind,
             difficulty_se=self.difficulty_se,
             discrimination_se=self.discrimination_se,
+            dispersion=self.dispersion,
             **more,
         )
 
@@ -100,6 +102,7 @@ class Readout(NamedTuple):
     difficulty_se: Floats | None = None  # [samples]
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]
+    dispersion: float = 1.0  # of fractional responses, by which covariances are scaled
     interval_low: Floats | None = None  # [learners, skills], where the interval is not ± z se
     interval_high: Floats | None = None  # [learners, skills]
 
@@ -107,8 +110,8 @@ class Readout(NamedTuple):
 class Diagnoser(Protocol):
     """A model of responses: a frozen dataclass of a size and settings.
 
-    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; a diagnoser
-    of its "own" brings solve, logit, place and spread with it.
+    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; those of "counts"
+    and "em" bring solve, logit and place with them.
     """
 
     name: ClassVar[str]
@@ -122,8 +125,8 @@ class Diagnoser(Protocol):
     def size(self) -> Size: ...
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
-        """Settings that are chosen on validation when not given, with their candidates, default first."""
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        """Settings to choose on validation when not given, with their candidates in the order tried."""
         ...
 
     def readout(self, params: Any, spread: Spread) -> Readout: ...

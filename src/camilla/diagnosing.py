@@ -17,8 +17,8 @@ from camilla.diagnosers import DIAGNOSERS
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.engine import fit as engine
 from camilla.engine.layout import Layout, layout_of
+from camilla.engine.settings import settings_as_data
 from camilla.errors import ConvergenceWarning, SettingError
-from camilla.settings import settings_as_data
 
 
 def diagnose(

@@ -220,7 +220,8 @@ class Diagnosis:
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]
         right[where[known]] = (cells.weight * cells.response)[mine][known]
-        return level_of(self.diagnoser, self.params, place(self.diagnoser, self.params, weight, right)), known
+        level = level_of(self.diagnoser, self.params, place(self.diagnoser, self.params, weight, right))
+        return Level(level.ability, level.covariance * self.readout.dispersion), known
 
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
         level, known = self._level(table, index)

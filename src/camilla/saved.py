@@ -15,8 +15,8 @@ from safetensors.numpy import save as save_tensors
 from camilla.data.cells import Cells
 from camilla.diagnoser import Readout, Size
 from camilla.diagnosers import DIAGNOSERS
+from camilla.engine.settings import settings_from_data
 from camilla.errors import DataError, FormatError
-from camilla.settings import settings_from_data
 
 FORMAT = 1
 INDEX = "diagnosis.json"

@@ -189,6 +189,11 @@ def test_names_with_spaces_quotes_newlines_emoji_and_markup_are_just_names(tmp_p
     [
         ["diagnose", "long.csv", "-o", "out", "--with", "oracle"],
         ["diagnose", "long.csv", "-o", "out", "--with", "irt:colour=blue"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "irt:precision=abc"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "irt:precision=-1"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "irt:form=4pl"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "mirt:dimensions=2.5"],
+        ["diagnose", "long.csv", "-o", "out", "--with", "camilla:training=5"],
         ["diagnose", "long.csv", "-o", "out", "--rows", "columns"],
         ["evaluate", "long.csv", "--seeds", "one"],
         ["diagnose", "long.csv"],

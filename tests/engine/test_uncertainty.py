@@ -42,8 +42,9 @@ def test_learner_standard_errors_are_those_of_the_whole_information_matrix() -> 
             whole[i, n + j] = whole[n + j, i] = v[j, i] * a[j] * theta[i]
             whole[i, n + m + j] = whole[n + m + j, i] = v[j, i] * a[j]
     z = (theta - theta.mean()) / theta.std()
-    plain = np.array([np.sum(v[:, i] * a**2) + 1 for i in range(n)])
-    whole[np.arange(n), np.arange(n)] += 1
+    prior = 1 / params.pool[1, 0] ** 2  # the fit's N(0, 1), stretched to the pool
+    plain = np.array([np.sum(v[:, i] * a**2) + prior for i in range(n)])
+    whole[np.arange(n), np.arange(n)] += prior
     whole[:n, :n] += plain.mean() * (1 + np.outer(z, z)) / n  # pins mean and variance
     covariance = np.linalg.inv(whole)[:n, :n]
     change = (np.eye(n) - 1 / n - np.outer(z, z) / n) / theta.std()
@@ -73,6 +74,6 @@ def test_above_the_limit_samples_count_as_known() -> None:
         uncertainty.JOINT_LIMIT = limit
     theta, a = params.ability[:, 0], params.loading[:, 0]
     p = 1 / (1 + np.exp(-(np.outer(a, theta) + params.intercept[:, None])))
-    information = (p * (1 - p)).T @ a**2 + 1
+    information = (p * (1 - p)).T @ a**2 + 1 / params.pool[1, 0] ** 2
     np.testing.assert_allclose(found.covariance[:, 0, 0], 1 / information / theta.var(), rtol=1e-10)
     assert found.kind == "Laplace, samples held fixed"

@@ -16,7 +16,7 @@ def demo(
     ] = Path("demo"),
     seed: options.Seed = 0,
 ) -> None:
-    """Diagnose 40 classifiers of handwritten digits, ten digits as skills."""
+    """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
     from camilla.data.embedded import digits
 
     found = run(digits(), "camilla-base", seed)

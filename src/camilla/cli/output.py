@@ -30,13 +30,15 @@ def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
     from rich.markup import escape
     from rich.table import Table
 
-    table = Table(title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in frame.schema.items():
         table.add_column(escape(name), justify="right" if kind.is_numeric() else "left", no_wrap=True)
     for row in frame.iter_rows():
         table.add_row(*(escape(_cell(value)) for value in row))
     width = None if sys.stdout.isatty() else 200
-    Console(width=width, highlight=False).print(table)
+    console = Console(width=width, highlight=False)
+    console.print(title, markup=False, soft_wrap=True)
+    console.print(table)
 
 
 def _cell(value: Any) -> str:

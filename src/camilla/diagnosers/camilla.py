@@ -1,5 +1,6 @@
 """Camilla: abilities on latent skills, compared with samples through a monotone network."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -52,7 +53,7 @@ class Camilla:
     training: Training = OURS
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {"precision": (3.0, 1.0, 10.0), "dimensions": (10, 5)}
 
     @classmethod

@@ -1,5 +1,6 @@
 """Camilla-Base: one ability a skill, skills given by a map."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -34,7 +35,7 @@ class CamillaBase:
         needed_skills(self.size, self.name)
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {"skill_correlation": (0.5, 0.0, 0.8), "precision": (1.0, 0.3, 3.0)}
 
     @classmethod

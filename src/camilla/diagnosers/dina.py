@@ -1,5 +1,6 @@
 """DINA: a learner has a skill or has it not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -53,7 +54,7 @@ class DINA:
             )
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {}
 
     @property
@@ -131,7 +132,7 @@ class DINA:
             skill_weight=mask / mask.sum(axis=1, keepdims=True),
             difficulty=1 - expected,
             discrimination=1 - params.slip - params.guess,
-            interval="95 % credible set of having the skill",
+            interval="credible set of having the skill",
             unit_scale=True,
             explicit=True,
             guessing=params.guess,

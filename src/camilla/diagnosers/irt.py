@@ -1,5 +1,6 @@
 """Item response theory with one ability: 1PL, 2PL and 3PL."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -36,7 +37,7 @@ class IRT:
     training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {"precision": (3.0, 1.0, 10.0)}
 
     @staticmethod

@@ -1,5 +1,6 @@
 """Matrix factorisation: a predictor without skills, kept as the papers' baseline."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -35,7 +36,9 @@ class MF:
     training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        if given.get("concat"):
+            return {}
         most = max(1, min(50, size.n_learners - 2))
         dimensions = tuple(sorted({2, 10, most} & set(range(1, most + 1)))) or (1,)
         return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}

@@ -1,11 +1,12 @@
 """Multidimensional item response theory, with a skill map or with latent dimensions."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from camilla.diagnoser import Floats, Readout, Size, Spread
+from camilla.diagnoser import Floats, Readout, Size, Spread, needed_skills
 from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
 from camilla.engine.training import RELEASED, Training
 
@@ -33,7 +34,9 @@ class MIRT:
     training: Training | None = None  # None: the posterior mode; else Adam, as published
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        if given.get("use_skills"):
+            return {"precision": (3.0, 1.0, 10.0)}
         most = max(1, min(MOST_DIMENSIONS, size.n_learners - 2))
         dimensions = tuple(sorted({1, 3, 10, most} & set(range(1, most + 1))))
         return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}
@@ -44,8 +47,8 @@ class MIRT:
         return {"dimensions": max(2, size.n_skills or 5), "precision": 1.0, "training": RELEASED}
 
     def problem(self) -> Bilinear:
-        mask = self.size.skill_mask if self.use_skills else None
-        if mask is not None:
+        if self.use_skills:
+            mask = needed_skills(self.size, self.name)
             return Bilinear(
                 free=mask,
                 ability_precision=np.eye(mask.shape[1]),
@@ -65,8 +68,8 @@ class MIRT:
 
     def readout(self, params: Factors, spread: Spread) -> Readout:
         """MDISC = ‖a‖ and MDIFF = b/‖a‖; the latent form carries the sign of the general dimension."""
-        mask = self.size.skill_mask if self.use_skills else None
-        if mask is not None:
+        if self.use_skills:
+            mask = needed_skills(self.size, self.name)
             return spread.read(mask / mask.sum(axis=1, keepdims=True), explicit=True)
         signed = spread._replace(discrimination=_direction(params) * spread.discrimination)
         return signed.read(None, unit_scale=True)

@@ -1,5 +1,6 @@
 """NeuralCD: mastery of given skills, compared with samples through a monotone network."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, ClassVar, NamedTuple
@@ -49,7 +50,7 @@ class NeuralCD:
         needed_skills(self.size, self.name)
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {"precision": (1.0, 0.1)}
 
     @classmethod

@@ -1,5 +1,6 @@
 """Skill-Vanilla: plain accuracy on samples with the same skills."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -44,7 +45,7 @@ class SkillVanilla:
         needed_skills(self.size, self.name)
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {}
 
     @property

@@ -1,5 +1,6 @@
 """Vanilla: plain accuracy, the score every other has to beat."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -36,7 +37,7 @@ class Vanilla:
     size: Size
 
     @classmethod
-    def choices(cls, size: Size) -> dict[str, tuple[Any, ...]]:
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         return {}
 
     def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:

@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 from camilla.diagnoser import Floats, Placement, Size, Solution, Watch
 from camilla.engine.layout import Layout
 
+PLACE_CELLS = 3_000_000  # up to here learners are placed again under the pool's prior
 GRADIENT_TOLERANCE = 1e-5  # of the mean loss a response: predictions move by less than 1e-4 from there
 
 
@@ -25,6 +26,7 @@ class Factors(NamedTuple):
     loading: Floats  # [samples, dims], 0 or `fixed` where not free
     intercept: Floats  # [samples]
     guessing: Floats | None = None  # [samples]
+    pool: Floats | None = None  # [2, dims]: mean and sd of the abilities before they were placed again
 
 
 FACTOR_AXES = {
@@ -32,6 +34,7 @@ FACTOR_AXES = {
     "loading": ("sample", "skill"),
     "intercept": ("sample",),
     "guessing": ("sample",),
+    "pool": ("", "skill"),
 }
 
 
@@ -81,7 +84,41 @@ def solve(
     norm = float(np.max(np.abs(packing.projected(found.x, found.jac))))
     converged = bool(found.status == 0 or norm < GRADIENT_TOLERANCE)
     watch(f"{int(found.nit)} steps, loss {found.fun:.4f}")
-    return Solution(packing.unpack(found.x), float(found.fun), norm, int(found.nit), converged)
+    at = packing.unpack(found.x)
+    if problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS:
+        at = _placed_in_pool(problem, at, layout)
+    return Solution(at, float(found.fun), norm, int(found.nit), converged)
+
+
+class LearnerPrior(NamedTuple):
+    """N(mean, precision⁻¹) of a learner's abilities."""
+
+    mean: Floats  # [dims]
+    precision: Floats  # [dims, dims]
+
+
+def learner_prior(problem: Bilinear, params: Factors) -> LearnerPrior:
+    """The fit's own prior, moved and stretched to where the pool is."""
+    if params.pool is None:
+        return LearnerPrior(np.zeros(len(problem.ability_precision)), problem.ability_precision)
+    mean, sd = params.pool
+    return LearnerPrior(mean, problem.ability_precision / np.outer(sd, sd))
+
+
+def _placed_in_pool(problem: Bilinear, at: Factors, layout: Layout) -> Factors:
+    """Every learner placed under the prior that a learner placed later will meet.
+
+    The priors of loadings and intercepts leave the pool somewhere, in digits at mean 3 and sd 2.7; a
+    prior N(0, 1) would draw a learner with few responses out of the pool.
+    """
+    sd = at.ability.std(axis=0)
+    at = at._replace(pool=np.stack([at.ability.mean(axis=0), np.where(sd > 1e-6, sd, 1.0)]))
+    weight, right = (part.T for part in layout.block(np.arange(layout.n_samples)))
+    rows = [
+        _placement(problem, at, w, r, start).row
+        for w, r, start in zip(weight, right, at.ability, strict=True)
+    ]
+    return at._replace(ability=np.array(rows))
 
 
 def logit(
@@ -104,9 +141,14 @@ def _over_guessing(inner: Floats, guessing: Floats) -> Floats:
 def place(diagnoser: HasProblem, params: Factors, weight: Floats, right: Floats) -> Placement:
     """One learner's factors with every sample frozen, by damped Newton; weight, right: [samples].
 
-    r ← r + (V'DV + P)⁻¹ (V'(x − p) − P r), with the covariance from the last inverse.
+    r ← r + (V'DV + P)⁻¹ (V'(x − p) − P (r − m)), with the covariance from the last inverse.
     """
     problem = diagnoser.problem()
+    return _placement(problem, params, weight, right, learner_prior(problem, params).mean)
+
+
+def _placement(problem: Bilinear, params: Factors, weight: Floats, right: Floats, start: Floats) -> Placement:
+    prior = learner_prior(problem, params)
     seen = weight > 0
     weight, right, loading, offset = weight[seen], right[seen], params.loading[seen], params.intercept[seen]
     guessing = None if params.guessing is None else params.guessing[seen]
@@ -115,33 +157,33 @@ def place(diagnoser: HasProblem, params: Factors, weight: Floats, right: Floats)
         inner = loading @ row + offset
         full = inner if guessing is None else _over_guessing(inner, guessing)
         loss = weight @ np.logaddexp(0, full) - right @ full
-        return float(loss + 0.5 * row @ problem.ability_precision @ row)
+        return float(loss + 0.5 * (row - prior.mean) @ prior.precision @ (row - prior.mean))
 
-    row = np.zeros(loading.shape[1])
+    row = start
     value = objective(row)
     for _ in range(100):
-        slope, information = _learner_terms(problem, row, loading, offset, guessing, weight, right)
+        slope, information = _learner_terms(prior, row, loading, offset, guessing, weight, right)
         step = -np.linalg.solve(information, slope)
         if np.max(np.abs(step), initial=0) < 1e-10:
             break
         while (trial := objective(row + step)) > value + 1e-12 * abs(value) and np.max(np.abs(step)) > 1e-12:
             step = step / 2
         row, value = row + step, trial
-    slope, information = _learner_terms(problem, row, loading, offset, guessing, weight, right)
+    slope, information = _learner_terms(prior, row, loading, offset, guessing, weight, right)
     return Placement(row, np.linalg.inv(information), bool(np.max(np.abs(slope)) < 1e-6 * (1 + weight.sum())))
 
 
 def _learner_terms(
-    problem: Bilinear, row: Floats, loading: Floats, offset: Floats, guessing: Floats | None,
+    prior: LearnerPrior, row: Floats, loading: Floats, offset: Floats, guessing: Floats | None,
     weight: Floats, right: Floats,
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Slope and expected information of one learner's row, prior included."""
     s = 1 / (1 + np.exp(-(loading @ row + offset)))
     p = s if guessing is None else guessing + (1 - guessing) * s
     rate = 1.0 if guessing is None else s / p
-    slope = loading.T @ ((weight * p - right) * rate) + problem.ability_precision @ row
+    slope = loading.T @ ((weight * p - right) * rate) + prior.precision @ (row - prior.mean)
     curve = weight * p * (1 - p) * rate**2
-    return slope, (loading * curve[:, None]).T @ loading + problem.ability_precision
+    return slope, (loading * curve[:, None]).T @ loading + prior.precision
 
 
 def pool_scale(problem: Bilinear, params: Factors) -> tuple[Floats, Floats]:

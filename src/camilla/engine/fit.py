@@ -4,7 +4,7 @@ Engines answer four questions of any diagnoser they fit: solve, logit, place, sp
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from camilla.diagnoser import Diagnoser, Floats, Placement, Size, Solution, Spread, Watch
 from camilla.engine import bilinear, uncertainty
 from camilla.engine.layout import Layout, layout_of
-from camilla.errors import SettingError
+from camilla.engine.settings import check_settings
 from camilla.metrics.prediction import log_loss
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
@@ -52,11 +52,8 @@ def fit(
 
 
 def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any:
-    """The diagnoser with these settings; an unknown one is named together with those that exist."""
-    known = [field.name for field in fields(kind) if field.name != "size"]  # type: ignore[arg-type]
-    if strange := [name for name in settings if name not in known]:
-        there = ", ".join(known) or "none"
-        raise SettingError(f"{kind.name} has no setting {strange[0]!r}; it has: {there}.")
+    """The diagnoser with these settings, once they are checked."""
+    check_settings(kind, settings)
     return kind(size, **settings)  # type: ignore[call-arg]
 
 
@@ -124,7 +121,7 @@ def _choose(
     """
     open_choices = {
         name: values
-        for name, values in kind.choices(size).items()
+        for name, values in kind.choices(size, settings).items()
         if name not in settings and len(values) > 1
     }
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}

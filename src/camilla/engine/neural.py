@@ -82,7 +82,8 @@ def solve(
     placed = diagnoser.precision > 0 and n_cells <= PLACE_CELLS and (earlier is None or earlier.placed)
     if placed:
         exact = _place_all(diagnoser, found, layout)
-        placed = valid is None or _validation(diagnoser, exact, valid) < best.score * (1 + PLACE_COST)
+        worst = best.score + PLACE_COST * abs(best.score)
+        placed = valid is None or _validation(diagnoser, exact, valid) < worst
         found = exact if placed else found
     return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
 

@@ -37,7 +37,9 @@ def spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
     )  # fmt: skip
     difficulty, discrimination = (np.asarray(f, np.float64) for f in factors)
     difficulty_se, discrimination_se = (np.sqrt(scale) * np.asarray(e, np.float64) for e in errors)
-    return Spread(ability, covariance, KIND, difficulty, difficulty_se, discrimination, discrimination_se)
+    return Spread(
+        ability, covariance, KIND, difficulty, difficulty_se, discrimination, discrimination_se, scale
+    )
 
 
 @partial(jax.jit, static_argnames=("model",))

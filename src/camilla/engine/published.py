@@ -10,6 +10,7 @@ from camilla.engine import neural
 from camilla.engine.bilinear import Factors, HasProblem
 from camilla.engine.layout import Layout
 from camilla.engine.training import Start, Training
+from camilla.errors import SettingError
 
 
 def solve(
@@ -18,6 +19,8 @@ def solve(
 ) -> Solution:  # fmt: skip
     """The same factors as the bilinear engine hands out, arrived at the released way."""
     problem = diagnoser.problem()
+    if problem.guessing_limit:
+        raise SettingError("guessing (form='3pl') is fitted at its mode only; leave training out.")
     trained = (_Loaded if problem.free.any() else _Additive)(diagnoser, diagnoser.training)
     solution = neural.solve(trained, layout, rng, watch, valid=valid, earlier=earlier)
     ability, loading, intercept = (part.astype(np.float64) for part in solution.params[:3])

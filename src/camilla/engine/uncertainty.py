@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from camilla.diagnoser import Floats, Spread
-from camilla.engine.bilinear import Bilinear, Factors, HasProblem, pool_scale
+from camilla.engine.bilinear import Bilinear, Factors, HasProblem, learner_prior, pool_scale
 from camilla.engine.layout import BLOCK_CELLS, Layout
 from camilla.errors import ConvergenceError
 
@@ -39,7 +39,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout) -> Spread:
     problem = diagnoser.problem()
     n_learners, n_dims = params.ability.shape
     joint = problem.standardise and n_learners * n_dims <= JOINT_LIMIT
-    blocks = np.tile(problem.ability_precision, (n_learners, 1, 1))
+    blocks = np.tile(learner_prior(problem, params).precision, (n_learners, 1, 1))
     excess = np.zeros_like(blocks)
     loss_of_samples = np.zeros((n_learners, n_dims, n_learners, n_dims)) if joint else None
     standard = _Standard(problem, params)
@@ -66,7 +66,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout) -> Spread:
     root = np.sqrt(scale)
     return Spread(
         ability, covariance * scale, kind,
-        columns["b"], columns["b_se"] * root, columns["a"], columns["a_se"] * root,
+        columns["b"], columns["b_se"] * root, columns["a"], columns["a_se"] * root, scale,
     )  # fmt: skip
 
 
@@ -85,12 +85,17 @@ def _groups(problem: Bilinear) -> Iterator[_Group]:
 def _curvature(params: Factors, layout: Layout, samples: NDArray[np.intp]) -> Floats:
     """w (dp/dl)² / (p (1 − p)) of every cell: [samples, learners]."""
     weight, _ = layout.block(samples)
+    p, s = _expected(params, samples)
+    return weight * p * (1 - p) * (s / p) ** 2
+
+
+def _expected(params: Factors, samples: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Expected responses, and what they are without guessing: [samples, learners] each."""
     s = 1 / (1 + np.exp(-(params.loading[samples] @ params.ability.T + params.intercept[samples, None])))
     if params.guessing is None:
-        return weight * s * (1 - s)
+        return s, s
     g = params.guessing[samples, None]
-    p = g + (1 - g) * s
-    return weight * p * (1 - p) * (s / p) ** 2
+    return g + (1 - g) * s, s
 
 
 def _sample_information(problem: Bilinear, design: Floats, curve: Floats) -> Floats:
@@ -196,7 +201,7 @@ def _dispersion(params: Factors, layout: Layout) -> float:
     for start in range(0, layout.n_samples, max(1, BLOCK_CELLS // layout.n_learners)):
         rows = np.arange(start, min(layout.n_samples, start + max(1, BLOCK_CELLS // layout.n_learners)))
         weight, right = layout.block(rows)
-        p = 1 / (1 + np.exp(-(params.loading[rows] @ params.ability.T + params.intercept[rows, None])))
+        p, _ = _expected(params, rows)
         seen = weight > 0
         chi += float(
             np.sum((right[seen] - weight[seen] * p[seen]) ** 2 / (weight[seen] * p[seen] * (1 - p[seen])))

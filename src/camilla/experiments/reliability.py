@@ -1,5 +1,6 @@
 """Reliability: how well each diagnoser predicts responses it has not seen."""
 
+import re
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ class Contender(NamedTuple):
 
 
 def contender(text: str) -> Contender:
-    """`camilla`, `mirt:dimensions=30:precision=3`, `camilla-base:signs=free`, `camilla:as_published`."""
+    """`camilla`, `mirt:dimensions=30:precision=3`, `camilla:hidden=64x32`, `camilla:as_published`."""
     name, *parts = text.strip().split(":")
     diagnoser_named(name)
     settings: dict[str, Any] = {}
@@ -46,6 +47,8 @@ def contender(text: str) -> Contender:
 def _value(text: str) -> Any:
     if text in ("true", "false"):
         return text == "true"
+    if re.fullmatch(r"\d+(x\d+)+", text):
+        return tuple(int(part) for part in text.split("x"))
     for read in (int, float):
         try:
             return read(text)
