@@ -18,6 +18,8 @@ from camilla.experiments.reliability import summary
 SEEDS = (1, 21, 42)
 STORE = Path("build/reliability.parquet")
 PAGE = Path("docs/results/reliability.md")
+README = Path("README.md")
+OPEN, CLOSE = "<!-- reliability -->", "<!-- end of reliability -->"
 COMMON = (
     "vanilla",
     "irt",
@@ -93,6 +95,31 @@ def main() -> None:
                     file=sys.stderr,
                 )
     PAGE.write_text(page(results))
+    README.write_text(with_figures(README.read_text(), results))
+
+
+def with_figures(readme: str, results: pl.DataFrame) -> str:
+    """The README with the means of our own trainings between its two marks."""
+    ours = results.filter(~pl.col("diagnoser").str.contains("as_published"))
+    means = {
+        name: {row["diagnoser"]: row for row in summary(ours.filter(table=name)).to_dicts()}
+        for name in TITLES
+    }
+    lines = ["| | Titanic AUC / RMSE | CIFAR-100 test log AUC / RMSE | ESOL RMSE |", "|---|---|---|---|"]
+    for label in ours["diagnoser"].unique(maintain_order=True):
+        cells = [_pair(means["titanic"].get(label)), _pair(means["cifar100"].get(label))]
+        esol = means["esol"].get(label)
+        lines.append(f"| {label} | " + " | ".join(cells) + f" | {_short(esol['rmse']) if esol else '–'} |")
+    before, rest = readme.split(OPEN, 1)
+    return before + OPEN + "\n" + "\n".join(lines) + "\n" + CLOSE + rest.split(CLOSE, 1)[1]
+
+
+def _pair(row: dict[str, float] | None) -> str:
+    return "–" if row is None else f"{_short(row['auc'])} / {_short(row['rmse'])}"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}".removeprefix("0")
 
 
 def page(results: pl.DataFrame) -> str:

@@ -26,8 +26,8 @@ def evaluate(
     json: options.Json = False,
 ) -> None:
     """Score diagnosers on responses they have not seen: mean and 95 % interval over seeds."""
-    from camilla.experiments.reliability import SCORES, summary
     from camilla.experiments.reliability import evaluate as score
+    from camilla.experiments.reliability import summary
 
     responses = options.read_table(
         table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
@@ -45,11 +45,11 @@ def evaluate(
         )
         return
     means = summary(results)
-    kept = [score for score in SCORES if means[score].null_count() < means.height]
-    low_high = [name for score in kept[-4:] for name in (score, f"{score}_low", f"{score}_high")]
-    columns = ["diagnoser", "seeds", *kept[:-4], *low_high, "seconds"]
+    plain, wide = (("acc", "f1"), ("auc", "rmse")) if responses.is_binary else ((), ("mae", "rmse"))
+    with_interval = [column for name in wide for column in (name, f"{name}_low", f"{name}_high")]
     print_frame(
-        means.select(columns), title="mean over seeds on unseen responses, 95 % intervals (Student's t)"
+        means.select("diagnoser", "seeds", *plain, *with_interval, "seconds"),
+        title="mean over seeds on unseen responses, 95 % intervals (Student's t)",
     )
 
 
