@@ -50,7 +50,7 @@ class CamillaBase:
         return Bilinear(
             free=mask,
             ability_precision=np.linalg.inv(alike),
-            loading_mean=np.ones(n_skills) if self.signs == "positive" else np.full(n_skills, 0.5),
+            loading_mean=np.ones(n_skills),
             loading_precision=self.precision,
             positive=self.signs == "positive",
         )
