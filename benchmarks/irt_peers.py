@@ -38,12 +38,12 @@ def fit_camilla(folder: str) -> Row:
 
         from camilla.diagnoser import Size
         from camilla.diagnosers.irt import IRT
-        from camilla.engine import bilinear
+        from camilla.engine import bilinear, factors
     seen, masked = dealt(folder)
     with phase("fit"):
         diagnoser = IRT(Size(seen.n_learners, seen.n_samples))
         solution = bilinear.solve(diagnoser, seen.layout(), np.random.default_rng(SEED), lambda line: None)
-    logit = bilinear.logit(diagnoser, solution.params, masked.learner, masked.sample)
+    logit = factors.logit(diagnoser, solution.params, masked.learner, masked.sample)
     np.save(Path(folder, "predicted.npy"), 1 / (1 + np.exp(-logit)))
     return {"versions": versions("camilla", "numpy", "scipy")}
 

@@ -15,7 +15,7 @@ from camilla.diagnosers import camilla as camilla_file
 from camilla.diagnosers import dina as dina_file
 from camilla.diagnosers import neural_cd as neural_file
 from camilla.diagnosers.irt import IRT
-from camilla.engine.bilinear import Factors
+from camilla.engine.factors import Factors
 from camilla.engine.fit import logit
 
 TOLERANCE = 1e-9  # stated in the file

@@ -4,11 +4,11 @@ import numpy as np
 
 from camilla.diagnoser import Size
 from camilla.diagnosers.irt import IRT
-from camilla.engine import bilinear, uncertainty
+from camilla.engine import bilinear, factors, uncertainty
 from camilla.engine.layout import DenseLayout
 
 
-def fitted_world() -> tuple[IRT, DenseLayout, bilinear.Factors]:
+def fitted_world() -> tuple[IRT, DenseLayout, factors.Factors]:
     rng = np.random.default_rng(0)
     theta, b, a = rng.normal(size=12), rng.normal(size=30), np.exp(rng.normal(0, 0.3, 30))
     x = (rng.random((30, 12)) < 1 / (1 + np.exp(-a[:, None] * (theta - b[:, None])))).astype(float)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from camilla.diagnoser import Readout, Size, Spread, needed_skills
-from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.factors import FACTOR_AXES, Bilinear, Factors
 from camilla.engine.training import RELEASED, Training
 
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size, Spread
-from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.factors import FACTOR_AXES, Bilinear, Factors
 from camilla.engine.training import RELEASED, Training
 
 GUESSING_LIMIT = 0.35  # above it a four-choice question could be all guessing

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from camilla.diagnoser import Readout, Size, Spread
-from camilla.engine.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.engine.factors import FACTOR_AXES, Bilinear, Factors
 from camilla.engine.training import RELEASED, Training
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.diagnoser import Diagnoser, Floats, Placement, Size, Solution, Spread, Watch
-from camilla.engine import bilinear, uncertainty
+from camilla.engine import bilinear, factors, pool, uncertainty
 from camilla.engine.layout import Layout, layout_of
 from camilla.engine.settings import check_settings
 from camilla.metrics.prediction import log_loss
@@ -81,7 +81,7 @@ def solve(
 def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
     """The logit of the expected response of each (learner, sample) pair, before any temperature."""
     if diagnoser.engine == "bilinear":
-        return bilinear.logit(diagnoser, params, learner, sample)
+        return factors.logit(diagnoser, params, learner, sample)
     if diagnoser.engine == "neural":
         from camilla.engine.training import neural_logit
 
@@ -92,7 +92,7 @@ def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDA
 def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placement:
     """One learner with every sample frozen; weight, weight × response: [samples]."""
     if diagnoser.engine == "bilinear":
-        return bilinear.place(diagnoser, params, weight, right)
+        return pool.place(diagnoser, params, weight, right)
     if diagnoser.engine == "neural":
         from camilla.engine import neural
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Size, Solution, Watch
 from camilla.engine import neural
-from camilla.engine.bilinear import Factors, HasProblem
+from camilla.engine.factors import Factors, HasProblem
 from camilla.engine.layout import Layout
 from camilla.engine.training import Start, Training
 from camilla.errors import SettingError

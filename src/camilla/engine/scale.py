@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.diagnoser import Floats, Placement
-from camilla.engine.bilinear import pool_scale
+from camilla.engine.factors import pool_scale
 from camilla.engine.fit import logit
 
 

@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from camilla.diagnoser import Floats, Spread
-from camilla.engine.bilinear import Bilinear, Factors, HasProblem, learner_prior, pool_scale
+from camilla.engine.factors import Bilinear, Factors, HasProblem, pool_scale
 from camilla.engine.layout import BLOCK_CELLS, Layout
+from camilla.engine.pool import learner_prior
 from camilla.errors import ConvergenceError
 
 JOINT_LIMIT = 3000  # learner factors; the inverse costs 2·n³ operations, about a second at the limit
