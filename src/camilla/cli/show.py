@@ -9,6 +9,8 @@ from camilla.cli.output import print_frame, print_json
 from camilla.data.names import shown
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from camilla.diagnosis import Diagnosis
 
 
@@ -50,19 +52,40 @@ def print_diagnosis(found: "Diagnosis", *, learners: int, samples: int) -> None:
         ),
         title=f"{made['n_learners']} learners by ability ({made['scale']}), {made['interval']}",
     )
-    hardest = found.samples.sort("accuracy", "expected", "sample").head(samples)
-    print_frame(
-        hardest.select(
-            "sample", "accuracy", "difficulty", "difficulty_low", "difficulty_high", "discrimination", "infit"
-        ),
-        title=f"{hardest.height} hardest of {made['n_samples']} samples",
-    )
+    hardest = _with_intervals(found.samples.sort("accuracy", "expected", "sample").head(samples))
+    print_frame(hardest, title=f"{hardest.height} hardest of {made['n_samples']} samples")
     chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
     typer.echo(
         f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
         + f", seed {made['seed']}, data {made['data_hash'][:12]}, "
         + ("converged" if made["converged"] else "NOT converged") + f" after {made['steps']} steps."
     )  # fmt: skip
+
+
+def _with_intervals(samples: "pl.DataFrame") -> "pl.DataFrame":
+    """What is printed of samples: a difficulty only where the discrimination is told from 0.
+
+    Difficulty is the intercept over the discrimination: around 0 it may come out as anything.
+    """
+    import polars as pl
+
+    def with_interval(name: str) -> "pl.Expr":
+        value, low, high = (pl.col(column).round(2) for column in (name, f"{name}_low", f"{name}_high"))
+        return (
+            pl.when(low.is_null())
+            .then(value.cast(pl.String))
+            .otherwise(pl.format("{} ({} to {})", value, low, high))
+        )
+
+    unsure = (pl.col("discrimination_low") <= 0) & (pl.col("discrimination_high") >= 0)
+    return samples.select(
+        "sample",
+        "accuracy",
+        "expected",
+        pl.when(unsure).then(None).otherwise(with_interval("difficulty")).alias("difficulty"),
+        with_interval("discrimination").alias("discrimination"),
+        "infit",
+    )
 
 
 def print_learner(found: "Diagnosis", name: str) -> None:
