@@ -49,16 +49,17 @@ def fit(folder: str, name: str) -> Row:
     """Job: matrix to parameters."""
     import numpy as np
 
-    from camilla.diagnoser import Size
+    from camilla.diagnoser import Size, Solution
     from camilla.diagnosers import DIAGNOSERS
     from camilla.engine import fit as engine
     from camilla.engine.layout import DenseLayout
 
+    as_long = Solution(None, 0.0, 0.0, EPOCHS, True)  # as many epochs, no validation
     right = np.load(Path(folder, "right.npy"))
     diagnoser = DIAGNOSERS[name](Size(*right.shape), **_settings(name))
     with phase("cost"):
         layout = DenseLayout(np.ones(right.T.shape, np.float32), right.T)
-        solution = engine.solve(diagnoser, layout, 0, lambda line: None, epochs=EPOCHS)
+        solution = engine.solve(diagnoser, layout, 0, lambda line: None, earlier=as_long)
     return {"steps": solution.steps}
 
 
