@@ -8,11 +8,10 @@ sandwich over matches. `off` is the largest difference from Camilla's EPP, in lo
 """
 
 import importlib.util
-import platform
 import tempfile
 from pathlib import Path
 
-from jobs import Cost, Row, markdown_table, measured, phase, print_table, seconds, serve, times, versions
+from jobs import Cost, Row, measured, phase, print_table, seconds, serve, times, versions
 
 ROUNDS = 20
 RUNS = 3
@@ -177,26 +176,5 @@ def main() -> list[Row]:
     return rows
 
 
-PAGE = """# Speed of EPP beside its peers
-
-{about}
-
-{table}
-
-One session of `python benchmarks/epp.py page docs/results/epp-speed.md`, best of three runs (one, if it
-took more than ten seconds), one thread, {machine}. Limits held by this project: 500 × 20 with all standard
-errors in 0.1 CPU seconds, 2,000 × 20 over all rounds (800 million matches) in 1.0 CPU second and 1 GB. `off`
-below 1e-8 means the same estimate; arena-rank stops earlier.
-"""
-
-
-def page(path: str) -> Row:
-    """Writes the page that reports one run."""
-    about = str(__doc__).split("\n\n", 1)[1].strip()
-    machine = f"{platform.machine()}, Python {platform.python_version()}"
-    Path(path).write_text(PAGE.format(about=about, table=markdown_table(main()), machine=machine))
-    return {}
-
-
 if __name__ == "__main__":
-    serve((make, count, rank_camilla, rank_evalica, rank_choix, rank_arena, page), main)
+    serve((make, count, rank_camilla, rank_evalica, rank_choix, rank_arena), main)
