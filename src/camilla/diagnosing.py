@@ -18,6 +18,7 @@ from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.engine import fit as engine
 from camilla.engine.layout import Layout, layout_of
 from camilla.engine.settings import settings_as_data
+from camilla.engine.threads import one_blas_thread
 from camilla.errors import ConvergenceWarning, SettingError
 
 
@@ -37,11 +38,12 @@ def diagnose(
     ordered = in_fitting_order(table)
     size, layout = size_of(ordered), layout_of_table(ordered)
     given = published_settings(kind, size) | settings if as_published else settings
-    fitted = engine.fit(kind, size, layout, settings=given, seed=seed, valid=None, watch=watch)
+    with one_blas_thread():
+        fitted = engine.fit(kind, size, layout, settings=given, seed=seed, valid=None, watch=watch)
+        watch("standard errors")
+        spread = engine.spread(fitted.diagnoser, fitted.solution.params, layout)
     if not fitted.solution.converged:
         warnings.warn(_what_to_try(fitted), ConvergenceWarning, stacklevel=2)
-    watch("standard errors")
-    spread = engine.spread(fitted.diagnoser, fitted.solution.params, layout)
     readout = fitted.diagnoser.readout(fitted.solution.params, spread)
     provenance = _provenance(table, fitted, readout, seed=seed, as_published=as_published)
     return named(table, ordered, fitted, readout, provenance)

@@ -5,16 +5,14 @@ loadings may be negative, and what the priors are. L-BFGS-B takes the positive l
 which converges five times sooner than a softplus and lets a loading be exactly 0.
 """
 
-from functools import cache
-
 import numpy as np
 from scipy.optimize import minimize
-from threadpoolctl import ThreadpoolController
 
 from camilla.diagnoser import Floats, Solution, Watch
 from camilla.engine.factors import Bilinear, Factors, HasProblem
 from camilla.engine.layout import Layout
 from camilla.engine.pool import placed_in_pool
+from camilla.engine.threads import one_blas_thread
 from camilla.engine.training import start_of
 
 PLACE_CELLS = 3_000_000  # up to here learners are placed again under the pool's prior
@@ -34,8 +32,7 @@ def solve(
         return loss / layout.total_weight, packing.pack(gradient) / layout.total_weight
 
     first = packing.pack(_start(problem, layout, rng)) if start is None else packing.again(start)
-    # threads that wait for each other cost ten times what they help
-    with _blas().limit(limits=1, user_api="blas"):
+    with one_blas_thread():
         found = minimize(
             objective, first, jac=True, method="L-BFGS-B", bounds=packing.bounds(),
             options={"maxiter": max_steps, "maxfun": 2 * max_steps, "maxcor": 20, "ftol": 1e-11,
@@ -48,12 +45,6 @@ def solve(
     if problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS:
         at = placed_in_pool(problem, at, layout)
     return Solution(at, float(found.fun), norm, int(found.nit), converged)
-
-
-@cache
-def _blas() -> ThreadpoolController:
-    """Finding the BLAS of this process takes 15 ms, so it is found once."""
-    return ThreadpoolController()
 
 
 class _Packing:
