@@ -144,8 +144,8 @@ def test_intervals_of_skill_abilities_cover_93_to_97_percent() -> None:
 @pytest.mark.parametrize(("mean", "sd", "seen"), [(0.0, 1.0, 200), (0.0, 1.0, 20), (2.0, 2.5, 30)])
 def test_the_interval_of_a_placed_learner_covers_its_ability(mean: float, sd: float, seen: int) -> None:
     """400 new learners of a known world, samples calibrated on 300, with all or few of the 200 responses,
-    in a pool at the prior's place or far from it: between 91 and 98 percent inside, three binomial
-    standard errors (1.1 points) around 95 and one more for what the calibration misses."""
+    in a pool at the prior's place or far from it: between 92 and 98 percent inside, three binomial
+    standard errors (1.1 points) around 95."""
     rng = np.random.default_rng(11)
     b, a = rng.normal(size=200), np.exp(rng.normal(0, 0.3, 200))
     theta = rng.normal(mean, sd, size=700)
@@ -156,4 +156,4 @@ def test_the_interval_of_a_placed_learner_covers_its_ability(mean: float, sd: fl
     placed = found.place(ResponseTable.from_matrix(new))
     truth = (theta[300:] - theta[:300].mean()) / theta[:300].std()
     inside = (placed["low"].to_numpy() <= truth) & (truth <= placed["high"].to_numpy())
-    assert 0.91 <= inside.mean() <= 0.98
+    assert 0.92 <= inside.mean() <= 0.98
