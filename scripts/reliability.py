@@ -134,9 +134,9 @@ def page(results: pl.DataFrame) -> str:
         "`as_published` is the paper's own training in our code. CPU seconds include choosing the settings. "
         f"Made by `scripts/reliability.py` with camilla {camilla.__version__}.\n",
         "**Read with care.** Settings of a fit are chosen on validation, but our defaults (the candidates "
-        "offered, the most dimensions of mirt and mf, priors of intercepts and discriminations, the averaging "
-        "of weights) were settled while looking at test scores of these same three tables, some on these same "
-        "seeds. The mean of discriminations under `signs=free` was moved from ½ to 1 after its test AUC on "
+        "offered, the most dimensions of mirt and mf, priors of intercepts and discriminations, the "
+        "averaging of weights) were settled while looking at test scores of these same three tables, some "
+        "on these same seeds. The mean of discriminations under `signs=free` was moved from ½ to 1 after its test AUC on "
         "CIFAR-100 came out at .9396. So our rows are somewhat optimistic; tables we never tuned on are the "
         "better judge, and `camilla evaluate` measures yours.\n",
     ]
