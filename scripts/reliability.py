@@ -141,7 +141,8 @@ def page(results: pl.DataFrame) -> str:
         "CIFAR-100 came out at .9396. On seeds 84, 168 and 336, which nobody had looked at (AUC / RMSE): "
         "Titanic mirt .9902 / .173, mf .9904 / .172, camilla-base .9771 / .220, signs=free .9849 / .194; "
         "CIFAR-100 irt .9401 / .295, camilla-base .9416 / .293, signs=free .9416 / .293; "
-        "ESOL RMSE mirt .231, mf .230. The neural ones were not run there, and the tables are still the same; `camilla evaluate` "
+        "ESOL RMSE mirt .231, mf .230. The neural ones were not run there, and the tables are "
+        "still the same; `camilla evaluate` "
         "measures yours.\n",
     ]
     for name, title in TITLES.items():
