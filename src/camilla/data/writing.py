@@ -1,6 +1,8 @@
 """Response tables back to files."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,24 +33,31 @@ def long_frame(table: "ResponseTable") -> pl.DataFrame:
 
 
 def write_frame(frame: pl.DataFrame, path: Path) -> Path:
-    """Writes beside the target and moves into place, so that a reader never meets half a file."""
+    """Writes a table by the file name's ending; a reader never meets half a file."""
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise DataError(f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet.")
+    with whole_file(path) as draft:
+        match ending:
+            case ".csv":
+                frame.write_csv(draft)
+            case ".tsv":
+                frame.write_csv(draft, separator="\t")
+            case ".parquet":
+                frame.write_parquet(draft)
+            case _:
+                frame.write_ndjson(draft)
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file to write in that takes the target's place when all is written, and only then."""
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        match ending:
-            case ".csv":
-                frame.write_csv(beside)
-            case ".tsv":
-                frame.write_csv(beside, separator="\t")
-            case ".parquet":
-                frame.write_parquet(beside)
-            case _:
-                frame.write_ndjson(beside)
+        yield beside
         beside.replace(path)
     finally:
         beside.unlink(missing_ok=True)
-    return path
