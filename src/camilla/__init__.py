@@ -7,6 +7,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.data.embedded import digits as digits
     from camilla.data.responses import ResponseTable as ResponseTable
     from camilla.data.simulate import simulate as simulate
+    from camilla.data.skill_graph import SkillGraph as SkillGraph
     from camilla.data.skills import SkillMap as SkillMap
     from camilla.data.split import split as split
     from camilla.data.tournament import Tournament as Tournament
@@ -41,6 +42,7 @@ _WHERE: dict[str, str] = {
     "Leaderboard": "camilla.ranking.leaderboard",
     "ResponseTable": "camilla.data.responses",
     "SettingError": "camilla.errors",
+    "SkillGraph": "camilla.data.skill_graph",
     "SkillMap": "camilla.data.skills",
     "Tournament": "camilla.data.tournament",
     "Training": "camilla.engine.training",

@@ -21,6 +21,7 @@ class Size:
     n_samples: int
     skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
     fractional: bool = False
+    skill_edges: tuple[tuple[int, int], ...] | None = None  # (parent, child) of the skill graph
 
     @property
     def n_skills(self) -> int:
@@ -35,6 +36,17 @@ def needed_skills(size: Size, name: str) -> NDArray[np.bool_]:
             "Give one with --skills, or use camilla, which finds latent skills, or irt, which needs none."
         )
     return size.skill_mask
+
+
+def needed_graph(size: Size, name: str) -> tuple[tuple[int, int], ...]:
+    """The edges of a diagnoser that cannot do without a skill graph."""
+    needed_skills(size, name)
+    if size.skill_edges is None:
+        raise DataError(
+            f"{name} needs a skill graph (edges parent, child) and the table has none. "
+            "Give one with --skill-graph, or use neural-cd or ka-ncd, which need none."
+        )
+    return size.skill_edges
 
 
 class Solution(NamedTuple):

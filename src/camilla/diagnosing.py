@@ -73,13 +73,15 @@ def in_fitting_order(table: ResponseTable) -> ResponseTable:
         ordered.skill_map.mask[:, order],
         ordered.skill_map.notes,
     )
-    return ordered.with_skills(skill_map)
+    return ordered.with_skills(skill_map, graph=ordered.skill_graph)
 
 
 def size_of(table: ResponseTable) -> Size:
     """What a diagnoser is told of the table."""
-    mask = None if table.skill_map is None else table.skill_map.mask
-    return Size(table.n_learners, table.n_samples, mask, not table.is_binary)
+    graph, skill_map = table.skill_graph, table.skill_map
+    mask = None if skill_map is None else skill_map.mask
+    edges = None if graph is None or skill_map is None else graph.among(skill_map.skills)
+    return Size(table.n_learners, table.n_samples, mask, not table.is_binary, edges)
 
 
 def layout_of_table(table: ResponseTable) -> Layout:
@@ -204,6 +206,7 @@ def _provenance(
         "n_responses": table.n_responses,
         "n_missing": table.n_learners * table.n_samples - len(table.cells().response),
         "fractional": not table.is_binary,
+        "skill_graph": None if table.skill_graph is None else list(map(list, table.skill_graph.edges)),
         "skill_notes": [] if table.skill_map is None else list(table.skill_map.notes),
         "loss": _finite(fitted.solution.loss),
         "validation_loss": _finite(fitted.validation_loss),

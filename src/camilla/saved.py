@@ -13,6 +13,7 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from camilla.data.cells import Cells
+from camilla.data.skill_graph import SkillGraph
 from camilla.diagnoser import Readout, Size
 from camilla.diagnosers import DIAGNOSERS
 from camilla.engine.settings import settings_from_data
@@ -87,7 +88,9 @@ def load(path: Path) -> dict[str, Any]:
 
     provenance = document["provenance"]
     mask = arrays["skill_mask"].astype(bool) if "skill_mask" in arrays else None
-    size = Size(len(document["learners"]), len(document["samples"]), mask, provenance["fractional"])
+    edges = provenance.get("skill_graph")  # absent from what was saved before there were graphs
+    graph = None if edges is None else SkillGraph(tuple(edges)).among(document["skills"])
+    size = Size(len(document["learners"]), len(document["samples"]), mask, provenance["fractional"], graph)
     kind: Any = DIAGNOSERS[provenance["diagnoser"]]
     cells = pl.read_parquet(path / "responses.parquet")
     tables = {name: pl.read_parquet(path / f"{name}.parquet") for name in FRAMES}

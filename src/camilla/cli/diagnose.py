@@ -23,6 +23,7 @@ def diagnose(
     ] = "irt",
     rows: options.Rows = None,
     skills: options.Skills = None,
+    skill_graph: options.SkillGraphFile = None,
     learner: options.Learner = None,
     sample: options.Sample = None,
     response: options.Response = None,
@@ -36,7 +37,7 @@ def diagnose(
     """Diagnose every learner and sample of a table of responses."""
     responses = options.read_table(
         table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore,
+        weight=weight, missing=missing, ignore=ignore, skill_graph=skill_graph,
     )  # fmt: skip
     found = run(responses, with_, seed)
     found.save(output)

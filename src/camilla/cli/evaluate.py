@@ -16,6 +16,7 @@ def evaluate(
     seeds: Annotated[str, typer.Option(help="Seeds of the splits, comma-separated.")] = "1,21,42",
     rows: options.Rows = None,
     skills: options.Skills = None,
+    skill_graph: options.SkillGraphFile = None,
     learner: options.Learner = None,
     sample: options.Sample = None,
     response: options.Response = None,
@@ -31,7 +32,7 @@ def evaluate(
 
     responses = options.read_table(
         table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore,
+        weight=weight, missing=missing, ignore=ignore, skill_graph=skill_graph,
     )  # fmt: skip
     with progress("evaluating") as watch:
         results = score(responses, _names(with_), seeds=_numbers(seeds), watch=watch)

@@ -13,6 +13,9 @@ Rows = Annotated[str | None, typer.Option(help="Wide table: what its rows are, s
 Skills = Annotated[
     str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
 ]
+SkillGraphFile = Annotated[
+    Path | None, typer.Option("--skill-graph", help="File of edges between skills: columns parent, child.")
+]
 Learner = Annotated[str | None, typer.Option(help="Column of the learner.")]
 Sample = Annotated[str | None, typer.Option(help="Column of the sample.")]
 Response = Annotated[str | None, typer.Option(help="Column of the response.")]
@@ -33,6 +36,7 @@ def read_table(
     path: Path, *,
     rows: str | None, skills: str | None, learner: str | None, sample: str | None, response: str | None,
     trial: str | None, weight: str | None, missing: list[str] | None, ignore: list[str] | None,
+    skill_graph: Path | None = None,
 ) -> "ResponseTable":  # fmt: skip
     """The table a command was given; what was done to fit the skill map is said on standard error."""
     from camilla.errors import SettingError
@@ -43,6 +47,7 @@ def read_table(
     table = read(
         path, rows=rows, skills=skills, learner=learner, sample=sample, response=response,  # type: ignore[arg-type]
         trial=trial, weight=weight, missing=tuple(missing or ()), ignore=tuple(ignore or ()),
+        skill_graph=skill_graph,
     )  # fmt: skip
     if table.skill_map is not None:
         for note in table.skill_map.notes:

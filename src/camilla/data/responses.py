@@ -17,6 +17,7 @@ from camilla.data.columns import Origin
 from camilla.data.dataframes import as_polars
 from camilla.data.long import Roles, long_parts
 from camilla.data.predictions import relative_error, right_or_wrong
+from camilla.data.skill_graph import SkillGraph
 from camilla.data.skills import SkillMap
 from camilla.data.validity import check_names, check_rows, check_samples
 from camilla.data.wide import Rows, matrix_parts, wide_parts
@@ -42,6 +43,7 @@ class ResponseTable:
     task: tuple[str, ...] | None = None  # one a sample
     cluster: tuple[str, ...] | None = None  # one a sample
     skill_map: SkillMap | None = None  # rows in the order of samples
+    skill_graph: SkillGraph | None = None  # between skills of the map
     learner_metadata: pl.DataFrame | None = None  # has a column "learner"
     sample_metadata: pl.DataFrame | None = None  # has a column "sample"
     n_missing: int = 0  # responses that were given as missing
@@ -206,9 +208,9 @@ class ResponseTable:
             learner_metadata=_only(self.learner_metadata, "learner", learners),
         )
 
-    def with_skills(self, skill_map: SkillMap | None) -> Self:
-        """The same responses under another skill map, whose rows follow `samples`."""
-        return replace(self, skill_map=skill_map)
+    def with_skills(self, skill_map: SkillMap | None, *, graph: SkillGraph | None = None) -> Self:
+        """The same responses under another skill map, whose rows follow `samples`, and its graph if any."""
+        return replace(self, skill_map=skill_map, skill_graph=graph)
 
     def canonical(self) -> "Canonical":
         """The table with learners and samples sorted by name, and where each came from."""
@@ -228,7 +230,7 @@ class ResponseTable:
         return write_frame(self.to_long(), Path(path))
 
     def digest(self) -> str:
-        """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map.
+        """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map and graph.
 
         The order of rows, learners, samples and skills does not matter, nor whether a repeated row
         is given as trials or as a weight. Weights and responses count to 12 decimals.
@@ -243,6 +245,8 @@ class ResponseTable:
             order = sorted(range(len(skills)), key=skills.__getitem__)
             sha.update(json.dumps([skills[k] for k in order]).encode())
             sha.update(np.packbits(table.skill_map.mask[:, order]).tobytes())
+        if table.skill_graph is not None:
+            sha.update(json.dumps(table.skill_graph.edges).encode())
         return sha.hexdigest()
 
 

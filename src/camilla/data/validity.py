@@ -80,10 +80,16 @@ def _check_values(table: "ResponseTable", name: str, wanted: str, good: NDArray[
 
 
 def check_samples(table: "ResponseTable") -> None:
-    """Task, cluster and skill map have one entry a sample."""
+    """Task, cluster and skill map have one entry a sample; the graph joins skills of the map."""
     skill_mask = None if table.skill_map is None else table.skill_map.mask
     for name, column in (("task", table.task), ("cluster", table.cluster), ("skill map", skill_mask)):
         if column is not None and len(column) != table.n_samples:
             raise DataError(
                 f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."
             )
+    if table.skill_graph is not None:
+        if table.skill_map is None:
+            raise DataError(
+                "a skill graph joins skills of a skill map, and the table has none. Give one with --skills."
+            )
+        table.skill_graph.among(table.skill_map.skills)

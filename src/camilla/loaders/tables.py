@@ -15,6 +15,7 @@ from camilla.errors import DataError, SettingError
 from camilla.loaders.frames import SEPARATOR, column_names, read_frame
 from camilla.loaders.lines import placed
 from camilla.loaders.skill_files import SkillSource, read_skills, skill_source, skills_in
+from camilla.loaders.skill_graphs import read_skill_graph
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
 LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
@@ -59,6 +60,7 @@ def read(
     cluster: str | None = None,
     weight: str | None = None,
     skills: str | Path | None = None,
+    skill_graph: str | Path | None = None,
     missing: str | Sequence[str] = (),
     ignore: Sequence[str] = (),
 ) -> ResponseTable:
@@ -68,8 +70,9 @@ def read(
     sample or item, response or resp) or as named here. A wide table says what its `rows` are,
     "samples" or "learners"; `sample` or `learner` then names the column of row names, by default
     the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
-    or :column of this file. An empty cell is a missing response, and so is every text in
-    `missing`. Columns of a wide table that hold no responses are named in `ignore`.
+    or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
+    is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
+    responses are named in `ignore`.
     """
     path = Path(path)
     names = column_names(path)
@@ -84,7 +87,10 @@ def read(
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
         _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
         loaded = _read_wide(path, wide, texts)
-    return _with_skills(loaded, source, own)
+    table = _with_skills(loaded, source, own)
+    if skill_graph is None:
+        return table
+    return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))
 
 
 def long_roles(names: Sequence[str], given: Roles, path: Path) -> Roles:
