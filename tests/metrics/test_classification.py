@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn import metrics as truth
@@ -45,6 +45,7 @@ def test_worked_errors(cases: dict) -> None:
             classifier_metrics(case["y_true"], [float(score) for score in case["scores"]])
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 100_000), st.integers(3, 50), st.booleans())
 def test_scikit_learn_and_scipy_agree(seed: int, n: int, ties: bool) -> None:
     """Both sides are double precision over at most 50 samples: 1e-12 is a thousand roundings."""
@@ -99,14 +100,14 @@ def test_at_the_interpolated_point_both_recalls_accuracy_and_balance_are_one_num
 
 
 def test_many_columns_are_many_single_ones_and_only_the_order_of_scores_counts() -> None:
-    """10 columns of 300,000 scores are worked on in blocks of three; e^s has the order of s."""
+    """7 columns of 300,000 scores are worked on in blocks of three; e^s has the order of s."""
     rng = np.random.default_rng(3)
     y = (rng.random(300_000) < 0.3).astype(int)
-    scores = rng.normal(size=(300_000, 10)) + y[:, None]
-    together = classifier_metrics(y, {f"c{i}": np.exp(scores[:, i]) for i in range(10)})
-    assert together["learner"].to_list() == [f"c{i}" for i in range(10)]
-    alone = pl.concat([classifier_metrics(y, scores[:, i]) for i in (0, 4, 9)])
-    assert together[[0, 4, 9]].drop("learner").equals(alone.drop("learner"))
+    scores = rng.normal(size=(300_000, 7)) + y[:, None]
+    together = classifier_metrics(y, {f"c{i}": np.exp(scores[:, i]) for i in range(7)})
+    assert together["learner"].to_list() == [f"c{i}" for i in range(7)]
+    alone = pl.concat([classifier_metrics(y, scores[:, i]) for i in (0, 4)])
+    assert together[[0, 4]].drop("learner").equals(alone.drop("learner"))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,180 @@
+"""Does mastery agree with the responses? R², DOA and DOC, with the ceiling no mastery can exceed.
+
+Arrays in, arrays out: responses [learners, samples] with NaN where missing, mastery [learners, skills] and a
+skill mask [samples, skills].
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from camilla.metrics.concordance import dense_ranks
+
+Floats = NDArray[np.float64]
+Mask = NDArray[np.bool_]
+
+
+def r_squared(responses: Floats, predicted: Floats) -> float:
+    """1 − SSE/SST over observed cells, SST about the mean of all (Eq. 1 of the preprint)."""
+    return _explained(responses, predicted, np.nanmean(responses))
+
+
+def r_squared_within(responses: Floats, predicted: Floats) -> float:
+    """1 − SSE/SST with SST about each sample's mean: 0 says nothing at all about learners."""
+    seen = ~np.isnan(responses)
+    count = seen.sum(axis=0)
+    total = np.where(seen, responses, 0.0).sum(axis=0)
+    return _explained(
+        responses, predicted, np.divide(total, count, out=np.zeros(len(count)), where=count > 0)
+    )
+
+
+def _explained(responses: Floats, predicted: Floats, mean: Floats | np.floating) -> float:
+    total = np.nansum((responses - mean) ** 2)
+    return float(1 - np.nansum((responses - predicted) ** 2) / total) if total > 0 else float("nan")
+
+
+class PairAgreement(NamedTuple):
+    """What one pass over all samples and pairs of learners tells."""
+
+    wins: Floats  # [skills, a, b]
+    doc: Floats  # [samples], NaN where no pair counts
+
+
+def pair_wins(responses: Floats, skill_mask: Mask, *, margin: ArrayLike | None = None) -> Floats:
+    """W [skills, a, b]: of a skill's samples that tell a from b, the share where a did better.
+
+    NaN where no sample tells them apart. W does not depend on any mastery: computed once, it serves every
+    DOA, the ceiling and the Borda score. `margin` (one number or one a sample) is how much better counts.
+    """
+    return pair_agreement(responses, None, skill_mask, margin=margin).wins
+
+
+def pair_agreement(
+    responses: Floats, mastery: Floats | None, skill_mask: Mask, *, margin: ArrayLike | None = None
+) -> PairAgreement:
+    """`pair_wins` and, given a mastery, DOC a sample, from one comparison of all pairs on each sample.
+
+    DOC (Eq. 3): over pairs where a did better, the mean share of the sample's skills that a masters more. Of
+    skills on which the two have equal mastery none counts; a pair equal on all of them is skipped.
+    """
+    comparison = _Comparison(responses, margin)
+    n = len(responses)
+    patterns, pattern_of = np.unique(skill_mask, axis=0, return_inverse=True)
+    wins = np.zeros((skill_mask.shape[1], n, n), np.uint32)
+    doc = np.full(responses.shape[1], np.nan)
+    for pattern, needed in enumerate(patterns):
+        shares = {} if mastery is None or not needed.any() else _shares(mastery[:, needed])
+        samples = np.flatnonzero(pattern_of.ravel() == pattern)
+        total = np.zeros((n, n), np.uint32)
+        for start in range(0, len(samples), 255):
+            part = np.zeros((n, n), np.uint8)  # bytes add quickly, up to 255 of them
+            for sample in samples[start : start + 255]:
+                better = comparison.better(sample)
+                np.add(part, better.view(np.uint8), out=part)
+                if shares:
+                    doc[sample] = _consistency(better, shares)
+            total += part
+        wins[needed] += total
+    told = wins + wins.transpose(0, 2, 1)
+    return PairAgreement(np.divide(wins, told, out=np.full(wins.shape, np.nan), where=told > 0), doc)
+
+
+class _Comparison:
+    """Who did better on a sample, all pairs at once: dense ranks in as few bytes as hold them.
+
+    A missing response ranks 0 on the better side and above all on the worse side, so it never counts.
+    """
+
+    def __init__(self, responses: Floats, margin: ArrayLike | None) -> None:
+        n, n_samples = responses.shape
+        self.out = np.empty((n, n), bool)
+        self.responses = responses
+        self.margin = None if margin is None else np.broadcast_to(np.asarray(margin, np.float64), n_samples)
+        seen, ranks = ~np.isnan(responses), dense_ranks(responses) + 1
+        kind = np.min_scalar_type(n + 1)
+        self.above = np.asfortranarray(np.where(seen, ranks, 0), dtype=kind)
+        self.below = np.asfortranarray(np.where(seen, ranks, n + 1), dtype=kind)
+
+    def better(self, sample: int) -> Mask:
+        """[a, b], True where a did better; the array is used again for the next sample."""
+        if self.margin is None:
+            return np.greater(self.above[:, sample, None], self.below[None, :, sample], out=self.out)
+        apart = np.subtract.outer(self.responses[:, sample], self.responses[:, sample])
+        return np.greater(apart, self.margin[sample], out=self.out)
+
+
+def _shares(mastery: Floats) -> dict[float, NDArray[np.uint64]]:
+    """Each share of these skills with more mastery, and as bits the pairs that have it."""
+    ahead = (mastery.T[:, :, None] > mastery.T[:, None, :]).sum(axis=0, dtype=np.uint16)
+    told = ahead + ahead.T
+    found: dict[float, NDArray[np.uint64]] = {}
+    for down in range(1, mastery.shape[1] + 1):
+        for up in range(down + 1):
+            bits = _bits((told == down) & (ahead == up))
+            found[up / down] = found.get(up / down, np.uint64(0)) | bits
+    return found
+
+
+def _consistency(better: Mask, shares: dict[float, NDArray[np.uint64]]) -> float:
+    """Σ share · pairs / Σ pairs among those where a did better."""
+    bits = _bits(better)
+    pairs = {share: int(np.bitwise_count(bits & at).sum()) for share, at in shares.items()}
+    total = sum(pairs.values())
+    return sum(share * count for share, count in pairs.items()) / total if total else float("nan")
+
+
+def _bits(pairs: Mask) -> NDArray[np.uint64]:
+    """Pairs as bits, 64 to a number."""
+    bits = np.zeros(-(-pairs.size // 64), np.uint64)
+    bits.view(np.uint8)[: -(-pairs.size // 8)] = np.packbits(pairs)
+    return bits
+
+
+def doa(wins: Floats, mastery: Floats) -> Floats:
+    """DOA a skill: mean of W over ordered pairs with more mastery (Eq. 2); NaN without a usable pair."""
+    out = np.full(len(wins), np.nan)
+    for skill, won in enumerate(wins):
+        level = mastery[:, skill]
+        usable = (level[:, None] > level[None, :]) & ~np.isnan(won)
+        if usable.any():
+            out[skill] = won[usable].mean()
+    return out
+
+
+def ceiling(wins: Floats) -> Floats:
+    """What no mastery can exceed, a skill: mean over pairs of max(W, 1 − W)."""
+    return np.array([_mean(np.maximum(won, 1 - won)) for won in wins])
+
+
+def borda(wins: Floats) -> Floats:
+    """Mastery without a model [learners, skills]: the mean share of samples won against the others.
+
+    A pair that nothing tells apart counts one half. On real pools it comes within about .01 of the ceiling.
+    """
+    shares = np.where(np.isnan(wins), 0.5, wins)
+    n = wins.shape[1]
+    return ((shares.sum(axis=2) - 0.5) / max(n - 1, 1)).T
+
+
+def overall(values: Floats) -> float:
+    """The mean over skills, or samples, that have a value."""
+    return _mean(values)
+
+
+def sample_weighted(values: Floats, skill_mask: Mask) -> float:
+    """The mean over skills, each counting as many times as it has samples: Σ J·DOA / Σ J."""
+    there = ~np.isnan(values)
+    weight = skill_mask.sum(axis=0)[there]
+    return float(np.average(values[there], weights=weight)) if weight.sum() else float("nan")
+
+
+def adjusted(value: float, top: float) -> float:
+    """DOA* = (DOA − ½)/(ceiling − ½): 0 is chance, 1 the most that any mastery can reach."""
+    return (value - 0.5) / (top - 0.5) if top > 0.5 else float("nan")
+
+
+def _mean(values: Floats) -> float:
+    there = values[~np.isnan(values)]
+    return float(there.mean()) if len(there) else float("nan")
