@@ -60,7 +60,7 @@ def world(seed: int, n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def mean_share(wins: np.ndarray, counted: np.ndarray) -> float | None:
-    """Mean over the counted ordered pairs (a, b) of wins of a over wins of a or b; pairs without any skipped."""
+    """Mean of wins of a over wins of a or b, over the counted ordered pairs (a, b) that have any."""
     shares = []
     for a, b in permutations(range(len(wins)), 2):
         told = wins[a, b].sum() + wins[b, a].sum()
