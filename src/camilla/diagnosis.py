@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -17,9 +17,18 @@ from camilla.diagnoser import Floats, Readout
 from camilla.engine.fit import logit, place
 from camilla.engine.scale import Level, level_of, logit_slopes
 from camilla.errors import DataError
+from camilla.metrics.intervals import wilson
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+
+
+class Chances(NamedTuple):
+    """Expected responses, and the 95 % interval that comes from the learner's ability; None: not known."""
+
+    probability: Floats
+    low: Floats | None
+    high: Floats | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,19 +63,24 @@ class Diagnosis:
         who = self._indices(learners, self.learner_names, "learner")
         what = self._indices(samples, self.sample_names, "sample")
         learner, sample = np.repeat(who, len(what)), np.tile(what, len(who))
-        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
-        se = self._logit_se(learner, sample)
+        chance = self.chances(learner, sample)
         return pl.DataFrame(
             {
                 "learner": np.array(self.learner_names, object)[learner],
                 "sample": np.array(self.sample_names, object)[sample],
-                "probability": _sigmoid(logits),
-                "low": None if se is None else _sigmoid(logits - Z * se),
-                "high": None if se is None else _sigmoid(logits + Z * se),
+                **chance._asdict(),
             },
             schema={"learner": pl.String, "sample": pl.String, "probability": pl.Float64, "low": pl.Float64,
                     "high": pl.Float64},
         )  # fmt: skip
+
+    def chances(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> "Chances":
+        """`predict` for pairs of places in `learner_names` and `sample_names`, as arrays."""
+        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
+        se = self._logit_se(learner, sample)
+        if se is None:
+            return Chances(_sigmoid(logits), None, None)
+        return Chances(_sigmoid(logits), _sigmoid(logits - Z * se), _sigmoid(logits + Z * se))
 
     def probabilities(self) -> Floats:
         """The expected response of every learner on every sample: [learners, samples] in the names' order."""
@@ -246,10 +260,7 @@ def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) ->
     mean, se, weight = means(group.astype(np.int32), cells, n_groups)
     if np.isin(cells.response, (0, 1)).all():
         n = np.bincount(group, minlength=n_groups).astype(np.float64)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            centre = (mean + Z**2 / (2 * n)) / (1 + Z**2 / n)
-            half = Z / (1 + Z**2 / n) * np.sqrt(mean * (1 - mean) / n + Z**2 / (4 * n**2))
-        low, high = centre - half, centre + half
+        low, high = wilson(mean, n, Z)
     else:
         low, high = mean - Z * se, mean + Z * se
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": np.clip(low, 0, 1),

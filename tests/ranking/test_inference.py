@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from scipy.stats import chi2
 
 from camilla.data.tournament import Tournament
 from camilla.ranking.epp import epp
-from camilla.ranking.inference import differences, holm, tie_groups
+from camilla.ranking.inference import differences
 
 
 def simulated(rng, n, n_rounds):
@@ -99,19 +97,6 @@ def test_a_win_probability_lies_inside_its_interval_and_mirrors():
     assert ab.p_win_low == pytest.approx(1 - ba.p_win_high)
 
 
-def test_holm_on_a_textbook_example():
-    """Holm (1979) by hand: 4·.005, 3·.01, 2·.03, then kept monotone."""
-    np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_holm_never_lowers_a_p_value_nor_reorders(values):
-    p = np.array(values)
-    adjusted = holm(p)
-    assert (adjusted >= p).all()
-    assert (np.diff(adjusted[np.argsort(p, kind="stable")]) >= 0).all()
-
-
 def test_rank_intervals_hold_the_true_rank():
     """Nominal 95 % for each player; Holm over opponents is conservative, so nearly always."""
     rng = np.random.default_rng(6)
@@ -123,13 +108,6 @@ def test_rank_intervals_hold_the_true_rank():
         mine = rank[[int(name) for name in board.players]]
         held.extend((board.rank_intervals.low <= mine) & (mine <= board.rank_intervals.high))
     assert np.mean(held) > 0.95
-
-
-def test_tie_groups_are_maximal_runs_without_a_difference():
-    """Players 1 and 4 differ, all else does not: two overlapping runs."""
-    adjusted = np.ones((4, 4))
-    adjusted[0, 3] = adjusted[3, 0] = 0.01
-    assert tie_groups(adjusted, 0.95) == [(0, 2), (1, 3)]
 
 
 def test_the_bootstrap_repeats_with_its_seed_and_changes_with_another():

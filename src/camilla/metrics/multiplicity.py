@@ -1,11 +1,11 @@
-"""Many tests at once: Holm's adjustment, ranks that are sure, groups that cannot be told apart. Arrays only."""
+"""Many tests at once: Holm, sure ranks, groups that cannot be told apart. Arrays only."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.floating]
+Floats = NDArray[np.float64]
 
 
 def holm(p: Floats) -> Floats:

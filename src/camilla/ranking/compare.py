@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from camilla.data.names import quoted
 from camilla.errors import DataError
-from camilla.ranking.inference import holm
+from camilla.metrics.multiplicity import holm
 from camilla.ranking.leaderboard import Leaderboard
 
 

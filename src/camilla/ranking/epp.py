@@ -15,6 +15,7 @@ from camilla import __version__ as camilla_version
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
+from camilla.metrics.intervals import critical_value
 from camilla.ranking import inference
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
 from camilla.ranking.fit import goodness_of_fit
@@ -74,7 +75,7 @@ def epp(
         matrix,
         fit=goodness_of_fit(matrix, solution.strength),
         level=level,
-        critical=inference.critical_value(level, uncertainty.rounds_df),
+        critical=critical_value(level, uncertainty.rounds_df),
         rounds_df=uncertainty.rounds_df,
         notes=notes + uncertainty.notes,
         provenance={

@@ -1,4 +1,4 @@
-"""How sure the strengths are: covariances, pair tests, rank intervals, tie groups. Arrays only.
+"""How sure the strengths are: covariances, pair tests, rank intervals. Arrays only.
 
 All matches of one round share the same n scores, so matches are not independent; rounds are. The
 default covariance is the round-cluster sandwich C V (Σ_r g_r g_rᵀ) V C · R/(R−1), read with Student's
@@ -8,10 +8,10 @@ t on R − 1 degrees of freedom. `docs/design/epp-intervals.md` has the reasons 
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtrc, fdtrc, ndtri, stdtrit
+from scipy.special import chdtrc, fdtrc
 
 from camilla.errors import ConvergenceError
+from camilla.metrics.multiplicity import RankIntervals, holm, rank_bounds
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import Solution, contrast_solver, log_likelihood, separated_groups, solve
 
@@ -109,30 +109,6 @@ def chi_p_values(statistic: Array, *, df: int, rounds_df: float) -> Array:
     return np.asarray(fdtrc(df, rounds_df, statistic / df))
 
 
-def critical_value(level: float, rounds_df: float) -> float:
-    """Standard errors to an interval's end: Student's t on rounds_df, the normal if that is infinite."""
-    tail = 0.5 + level / 2
-    return float(ndtri(tail) if np.isinf(rounds_df) else stdtrit(rounds_df, tail))
-
-
-def holm(p: Array) -> Array:
-    """Holm's (1979) step-down adjustment along the last axis: strong control for any dependence."""
-    order = np.argsort(p, axis=-1)
-    m = p.shape[-1]
-    stepped = np.take_along_axis(p, order, axis=-1) * np.arange(m, 0, -1)
-    adjusted = np.minimum(np.maximum.accumulate(stepped, axis=-1), 1.0)
-    result = np.empty_like(p)
-    np.put_along_axis(result, order, adjusted, axis=-1)
-    return result
-
-
-class RankIntervals(NamedTuple):
-    """Best and worst rank each player may have."""
-
-    low: NDArray[np.int64]
-    high: NDArray[np.int64]
-
-
 def rank_intervals(strength: Array, p: Array, level: float) -> RankIntervals:
     """1 + players surely better, to n − players surely worse.
 
@@ -143,36 +119,7 @@ def rank_intervals(strength: Array, p: Array, level: float) -> RankIntervals:
     off = ~np.eye(n, dtype=bool)
     sure = np.zeros((n, n), bool)
     sure[off] = (holm(p[off].reshape(n, n - 1)) < 1 - level).ravel()
-    above = strength[None, :] > strength[:, None]
-    return RankIntervals(1 + (sure & above).sum(axis=1), n - (sure & ~above).sum(axis=1))
-
-
-def holm_over_pairs(p: Array) -> Array:
-    """Holm over all n(n−1)/2 pairs, symmetric, 1 on the diagonal."""
-    upper = np.triu_indices(len(p), 1)
-    adjusted = np.ones_like(p)
-    adjusted[upper] = holm(p[upper])
-    adjusted.T[upper] = adjusted[upper]
-    return adjusted
-
-
-def tie_groups(adjusted: Array, level: float) -> list[tuple[int, int]]:
-    """Maximal runs [first, last] of a leaderboard in which no two players differ.
-
-    `adjusted` follows the leaderboard's order. A player may be in several runs: not being told
-    apart is not transitive.
-    """
-    n = len(adjusted)
-    differ = adjusted < 1 - level
-    runs: list[tuple[int, int]] = []
-    last = 0
-    for first in range(n):
-        last = max(last, first)
-        while last + 1 < n and not differ[first : last + 1, last + 1].any():
-            last += 1
-        if not runs or last > runs[-1][1]:
-            runs.append((first, last))
-    return runs
+    return rank_bounds(sure, strength[None, :] > strength[:, None])
 
 
 def likelihood_ratio(matrix: WinMatrix, strength: Array, i: int, j: int, prior: float) -> float:

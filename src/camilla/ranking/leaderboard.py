@@ -11,6 +11,7 @@ import polars as pl
 
 from camilla.data.names import quoted
 from camilla.errors import DataError, SettingError
+from camilla.metrics import multiplicity
 from camilla.ranking import inference
 from camilla.ranking.fit import Fit, Prediction, empirical_and_predicted
 from camilla.ranking.matches import Array, WinMatrix
@@ -108,14 +109,14 @@ class Leaderboard:
 
     @cached_property
     def _holm_p(self) -> Array:
-        return inference.holm_over_pairs(self._wald_p)
+        return multiplicity.holm_over_pairs(self._wald_p)
 
     @cached_property
-    def rank_intervals(self) -> inference.RankIntervals:
+    def rank_intervals(self) -> multiplicity.RankIntervals:
         """Ranks each player may have at the board's level; 1 to n where intervals were refused."""
         n = len(self.players)
         if self.covariance is None:
-            return inference.RankIntervals(np.ones(n, np.int64), np.full(n, n))
+            return multiplicity.RankIntervals(np.ones(n, np.int64), np.full(n, n))
         return inference.rank_intervals(self.epp, self._wald_p, self.level)
 
     @cached_property
@@ -123,7 +124,7 @@ class Leaderboard:
         """Runs of neighbours that no test over all pairs (Holm) tells apart; of two players or more."""
         if self.covariance is None:
             return (self.players,)
-        runs = inference.tie_groups(self._holm_p, self.level)
+        runs = multiplicity.tie_groups(self._holm_p < 1 - self.level)
         return tuple(self.players[first : last + 1] for first, last in runs if last > first)
 
     def test(self, player_a: str, player_b: str) -> PairTest:
