@@ -8,7 +8,7 @@ import typer
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
 
-Table = Annotated[Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide.")]
+Table = Annotated[Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")]
 Rows = Annotated[str | None, typer.Option(help="Wide table: what its rows are, samples or learners.")]
 Skills = Annotated[
     str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
@@ -44,6 +44,9 @@ def read_table(
 
     if rows not in (None, "samples", "learners"):
         raise SettingError(f"--rows is samples or learners, not {rows!r}.")
+    named = (rows, learner, sample, response, trial, weight, missing, ignore)
+    if not any(named) and (table := read_logs(path, skills, skill_graph)) is not None:
+        return table
     table = read(
         path, rows=rows, skills=skills, learner=learner, sample=sample, response=response,  # type: ignore[arg-type]
         trial=trial, weight=weight, missing=tuple(missing or ()), ignore=tuple(ignore or ()),
@@ -53,3 +56,23 @@ def read_table(
         for note in table.skill_map.notes:
             typer.echo(f"note: {note}", err=True)
     return table
+
+
+def read_logs(path: Path, skills: str | None, skill_graph: Path | None) -> "ResponseTable | None":
+    """The table in a log or a folder of logs, None if the path is a table file; says what was found."""
+    from camilla.loaders.logs import holds_logs, load_logs
+    from camilla.loaders.metadata_skills import with_skill_source
+    from camilla.loaders.skill_files import skill_source
+    from camilla.loaders.skill_graphs import read_skill_graph
+
+    if not holds_logs(path):
+        return None
+    loaded = load_logs([path])
+    for line in loaded.briefly():
+        typer.echo(f"note: {line}", err=True)
+    source = None if skills is None else skill_source(skills)
+    own = () if source is None or source.file is not None else source.columns
+    table = with_skill_source(loaded.table, source, own)
+    if skill_graph is None:
+        return table
+    return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))

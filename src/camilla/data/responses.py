@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from camilla.data.carried import carry
 from camilla.data.cells import Cells, Means, aggregate, means
 from camilla.data.columns import Origin
 from camilla.data.dataframes import as_polars
@@ -225,9 +226,14 @@ class ResponseTable:
         """One row a response: learner, sample, response, and trial, weight, task, cluster if there."""
         return long_frame(self)
 
-    def write(self, path: str | Path) -> Path:
-        """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file."""
-        return write_frame(self.to_long(), Path(path))
+    def write(self, path: str | Path, *, provenance: dict[str, Any] | None = None) -> Path:
+        """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file.
+
+        Parquet also carries metadata of learners and samples, the skill map, and names without a
+        response; `camilla.read` brings them back.
+        """
+        notes = carry(self, provenance) if Path(path).suffix.lower() == ".parquet" else None
+        return write_frame(self.to_long(), Path(path), notes)
 
     def digest(self) -> str:
         """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map and graph.

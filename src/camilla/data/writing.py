@@ -32,8 +32,11 @@ def long_frame(table: "ResponseTable") -> pl.DataFrame:
     return frame.with_columns(**{name: pl.Series(column) for name, column in (rowwise | samplewise).items()})
 
 
-def write_frame(frame: pl.DataFrame, path: Path) -> Path:
-    """Writes a table by the file name's ending; a reader never meets half a file."""
+def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = None) -> Path:
+    """Writes a table by the file name's ending; a reader never meets half a file.
+
+    `notes` go into the metadata of a Parquet file; the other endings have no place for them.
+    """
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise DataError(f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet.")
@@ -44,7 +47,7 @@ def write_frame(frame: pl.DataFrame, path: Path) -> Path:
             case ".tsv":
                 frame.write_csv(draft, separator="\t")
             case ".parquet":
-                frame.write_parquet(draft)
+                frame.write_parquet(draft, metadata=notes)
             case _:
                 frame.write_ndjson(draft)
     return path

@@ -1,8 +1,7 @@
-"""One file a source, each giving a response table."""
+"""One file a source: table files, and the logs of evaluation harnesses."""
 
-from collections.abc import Callable
+from camilla.loaders.lm_eval import LM_EVAL
+from camilla.loaders.runs import Loader
+from camilla.loaders.tabular import TABLE
 
-from camilla.data.responses import ResponseTable
-from camilla.loaders.tables import read
-
-LOADERS: dict[str, Callable[..., ResponseTable]] = {"table": read}
+LOADERS: dict[str, Loader] = {"lm-eval": LM_EVAL, "table": TABLE}

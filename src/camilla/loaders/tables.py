@@ -14,8 +14,10 @@ from camilla.data.wide import Rows, wide_parts
 from camilla.errors import DataError, SettingError
 from camilla.loaders.frames import SEPARATOR, column_names, read_frame
 from camilla.loaders.lines import placed
+from camilla.loaders.metadata_skills import with_skill_source
 from camilla.loaders.skill_files import SkillSource, read_skills, skill_source, skills_in
 from camilla.loaders.skill_graphs import read_skill_graph
+from camilla.loaders.written import read_written
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
 LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
@@ -72,22 +74,29 @@ def read(
     the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
     or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
     is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
-    responses are named in `ignore`.
+    responses are named in `ignore`. A Parquet file that `ResponseTable.write` made comes back whole, with
+    trials, tasks, metadata and skills.
     """
     path = Path(path)
     names = column_names(path)
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
     source = None if skills is None else skill_source(skills)
     own = _own_columns(source, path)
+    given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
+    as_it_is = rows is None and not (any(given) or texts or ignore)
+    if as_it_is and (written := read_written(path)) is not None:
+        return _with_graph(with_skill_source(written, source, own), skill_graph)
     if rows is None:
-        given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
         loaded = _read_long(path, long_roles(names, given, path), own, texts)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
         _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
         loaded = _read_wide(path, wide, texts)
-    table = _with_skills(loaded, source, own)
+    return _with_graph(_with_skills(loaded, source, own), skill_graph)
+
+
+def _with_graph(table: ResponseTable, skill_graph: str | Path | None) -> ResponseTable:
     if skill_graph is None:
         return table
     return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))

@@ -1,0 +1,126 @@
+"""Runs into compact frames, one by one, so that a thousand logs fit into memory."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Literal, NamedTuple
+
+import polars as pl
+
+from camilla.errors import DataError
+from camilla.loaders.runs import About, Row, Run
+
+Join = Literal["id", "content"]
+REASONS = ("", "unscored", "errored", "truncated")
+SCHEMA = {
+    "sample": pl.String,
+    "score": pl.Float64,
+    "pair": pl.Int32,
+    "trial": pl.Int32,
+    "content": pl.String,
+    "why": pl.Int8,
+}
+
+
+class Pair(NamedTuple):
+    """A metric and the filter it was computed behind; metric "" is a sample that no metric scored."""
+
+    metric: str
+    filter: str
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run without its rows, which are `frame`, and how many scores each of its pairs has."""
+
+    run: Run
+    frame: pl.DataFrame
+    pairs: dict[Pair, int]  # in the order of the log
+
+    @property
+    def n_scored(self) -> int:
+        return max(self.pairs.values(), default=0)
+
+
+@dataclass
+class Collection:
+    """All runs read so far, and what their logs say about samples (the first log that does)."""
+
+    join: Join = "id"
+    kept: list[Kept] = field(default_factory=list)
+    about: list[pl.DataFrame] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)
+    codes: dict[Pair, int] = field(default_factory=dict)
+
+    def add(self, run: Run) -> None:
+        """Takes a run in; its rows and descriptions leave Python objects here."""
+        if not run.learner or not run.task:
+            raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
+        names = _names(run, self.join)
+        pairs: dict[Pair, int] = {}
+        codes = []
+        for row in run.rows:
+            pair = Pair(row.metric, row.filter)
+            pairs[pair] = pairs.get(pair, 0) + (row.score is not None)
+            codes.append(self.codes.setdefault(pair, len(self.codes)))
+        frame = pl.DataFrame(
+            {
+                "sample": names,
+                "score": [row.score for row in run.rows],
+                "pair": codes,
+                "trial": [row.trial for row in run.rows],
+                "content": [row.content for row in run.rows],
+                "why": [REASONS.index(row.why or "") for row in run.rows],
+            },
+            schema=SCHEMA,
+        )
+        self._describe(run, names)
+        self.kept.append(Kept(replace(run, rows=[], about={}, run=run.run or run.source), frame, pairs))
+
+    def _describe(self, run: Run, names: list[str]) -> None:
+        fresh: dict[str, About] = {}
+        for row, name in zip(run.rows, names, strict=True):
+            if name not in self.known:
+                self.known.add(name)
+                fresh[name] = run.about.get(row.sample, About())
+        if not fresh:
+            return
+        kinds = dict.fromkeys(kind for one in fresh.values() for kind, _ in one.skills)
+        skills = [dict(one.skills) for one in fresh.values()]
+        columns: dict[str, Iterable[str | None]] = {
+            "sample": fresh,
+            "task": [run.task] * len(fresh),
+            "text": [one.text or None for one in fresh.values()],
+            "cluster": [one.cluster for one in fresh.values()],
+        }
+        columns |= {kind: [one.get(kind) for one in skills] for kind in kinds if kind not in columns}
+        text = dict.fromkeys(columns, pl.String)
+        self.about.append(pl.DataFrame({name: list(given) for name, given in columns.items()}, schema=text))
+
+    def descriptions(self) -> pl.DataFrame:
+        """One row a sample: sample, task, text, cluster, and a column a kind of skill."""
+        if not self.about:
+            return pl.DataFrame(schema=dict.fromkeys(("sample", "task", "text", "cluster"), pl.String))
+        return pl.concat(self.about, how="diagonal")
+
+
+def _names(run: Run, join: Join) -> list[str]:
+    """The name of each row's sample: task/id, id where ids are unique anywhere, task/hash by content."""
+    prefix = f"{run.task}/" if run.named_by_task else ""
+    if join == "id" and not run.unstable_ids:
+        return [prefix + row.sample for row in run.rows]
+    by_id: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for row in run.rows:
+        if row.sample not in by_id:
+            by_id[row.sample] = _by_content(row, seen)
+    return [prefix + by_id[row.sample] for row in run.rows]
+
+
+def _by_content(row: Row, seen: Counter[str]) -> str:
+    """The hash, numbered when a run asks the same thing more than once."""
+    if row.content is None:
+        return row.sample
+    name = row.content[:12]
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}#{seen[name]}"
