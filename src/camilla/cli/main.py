@@ -12,6 +12,7 @@ from camilla.cli.diagnose import diagnose
 from camilla.cli.epp import epp
 from camilla.cli.evaluate import evaluate
 from camilla.cli.place import place
+from camilla.cli.plot import plot
 from camilla.cli.predict import predict
 from camilla.cli.show import show
 from camilla.errors import CamillaError
@@ -34,7 +35,7 @@ def _version(
         raise typer.Exit
 
 
-for command in (diagnose, show, predict, place, evaluate, epp, demo):
+for command in (diagnose, show, predict, place, evaluate, plot, epp, demo):
     app.command()(command)
 
 

@@ -1,6 +1,6 @@
 """The blank figure every picture starts from: colours for all eyes, names that are only names."""
 
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -19,6 +19,8 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER = (
 COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER)
 GREY = "#7F7F7F"
 LONGEST = 40  # characters of a name on an axis
+CROWD = 2000  # dots; beyond, a vector file grows heavy
+MARKERS = "osD^vPX*"  # a family keeps its shape where its colour is lost
 
 
 def blank(width: float, height: float, **rest: Any) -> tuple[Figure, Any]:
@@ -42,3 +44,34 @@ def name_ticks(axes: Axes, axis: str, places: Any, names: list[str]) -> None:
     which.set_ticks(list(places), [label(name) for name in names])
     for tick in which.get_ticklabels():
         tick.set_parse_math(False)
+
+
+def dots(axes: Axes, x: Any, y: Any, place: int, name: str | None) -> None:
+    """A scatter of one family; many dots become pixels inside a vector file."""
+    axes.plot(
+        x,
+        y,
+        MARKERS[place % len(MARKERS)],
+        color=GREY if name is not None and name.startswith("other (") else COLOURS[place % len(COLOURS)],
+        ms=4.5 if len(x) < CROWD else 2,
+        alpha=0.75,
+        mew=0,
+        label=None if name is None else entry(name),
+        rasterized=len(x) >= CROWD,
+    )
+
+
+def entry(name: str) -> str:
+    """A name as a legend takes it: one that begins with an underscore would be left out."""
+    shown = label(name)
+    return " " + shown if shown.startswith("_") else shown
+
+
+Corner = Literal["outside right upper", "outside lower center"]
+
+
+def legend(figure: Figure, place: Corner, **rest: Any) -> None:
+    """A legend beside the axes; a dollar sign in a name is a dollar sign."""
+    made = figure.legend(loc=place, fontsize=8, frameon=False, **rest)
+    for text in made.get_texts():
+        text.set_parse_math(False)
