@@ -20,6 +20,8 @@ Learner = Annotated[str | None, typer.Option(help="Column of the learner.")]
 Sample = Annotated[str | None, typer.Option(help="Column of the sample.")]
 Response = Annotated[str | None, typer.Option(help="Column of the response.")]
 Trial = Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")]
+Task = Annotated[str | None, typer.Option(help="Column of the task of a sample.")]
+Cluster = Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")]
 Weight = Annotated[str | None, typer.Option(help="Column of the weight of a response.")]
 Missing = Annotated[
     list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
@@ -36,7 +38,7 @@ def read_table(
     path: Path, *,
     rows: str | None, skills: str | None, learner: str | None, sample: str | None, response: str | None,
     trial: str | None, weight: str | None, missing: list[str] | None, ignore: list[str] | None,
-    skill_graph: Path | None = None,
+    skill_graph: Path | None = None, task: str | None = None, cluster: str | None = None,
 ) -> "ResponseTable":  # fmt: skip
     """The table a command was given; what was done to fit the skill map is said on standard error."""
     from camilla.errors import SettingError
@@ -44,13 +46,13 @@ def read_table(
 
     if rows not in (None, "samples", "learners"):
         raise SettingError(f"--rows is samples or learners, not {rows!r}.")
-    named = (rows, learner, sample, response, trial, weight, missing, ignore)
+    named = (rows, learner, sample, response, trial, weight, missing, ignore, task, cluster)
     if not any(named) and (table := read_logs(path, skills, skill_graph)) is not None:
         return table
     table = read(
         path, rows=rows, skills=skills, learner=learner, sample=sample, response=response,  # type: ignore[arg-type]
         trial=trial, weight=weight, missing=tuple(missing or ()), ignore=tuple(ignore or ()),
-        skill_graph=skill_graph,
+        skill_graph=skill_graph, task=task, cluster=cluster,
     )  # fmt: skip
     if table.skill_map is not None:
         for note in table.skill_map.notes:
