@@ -138,7 +138,7 @@ def student(mean: Floats, se: Floats, df: Floats, level: float) -> Ends:
 
 
 def tested(pair: Pair, seed: int) -> SignTest:
-    """Exact McNemar where differences are −1, 0 or 1 and clusters none; else sign flips, of whole clusters."""
+    """Exact McNemar where differences are −1, 0 or 1 and clusters none, else sign flips of whole clusters."""
     difference = pair.difference
     if pair.group is None and np.isin(difference, (-1, 0, 1)).all():
         return SignTest(float(mcnemar_p(np.sum(difference < 0), np.sum(difference > 0))), "exact McNemar")

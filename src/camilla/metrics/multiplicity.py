@@ -28,6 +28,14 @@ def holm_over_pairs(p: Floats) -> Floats:
     return adjusted
 
 
+def holm_reach(p: NDArray[np.floating], n_tests: int, alpha: float) -> float:
+    """The largest p-value that Holm rejects at `alpha`, −1 if none; `p` holds all of n_tests up to alpha."""
+    ordered = np.sort(p)
+    kept = ordered > alpha / (n_tests - np.arange(len(ordered)))
+    rejected = int(np.argmax(kept)) if kept.any() else len(ordered)
+    return float(ordered[rejected - 1]) if rejected else -1.0
+
+
 class RankIntervals(NamedTuple):
     """Best and worst rank each row of a board may have."""
 

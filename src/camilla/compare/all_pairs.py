@@ -1,0 +1,145 @@
+"""Every learner against every other on the samples both answered: matrix products, block by block."""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import stdtr
+
+from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
+from camilla.compare.sign_tests import mcnemar_p, mcnemar_table
+from camilla.diagnoser import Watch
+
+Floats = NDArray[np.float64]
+Single = NDArray[np.float32]
+
+BLOCK = 1 << 22  # pairs held at once
+NONE = 1e-12  # a variance below this is rounding
+
+
+class PairTests(NamedTuple):
+    """Row less column for all pairs of learners."""
+
+    difference: Single  # NaN where no sample is shared
+    p_value: Single  # two-sided; 1 where nothing can be told, and on the diagonal
+    shared: Single  # samples both answered
+
+
+class Side(NamedTuple):
+    """Responses with samples that the same learners answered taken together.
+
+    For a table without gaps that is one block of samples, for one with whole tasks missing a few.
+    """
+
+    response: NDArray[np.floating]  # [learners, samples], 0 where missing
+    total: NDArray[np.floating]  # [learners, blocks], Σ response
+    square: NDArray[np.floating]  # [learners, blocks], Σ response²
+    seen: NDArray[np.floating]  # [learners, blocks], 1 or 0
+    size: NDArray[np.floating]  # [blocks], samples
+
+    def rows(self, part: slice) -> "Side":
+        return Side(self.response[part], self.total[part], self.square[part], self.seen[part], self.size)
+
+
+def side_of(response: NDArray[np.floating], seen: NDArray[np.bool_]) -> Side:
+    """Blocks are found by equal columns of `seen`."""
+    packed = np.ascontiguousarray(np.packbits(seen, axis=0).T)
+    keys = packed.view(np.dtype((np.void, packed.shape[1]))).ravel()
+    _, first, block = np.unique(keys, return_index=True, return_inverse=True)
+    member = np.zeros((seen.shape[1], len(first)), response.dtype)
+    member[np.arange(len(block)), block] = 1
+    return Side(
+        response,
+        response @ member,
+        response**2 @ member,
+        seen[:, first].astype(response.dtype),
+        member.sum(axis=0),
+    )
+
+
+def pair_tests(
+    matrix: Floats, group: NDArray[np.integer] | None, watch: Watch = lambda line: None
+) -> PairTests:
+    """Tests of all pairs of rows of a matrix [learners, samples], NaN where missing.
+
+    Right/wrong without clusters: exact McNemar. Else Student's t, over samples or clusters (CR2).
+    """
+    seen = ~np.isnan(matrix)
+    n_learners, n_samples = matrix.shape
+    binary = group is None and bool(np.isin(matrix[seen], (0, 1)).all())
+    if binary:
+        side = side_of(np.where(seen, matrix, 0).astype(np.float32), seen)
+        lookup = mcnemar_table(n_samples) if n_samples**2 < n_learners**2 else None
+    else:
+        easy = np.where(seen, matrix, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+        side = side_of(np.where(seen, matrix - easy, 0), seen)
+    found = PairTests(*(np.zeros((n_learners, n_learners), np.float32) for _ in PairTests._fields))
+    step = max(1, BLOCK // n_learners)
+    for start in range(0, n_learners, step):
+        watch(f"pairs of learner {start + 1} of {n_learners}")
+        rows, columns = slice(start, start + step), slice(start, n_learners)
+        if binary:
+            block = _right_or_wrong(side.rows(rows), side.rows(columns), lookup)
+        else:
+            parts = None if group is None else _parts(side.response, seen, group, rows, columns)
+            block = _scores(side.rows(rows), side.rows(columns), parts)
+        for whole, part, sign in zip(found, block, (-1, 1, 1), strict=True):
+            whole[rows, columns] = part
+            whole[columns, rows] = sign * part.T
+    np.fill_diagonal(found.p_value, 1)
+    np.fill_diagonal(found.difference, 0)
+    return found
+
+
+def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> PairTests:
+    both = one.response @ other.response.T
+    won = one.total @ other.seen.T - both
+    lost = one.seen @ other.total.T - both
+    shared = one.seen * one.size @ other.seen.T
+    if lookup is None:
+        p = mcnemar_p(lost, won)
+    else:
+        p = lookup[np.minimum(lost, won).astype(np.int32), (lost + won).astype(np.int32)]
+    with np.errstate(invalid="ignore"):
+        return PairTests((won - lost) / shared, p.astype(np.float32), shared)
+
+
+def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) -> PairTests:
+    total = one.total @ other.seen.T - one.seen @ other.total.T
+    square = one.square @ other.seen.T + one.seen @ other.square.T - 2 * (one.response @ other.response.T)
+    shared = one.seen * one.size @ other.seen.T
+    spread = plain_spread(total, square, shared) if parts is None else clustered_spread(parts, square)
+    return PairTests(*(part.astype(np.float32) for part in (spread.mean, student_p(spread), shared)))
+
+
+def student_p(spread: Spread) -> Floats:
+    """Two-sided p of a mean of 0; 1 where it cannot be known.
+
+    Where all units agree to the last digit there is no spread to judge by, and p is what their signs
+    say: 2^(1 − units), or 1 if the mean is 0.
+    """
+    flat = spread.variance < NONE**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = 2 * stdtr(spread.df, -np.abs(spread.mean) / np.sqrt(spread.variance))
+        signs = np.where(np.abs(spread.mean) < NONE, 1.0, np.exp2(1 - spread.units))
+    return np.nan_to_num(np.where(flat, signs, p), nan=1.0)
+
+
+def _parts(
+    response: NDArray[np.floating],
+    seen: NDArray[np.bool_],
+    group: NDArray[np.integer],
+    rows: slice,
+    columns: slice,
+) -> Callable[[], Iterator[Part]]:
+    """The clusters of all pairs of a block."""
+    inside = [np.flatnonzero(group == k) for k in np.unique(group)]
+
+    def each() -> Iterator[Part]:
+        for samples in inside:
+            one, other = response[rows][:, samples], response[columns][:, samples]
+            answered, too = (seen[part][:, samples].astype(np.float64) for part in (rows, columns))
+            yield Part(one @ too.T - answered @ other.T, answered @ too.T)
+
+    return each

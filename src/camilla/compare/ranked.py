@@ -1,0 +1,171 @@
+"""Learners by mean response: who is really ahead of whom, and which ranks are possible."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from camilla.compare.all_pairs import PairTests, pair_tests
+from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
+from camilla.compare.provenance import made_of
+from camilla.data.responses import ResponseTable
+from camilla.diagnoser import Watch
+from camilla.errors import DataError, SettingError
+from camilla.metrics.intervals import Ends, critical_value, wilson
+from camilla.metrics.multiplicity import holm_over_pairs, holm_reach, rank_bounds, tie_groups
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Learners, best mean first; every array follows that order.
+
+    With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
+    all groups are what they say (Holm over all pairs).
+    """
+
+    learners: tuple[str, ...]
+    level: float
+    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, n
+    tests: PairTests
+    told_apart: NDArray[np.bool_]  # [learners, learners]
+    groups: tuple[tuple[int, int], ...]  # first and last rank of maximal runs in which no two differ
+    notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    def pairs(self) -> pl.DataFrame:
+        """Every pair, the one that ranks higher first: difference, p-value, Holm over all pairs."""
+        i, j = np.triu_indices(len(self.learners), 1)
+        names = np.array(self.learners, object)
+        p = self.tests.p_value.astype(np.float64)
+        return pl.DataFrame(
+            {
+                "a": names[i].tolist(),
+                "b": names[j].tolist(),
+                "shared": self.tests.shared[i, j].astype(np.int64),
+                "difference": self.tests.difference[i, j].astype(np.float64),
+                "p_value": p[i, j],
+                "holm_p": holm_over_pairs(p)[i, j],
+                "told_apart": self.told_apart[i, j],
+            }
+        )
+
+    def to_document(self, *, pairs: bool = False) -> dict[str, Any]:
+        """Everything as plain data; every pair only if asked for."""
+        document: dict[str, Any] = {
+            "level": self.level,
+            "learners": self.rows.to_dicts(),
+            "groups": [{"first": first, "last": last} for first, last in self.groups],
+            "notes": list(self.notes),
+            "provenance": dict(self.provenance),
+        }
+        return document | ({"pairs": self.pairs().to_dicts()} if pairs else {})
+
+
+def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = lambda line: None) -> Ranking:
+    """Learners by mean response over the samples each answered, every pair tested on shared samples.
+
+    Each sample counts once, whatever its trials. Equal means are listed by name.
+    """
+    if not 0 < level < 1:
+        raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
+    matrix = table.matrix()
+    answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
+    if len(answered) < 2:
+        raise DataError(f"{len(answered)} learners have responses; two at least are needed to rank.")
+    group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
+    means = np.nanmean(matrix[answered], axis=1)
+    order = answered[sorted(range(len(answered)), key=lambda i: (-means[i], table.learners[answered[i]]))]
+    matrix = matrix[order]
+    spread = learner_spread(matrix, group)
+    tests = pair_tests(matrix, group, watch)
+    told_apart = _told_apart(tests.p_value, 1 - level)
+    learners = tuple(table.learners[i] for i in order)
+    return Ranking(
+        learners,
+        level,
+        _rows(learners, spread, _ends(matrix, spread, group, level), told_apart, tests),
+        tests,
+        told_apart,
+        tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
+        tuple(_notes(table, matrix, tests)),
+        made_of(table, level=level),
+    )
+
+
+def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
+    """Mean of each row over its samples, with the variance of that mean, by clusters if there are any."""
+    seen = ~np.isnan(matrix)
+    filled = np.where(seen, matrix, 0)
+    square = np.sum(filled**2, axis=1)
+    if group is None:
+        return plain_spread(filled.sum(axis=1), square, seen.sum(axis=1).astype(np.float64))
+
+    def parts() -> Iterator[Part]:
+        for k in np.unique(group):
+            inside = group == k
+            yield Part(filled[:, inside].sum(axis=1), seen[:, inside].sum(axis=1).astype(np.float64))
+
+    return clustered_spread(parts, square)
+
+
+def _ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
+    """Wilson's interval; for scores and clusters with m = p(1 − p)/variance samples and Student's t.
+
+    That is the normal interval away from 0 and 1, and stays inside them. Without any spread m is the
+    number of clusters or samples.
+    """
+    seen = ~np.isnan(matrix)
+    if group is None and np.isin(matrix[seen], (0, 1)).all():
+        return wilson(spread.mean, spread.n, critical_value(level, np.inf))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effective = spread.mean * (1 - spread.mean) / spread.variance
+    effective = np.where(spread.variance > 0, effective, np.where(spread.units > 1, spread.units, np.nan))
+    return wilson(spread.mean, effective, stdtrit(spread.df, 0.5 + level / 2))
+
+
+def _told_apart(p: NDArray[np.float32], alpha: float) -> NDArray[np.bool_]:
+    n = len(p)
+    small = np.concatenate([row[i + 1 :][row[i + 1 :] <= alpha] for i, row in enumerate(p)])
+    return p <= holm_reach(small, n * (n - 1) // 2, alpha)
+
+
+def _rows(
+    learners: tuple[str, ...], spread: Spread, ends: Ends, told_apart: NDArray[np.bool_], tests: PairTests
+) -> pl.DataFrame:
+    ranks = rank_bounds(told_apart, tests.difference < 0)
+    return pl.DataFrame(
+        {
+            "rank": np.arange(1, len(learners) + 1),
+            "learner": learners,
+            "mean": spread.mean,
+            "se": np.sqrt(spread.variance),
+            "low": ends.low,
+            "high": ends.high,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+            "n": spread.n.astype(np.int64),
+        }
+    ).with_columns(pl.col("se", "low", "high").fill_nan(None))
+
+
+def _notes(table: ResponseTable, matrix: Floats, tests: PairTests) -> list[str]:
+    notes = []
+    if gone := table.n_learners - len(matrix):
+        notes.append(f"{gone} learners have no responses and are left out.")
+    if np.isnan(matrix).any():
+        n = (~np.isnan(matrix)).sum(axis=1)
+        shared = tests.shared[np.triu_indices(len(matrix), 1)] if len(matrix) < 3000 else tests.shared
+        notes.append(
+            f"learners answered different samples, {n.min()} to {n.max()} of {matrix.shape[1]} each: means "
+            "are of different samples. Pairs are told apart on the samples both answered, "
+            f"{int(shared.min())} at least."
+        )
+        if apart := int(np.sum(tests.shared == 0)) // 2:
+            notes.append(f"{apart} pairs share no sample and cannot be told apart.")
+    return notes
