@@ -144,7 +144,10 @@ def doa(wins: Floats, mastery: Floats) -> Floats:
 
 
 def ceiling(wins: Floats) -> Floats:
-    """What no mastery can exceed, a skill: mean over pairs of max(W, 1 − W)."""
+    """What no mastery that tells all learners apart can exceed, a skill: mean over pairs of max(W, 1 − W).
+
+    Only a mastery with ties may lie above it, by keeping silent on the pairs that are hard to order.
+    """
     return np.array([_mean(np.maximum(won, 1 - won)) for won in wins])
 
 
