@@ -109,7 +109,7 @@ def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) 
     total = one.total @ other.seen.T - one.seen @ other.total.T
     square = one.square @ other.seen.T + one.seen @ other.square.T - 2 * (one.response @ other.response.T)
     shared = one.seen * one.size @ other.seen.T
-    spread = plain_spread(total, square, shared) if parts is None else clustered_spread(parts, square)
+    spread = plain_spread(total, square, shared) if parts is None else clustered_spread(parts)
     return PairTests(*(part.astype(np.float32) for part in (spread.mean, student_p(spread), shared)))
 
 

@@ -102,16 +102,17 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
     """Mean of each row over its samples, with the variance of that mean, by clusters if there are any."""
     seen = ~np.isnan(matrix)
     filled = np.where(seen, matrix, 0)
-    square = np.sum(filled**2, axis=1)
     if group is None:
-        return plain_spread(filled.sum(axis=1), square, seen.sum(axis=1).astype(np.float64))
+        return plain_spread(
+            filled.sum(axis=1), np.sum(filled**2, axis=1), seen.sum(axis=1).astype(np.float64)
+        )
 
     def parts() -> Iterator[Part]:
         for k in np.unique(group):
             inside = group == k
             yield Part(filled[:, inside].sum(axis=1), seen[:, inside].sum(axis=1).astype(np.float64))
 
-    return clustered_spread(parts, square)
+    return clustered_spread(parts)
 
 
 def _ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
