@@ -7,13 +7,17 @@ from typing import Annotated
 import typer
 
 import camilla
+from camilla.cli.classifiers import classifiers
+from camilla.cli.compare import compare
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
 from camilla.cli.epp import epp
-from camilla.cli.evaluate import evaluate
+from camilla.cli.experiment import experiment
+from camilla.cli.load import load
 from camilla.cli.place import place
 from camilla.cli.plot import plot
 from camilla.cli.predict import predict
+from camilla.cli.rank import rank
 from camilla.cli.show import show
 from camilla.errors import CamillaError
 
@@ -35,7 +39,20 @@ def _version(
         raise typer.Exit
 
 
-for command in (diagnose, show, predict, place, evaluate, plot, epp, demo):
+for command in (
+    load,
+    diagnose,
+    show,
+    predict,
+    place,
+    experiment,
+    plot,
+    epp,
+    classifiers,
+    demo,
+    compare,
+    rank,
+):
     app.command()(command)
 
 

@@ -62,6 +62,7 @@ def read_table(
 
 def read_logs(path: Path, skills: str | None, skill_graph: Path | None) -> "ResponseTable | None":
     """The table in a log or a folder of logs, None if the path is a table file; says what was found."""
+    from camilla.loaders.account import briefly
     from camilla.loaders.logs import holds_logs, load_logs
     from camilla.loaders.metadata_skills import with_skill_source
     from camilla.loaders.skill_files import skill_source
@@ -70,7 +71,7 @@ def read_logs(path: Path, skills: str | None, skill_graph: Path | None) -> "Resp
     if not holds_logs(path):
         return None
     loaded = load_logs([path])
-    for line in loaded.briefly():
+    for line in briefly(loaded):
         typer.echo(f"note: {line}", err=True)
     source = None if skills is None else skill_source(skills)
     own = () if source is None or source.file is not None else source.columns

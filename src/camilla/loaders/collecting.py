@@ -74,10 +74,11 @@ class Collection:
             },
             schema=SCHEMA,
         )
-        self._describe(run, names)
+        self.describe(run, names)
         self.kept.append(Kept(replace(run, rows=[], about={}, run=run.run or run.source), frame, pairs))
 
-    def _describe(self, run: Run, names: list[str]) -> None:
+    def describe(self, run: Run, names: list[str]) -> None:
+        """Keeps what the run says about samples that no run before it described."""
         fresh: dict[str, About] = {}
         for row, name in zip(run.rows, names, strict=True):
             if name not in self.known:

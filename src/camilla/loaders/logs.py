@@ -1,8 +1,10 @@
 """Paths to one response table: every file to its loader, all runs joined, and an account of it all."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import polars as pl
 
 from camilla.data.names import quoted
 from camilla.data.responses import ResponseTable
@@ -11,7 +13,7 @@ from camilla.loaders.collecting import Collection, Join
 from camilla.loaders.merging import Choices, Merged, OnError, Runs, merge
 from camilla.loaders.metadata_skills import skills_from
 from camilla.loaders.peeking import files_under, peek
-from camilla.loaders.runs import Loader
+from camilla.loaders.runs import Loader, Run
 from camilla.loaders.sniffing import Match, all_loaders, match, named
 
 SURE = 0.5
@@ -26,35 +28,25 @@ class Files:
     companions: dict[str, int] = field(default_factory=dict)
     unknown: list[str] = field(default_factory=list)
     damaged: dict[str, str] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)  # logs without a single row
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """The table, how it was joined, and the files it came from."""
+    """What the files hold: responses, joined; matches, in a frame; or both."""
 
-    merged: Merged
+    merged: Merged | None
+    matches: pl.DataFrame | None
     files: Files
 
     @property
     def table(self) -> ResponseTable:
+        """The responses."""
+        if self.merged is None:
+            raise DataError(
+                "the logs hold matches between players, no responses to samples. Rank them: camilla epp."
+            )
         return self.merged.table
-
-    def briefly(self) -> list[str]:
-        """One line for each thing a reader of the result must know."""
-        count = sum(map(len, self.files.read.values()))
-        merged = self.merged
-        pairs = sorted({one.pair.metric for one in merged.chosen.values() if one is not None})
-        lines = [f"{count} logs ({', '.join(self.files.read)}); responses are {', '.join(pairs)}"]
-        if gone := sum(merged.missing.values()):
-            reasons = ", ".join(f"{cells} {why}" for why, cells in merged.missing.items() if cells)
-            lines.append(f"{gone} cells are missing: {reasons}")
-        if merged.repeated:
-            left = sum(len(one.left_out) for one in merged.repeated)
-            lines.append(f"{left} older runs of the same learner and task were left out")
-        if merged.conflicts:
-            refused = sum(len(one.samples) for one in merged.conflicts)
-            lines.append(f"{refused} samples mean different things in different runs and were refused")
-        return [*lines, *([f"{len(self.files.unknown)} files are no log"] if self.files.unknown else [])]
 
 
 def load(
@@ -70,7 +62,7 @@ def load(
 ) -> ResponseTable:
     """The responses in logs of any known format: files, folders, or both, joined into one table.
 
-    What each format gives is in the docs. `load_logs` also says what was found and decided.
+    `camilla.loaders.logs.load_logs` also says what was found and decided.
     """
     choices = Choices(tuple(tasks), metric, filter, on_error, runs)
     return load_logs([Path(path) for path in paths], choices, format=format, join=join, skills=skills).table
@@ -83,19 +75,22 @@ def load_logs(
     format: str | None = None,
     join: Join = "id",
     skills: Sequence[str] = (),
+    learner_by: Sequence[str] = (),
     skip_damaged: bool = False,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Loaded:
-    """Every log under the paths, joined; what a file was taken for, and why, is in `files`."""
+    """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
+
+    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart.
+    """
     if not paths:
         raise DataError("no path was given.")
     loaders = all_loaders() if format is None else named(format, all_loaders())
-    collection, files = Collection(join), Files()
+    collection, files, battles = Collection(join), Files(), list[pl.DataFrame]()
     for path, found in _matched(paths, loaders, files, forced=format):
         watch(f"{sum(map(len, files.read.values()))} files, {path.name}")
         try:
-            for run in loaders[found.format].runs(path):
-                collection.add(run)
+            _take(path, loaders[found.format], collection, battles, learner_by)
         except CamillaError as error:
             if not skip_damaged:
                 raise
@@ -105,11 +100,32 @@ def load_logs(
         files.reasons.setdefault(found.format, found.sniffed.reason)
     if not files.read:
         raise DataError(_none_known(paths, files, loaders))
-    merged = merge(collection, choices)
-    if skills:
-        table = merged.table.with_skills(skills_from(merged.table, skills))
-        merged = Merged(**{**vars(merged), "table": table})
-    return Loaded(merged, files)
+    files.empty = [one.run.source for one in collection.kept if one.frame.height == 0]
+    matches = pl.concat(battles, how="diagonal_relaxed") if battles else None
+    if battles and not collection.kept:
+        return Loaded(None, matches, files)
+    return Loaded(_with_skills(merge(collection, choices), skills), matches, files)
+
+
+def _take(
+    path: Path, loader: Loader, collection: Collection, battles: list[pl.DataFrame], by: Sequence[str]
+) -> None:
+    """All runs of a file, or none if it breaks off: they are counted in only when all are read."""
+    if loader.matches is not None:
+        battles.append(loader.matches(path))
+    for run in list(loader.runs(path)):
+        collection.add(_told_apart(run, by) if by else run)
+
+
+def _told_apart(run: Run, by: Sequence[str]) -> Run:
+    said = [f"{name}={run.settings[name]}" for name in by if name in run.settings]
+    return replace(run, learner=f"{run.learner} ({', '.join(said)})") if said else run
+
+
+def _with_skills(merged: Merged, columns: Sequence[str]) -> Merged:
+    if not columns:
+        return merged
+    return replace(merged, table=merged.table.with_skills(skills_from(merged.table, columns)))
 
 
 def _matched(
@@ -133,15 +149,16 @@ def _matched(
 def _none_known(paths: Sequence[Path], files: Files, loaders: Mapping[str, Loader]) -> str:
     if files.damaged:
         return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
+    where = quoted([str(path) for path in paths])
     if files.companions:
         names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
         return (
-            f"{quoted([str(path) for path in paths])} hold only files that go with logs ({names}). "
-            "No scores of samples are among them. Was the harness told to log samples?"
+            f"{where} hold only files that go with logs ({names}), no scores of samples. "
+            "Was the harness told to log samples?"
         )
     return (
-        f"no known log under {quoted([str(path) for path in paths])} ({len(files.unknown)} files looked at). "
-        f"Known are {', '.join(loaders)}. Name the columns of other tables: --learner, --sample, …"
+        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(loaders)}. "
+        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
     )
 
 

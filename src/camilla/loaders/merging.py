@@ -14,6 +14,7 @@ from camilla.data.responses import ResponseTable
 from camilla.errors import DataError
 from camilla.loaders.choosing import Chosen, Repeated, choose, newest, of_tasks
 from camilla.loaders.collecting import REASONS, Collection, Kept
+from camilla.loaders.completing import completed
 
 OnError = Literal["null", "zero", "drop", "score"]
 Runs = Literal["newest", "trials"]
@@ -28,6 +29,7 @@ class Choices:
     filter: str | None = None
     on_error: OnError = "null"
     runs: Runs = "newest"
+    universe: tuple[str, ...] = ()  # all samples of a benchmark whose logs name only some
 
 
 class Conflict(NamedTuple):
@@ -61,6 +63,7 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     runs = of_tasks(_each_once(collection.kept), choices.tasks)
     kept, repeated = newest(runs) if choices.runs == "newest" else (runs, [])
     chosen = choose(kept, metric=choices.metric, filter=choices.filter)
+    kept = completed(kept, choices.universe, collection)
     rows = _rows(kept, chosen, collection)
     if rows.height == 0:
         raise DataError(_nothing(runs, chosen))
@@ -188,7 +191,7 @@ def _table(
         rows["score"].drop_nulls().to_numpy(),
         trial=trial if trial.any() else None,
         task=tuple(about["task"]),
-        cluster=tuple(about["cluster"]) if cluster.null_count() == 0 else None,
+        cluster=None if cluster.null_count() == len(cluster) else tuple(cluster.fill_null(about["sample"])),
         learner_metadata=_learners(names, kept),
         sample_metadata=_described(about),
         n_missing=int((~scored).sum()),

@@ -3,9 +3,12 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from camilla.loaders.peeking import Peek
+
+if TYPE_CHECKING:
+    import polars as pl
 
 Why = Literal["unscored", "errored", "truncated"]
 
@@ -56,6 +59,7 @@ class Run:
     left_out: dict[str, str] = field(default_factory=dict)  # metric → why it is no score
     named_by_task: bool = True  # whether sample names are only unique within the task
     unstable_ids: bool = False  # whether a sample is known by its content alone
+    rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
 
 
 class Sniffed(NamedTuple):
@@ -74,3 +78,4 @@ class Loader(NamedTuple):
 
     sniff: Callable[[Peek], Sniffed | None]
     runs: Callable[[Path], Iterable[Run]]
+    matches: "Callable[[Path], pl.DataFrame] | None" = None  # player_a, player_b, winner or probability

@@ -1,0 +1,116 @@
+"""`camilla load`: logs of evaluation harnesses in, one table of responses out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, get_args
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_json, progress
+
+if TYPE_CHECKING:
+    from camilla.loaders.logs import Loaded
+
+
+def load(
+    paths: Annotated[list[Path], typer.Argument(help="Logs: files, or folders to be looked through.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Table to write; .parquet keeps metadata."),
+    ] = None,
+    format: Annotated[str | None, typer.Option(help="Read only this format, not whatever is found.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric that is the response.")] = None,
+    filter: Annotated[str | None, typer.Option(help="Filter behind which the metric was computed.")] = None,
+    task: Annotated[
+        list[str] | None, typer.Option(help="Only this task, or tasks like mmlu_*; may be repeated.")
+    ] = None,
+    on_error: Annotated[
+        str, typer.Option(help="Unscored, errored, truncated samples: null, zero, drop, or score.")
+    ] = "null",
+    runs: Annotated[
+        str, typer.Option(help="Several runs of a learner on a task: newest, or trials.")
+    ] = "newest",
+    join: Annotated[
+        str, typer.Option(help="Samples are the same by id (contents checked), or by content.")
+    ] = "id",
+    learner_by: Annotated[
+        list[str] | None, typer.Option(help="Setting of runs that tells learners apart; may be repeated.")
+    ] = None,
+    samples: Annotated[
+        Path | None, typer.Option(help="All samples of the benchmark, for logs that name only solved ones.")
+    ] = None,
+    skills_from: Annotated[
+        list[str] | None, typer.Option(help="What the logs say of samples that is their skill; repeatable.")
+    ] = None,
+    as_: Annotated[
+        str | None, typer.Option("--as", help="every-eval-ever: write its instance JSONL instead of a table.")
+    ] = None,
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and say which.")
+    ] = False,
+    json: options.Json = False,
+) -> None:
+    """Load logs of evaluation harnesses into one table of responses."""
+    from camilla.loaders.account import document, lines
+    from camilla.loaders.logs import load_logs
+
+    choices = _choices(task, metric, filter, on_error, runs, samples)
+    _one_of("join", join, ("id", "content"))
+    with progress("loading") as watch:
+        loaded = load_logs(
+            paths, choices, format=format, join=join, skills=tuple(skills_from or ()),  # type: ignore[arg-type]
+            learner_by=tuple(learner_by or ()), skip_damaged=skip_damaged, watch=watch,
+        )  # fmt: skip
+    written = [] if output is None else _write(loaded, output, as_)
+    if json:
+        print_json(document(loaded) | {"written": [str(path) for path in written]})
+        return
+    for line in lines(loaded):
+        typer.echo(line)
+    for path in written:
+        typer.echo(f"Written to {path}.")
+
+
+def _choices(
+    tasks: list[str] | None,
+    metric: str | None,
+    filter: str | None,
+    on_error: str,
+    runs: str,
+    samples: Path | None,
+) -> Any:
+    from camilla.loaders.merging import Choices, OnError, Runs
+    from camilla.loaders.universe import read_universe
+
+    _one_of("on-error", on_error, get_args(OnError))
+    _one_of("runs", runs, get_args(Runs))
+    universe = () if samples is None else read_universe(samples)
+    return Choices(tuple(tasks or ()), metric, filter, on_error, runs, universe)  # type: ignore[arg-type]
+
+
+def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
+    from camilla.errors import SettingError
+
+    if value not in known:
+        raise SettingError(f"--{option} is one of {', '.join(known)}, not {value!r}.")
+
+
+def _write(loaded: "Loaded", output: Path, as_: str | None) -> list[Path]:
+    """The table, and matches beside it or in its place."""
+    from camilla.data.writing import write_frame
+    from camilla.errors import SettingError
+    from camilla.loaders.account import document
+    from camilla.loaders.every_eval_ever import write_instances
+
+    if as_ not in (None, "every-eval-ever"):
+        raise SettingError(f"--as is every-eval-ever, not {as_!r}.")
+    written = []
+    if loaded.merged is not None:
+        table = loaded.table
+        written.append(
+            write_instances(table, output) if as_ else table.write(output, provenance=document(loaded))
+        )
+    if loaded.matches is not None:
+        place = output.with_name(f"{output.stem}.matches{output.suffix}") if loaded.merged else output
+        written.append(write_frame(loaded.matches, place))
+    return written

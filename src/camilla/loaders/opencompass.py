@@ -1,0 +1,113 @@
+"""OpenCompass: `results/<model>/<dataset>.json` with the `details` of its samples.
+
+Details are an object {"type": …, "0": {…}} or, from newer evaluators, a list whose fields are lists over
+replicas. The verdict is called correct, is_correct or cascade_correct.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from camilla.errors import DataError
+from camilla.loaders.decoding import decode_file, digest, is_score, name_in, number_in, shortened
+from camilla.loaders.peeking import Peek
+from camilla.loaders.runs import About, Loader, Row, Run, Sniffed
+
+VERDICTS = ("correct", "is_correct", "cascade_correct")
+REFERENCES = ("references", "refr", "answer", "gold", "reference")
+PROMPTS = ("prompt", "origin_prompt", "question")
+
+
+class Results(msgspec.Struct):
+    details: Any = None
+
+
+RESULTS = msgspec.json.Decoder(Results)
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """Results with details; predictions and summaries go with them."""
+    if peek.ending != ".json" or peek.is_array:
+        return None
+    kind = peek.path.parent.parent.name
+    if "details" in peek.keys:
+        return Sniffed(0.9 if kind == "results" else 0.6, "an object with details of samples, as OpenCompass")
+    if kind == "predictions" and {"0"} <= peek.keys:
+        return Sniffed(0.7, "predictions of OpenCompass, scored in results/", companion=True)
+    return None
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """The one run of a file; model and dataset are in its path."""
+    details = decode_file(path, RESULTS).details
+    rows: list[Row] = []
+    about: dict[str, About] = {}
+    left_out: dict[str, str] = {}
+    for sample, entry in _entries(details, path):
+        about.setdefault(sample, About(_prompt(entry)))
+        rows += _rows(entry, sample, left_out)
+    stamp = path.resolve().parent.parent.parent.name
+    yield Run(
+        path.resolve().parent.name or "opencompass",
+        path.stem,
+        [row for row in rows if row.metric not in left_out],
+        source=str(path),
+        format="opencompass",
+        date=stamp if stamp[:8].isdecimal() else "",
+        about=about,
+        left_out=left_out,
+    )
+
+
+def _entries(details: Any, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    if isinstance(details, dict):
+        pairs = [(key, entry) for key, entry in details.items() if key != "type"]
+    elif isinstance(details, list):
+        pairs = [(_index(entry, at, path), entry) for at, entry in enumerate(details)]
+    else:
+        raise DataError(f"{path}: has no details of samples. Run OpenCompass with --dump-eval-details.")
+    for key, entry in pairs:
+        if not isinstance(entry, dict):
+            raise DataError(f"{path}: details of {key!r} are {str(entry)[:40]!r}; an object was wanted.")
+        yield name_in(key, where=str(path), what="a sample"), entry
+
+
+def _index(entry: Any, at: int, path: Path) -> str:
+    """gsm8k_12 of the dataset gsm8k is sample 12, as the other shape calls it."""
+    name = entry.get("example_abbr") if isinstance(entry, dict) else None
+    return name.removeprefix(f"{path.stem}_") or str(at) if isinstance(name, str) else str(at)
+
+
+def _rows(entry: dict[str, Any], sample: str, left_out: dict[str, str]) -> Iterator[Row]:
+    references = next((entry[name] for name in REFERENCES if name in entry), None)
+    content = None if references is None else digest(_words(references))
+    metric = next((name for name in VERDICTS if name in entry), None)
+    if metric is None:
+        yield Row(sample, None, "", content=content, why="unscored")
+        return
+    verdicts = entry[metric] if isinstance(entry[metric], list) else [entry[metric]]
+    for trial, verdict in enumerate(verdicts or [None]):
+        score = number_in(verdict)
+        if verdict is not None and not is_score(score):
+            left_out["correct"] = "not a verdict" if score is None else "outside 0 to 1"
+        yield Row(sample, score, "correct", "", trial, content, None if score is not None else "unscored")
+
+
+def _words(value: Any) -> str:
+    """The reference, once, however many replicas repeat it."""
+    if isinstance(value, list):
+        return "\x00".join(dict.fromkeys(str(part)[:1000] for part in value[:100]))
+    return str(value)[:1000]
+
+
+def _prompt(entry: dict[str, Any]) -> str:
+    prompt = next((entry[name] for name in PROMPTS if name in entry), "")
+    if isinstance(prompt, list):
+        last = prompt[-1] if prompt else ""
+        prompt = last.get("prompt", "") if isinstance(last, dict) else last
+    return shortened(prompt) if isinstance(prompt, str) else ""
+
+
+OPENCOMPASS = Loader(sniff, runs)
