@@ -23,6 +23,11 @@ def brief(text: str) -> str:
     return safe if len(safe) <= LONGEST_NAME else safe[: LONGEST_NAME - 1] + "…"
 
 
+def percent(share: float) -> str:
+    """95 % of .95."""
+    return f"{round(share * 100, 6):.3g} %"
+
+
 def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
     """A table: names left and escaped, numbers right with three decimals, nothing where there is none."""
     from rich import box

@@ -169,7 +169,7 @@ def _notes(table: ResponseTable, pair: Pair, overall: Effect, noise: Noise | Non
     return notes
 
 
-def two_tables(one: ResponseTable, other: ResponseTable, labels: tuple[str, str]) -> ResponseTable:
+def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, str]) -> ResponseTable:
     """One table of two tables with one learner each; `labels` name learners that are called the same."""
     for table, label in zip((one, other), labels, strict=True):
         if table.n_learners != 1:

@@ -1,0 +1,143 @@
+"""`camilla compare`: whether B differs from A, by how much, on what."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import brief, percent, print_frame, print_json
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from camilla.compare.comparing import Comparison, Effect
+    from camilla.data.responses import ResponseTable
+
+WORSE = 3  # exit code of --fail-if-worse
+
+
+def compare(
+    inputs: Annotated[
+        list[str],
+        typer.Argument(metavar="TABLE A B", help="A table and two learners, or two tables or log folders."),
+    ],
+    fail_if_worse: Annotated[
+        bool, typer.Option("--fail-if-worse", help="Exit code 3 when B is significantly worse than A.")
+    ] = False,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
+    ] = None,
+    flips: Annotated[int, typer.Option(help="How many flipped samples to print each way.")] = 5,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    rows: options.Rows = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    task: options.Task = None,
+    cluster: options.Cluster = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Compare two learners on the samples both answered: difference, interval, test, flips."""
+    from camilla.compare.comparing import compare_learners
+    from camilla.errors import SettingError
+
+    if margin is not None and not (fail_if_worse and 0 <= margin < 1):
+        raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
+
+    def read(path: str) -> "ResponseTable":
+        return options.read_table(
+            Path(path), rows=rows, skills=None, learner=learner, sample=sample, response=response,
+            trial=trial, weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
+        )  # fmt: skip
+
+    if len(inputs) == 3:
+        table, a, b = read(inputs[0]), inputs[1], inputs[2]
+    elif len(inputs) == 2:
+        table, a, b = _two(inputs[0], inputs[1], read)
+    else:
+        raise SettingError(
+            f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
+        )
+    found = compare_learners(table, a, b, level=level, seed=seed)
+    if json:
+        print_json(found.to_document())
+    else:
+        _print(found, flips)
+    if fail_if_worse and found.is_worse(margin):
+        raise typer.Exit(WORSE)
+
+
+class Two(NamedTuple):
+    """One table, and which of its two learners is A and which B."""
+
+    table: "ResponseTable"
+    a: str
+    b: str
+
+
+def _two(one: str, other: str, read: "Callable[[str], ResponseTable]") -> Two:
+    """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
+    from camilla.compare.comparing import two_tables
+    from camilla.loaders.account import briefly
+    from camilla.loaders.logs import holds_logs, load_logs
+
+    paths = [Path(one), Path(other)]
+    if all(map(holds_logs, paths)):
+        alone = [load_logs([path]).table for path in paths]
+        names = [table.learners[0] for table in alone]
+        if names[0] != names[1] and all(table.n_learners == 1 for table in alone):
+            together = load_logs(paths)
+            for line in briefly(together):
+                typer.echo(f"note: {line}", err=True)
+            return Two(together.table, *names)
+    else:
+        alone = [read(one), read(other)]
+    table = two_tables(*alone, labels=(one, other))
+    return Two(table, *table.learners)
+
+
+def _print(found: "Comparison", flips: int) -> None:
+    import polars as pl
+
+    overall = found.overall
+    typer.echo(f"A {brief(found.a)}: {overall.mean_a:.3f}   B {brief(found.b)}: {overall.mean_b:.3f}")
+    typer.echo(_sentence(overall, found.level))
+    if found.tasks:
+        columns = ("task", "n", "mean_a", "mean_b", "difference", "low", "high", "holm_p", "won", "lost")
+        frame = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in found.tasks])
+        print_frame(
+            frame,
+            title=f"\nby task, {percent(found.level)} intervals, p-values by Holm over {frame.height} tasks",
+        )
+    if found.noise is not None:
+        typer.echo(
+            f"Trials: {percent(found.noise.share)} of the variance of a sample's difference is chance within "
+            f"samples; a rerun of the same samples would move B − A by ± {found.noise.se_rerun:.3f} (1 se)."
+        )
+    for word, flipped in (("lost", pl.col("b") < pl.col("a")), ("won", pl.col("b") > pl.col("a"))):
+        part = found.flipped.filter(flipped)
+        if part.height and flips:
+            names = ", ".join(brief(name) for name in part["sample"].head(flips))
+            rest = part.height - flips
+            typer.echo(f"B {word} {part.height}: {names}" + (f" and {rest} more" if rest > 0 else ""))
+    for note in found.notes:
+        typer.echo(f"note: {note}")
+
+
+def _sentence(effect: "Effect", level: float) -> str:
+    sure = effect.p_value < 1 - level
+    verdict = ("B is better" if effect.difference > 0 else "B is worse") if sure else "not told apart"
+    over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
+    drawn = "" if effect.draws is None else f", {effect.draws + 1} patterns"
+    interval = "no interval" if effect.low != effect.low else f"{effect.low:+.3f} to {effect.high:+.3f}"
+    return (
+        f"B − A = {effect.difference:+.3f} ({percent(level)}: {interval}) on {effect.n} shared samples{over}"
+        f", p = {effect.p_value:.2g} ({effect.test}{drawn}): {verdict}."
+    )
