@@ -1,0 +1,167 @@
+"""What was found, in sentences. A part of a sentence is text, or a learner, sample or skill by its place."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from camilla.diagnosis import LEVEL
+from camilla.report.diagnosed import Diagnosed
+
+Part = str | dict[str, int]
+LISTED = 5
+
+
+class Finding(NamedTuple):
+    """A heading, the sentences under it, and the page that has the numbers."""
+
+    heading: str
+    parts: list[Part]
+    page: str
+
+
+def headline(of: Diagnosed) -> list[Part]:
+    """Who leads, and whether that is sure."""
+    if len(of.learners) < 2:
+        return [{"learner": 0}, " is the only learner."]
+    tied = _tied_with_first(of)
+    if tied is None:
+        return [{"learner": 0}, f" has the highest ability of {len(of.learners)} learners."]
+    if tied == 1:
+        return [{"learner": 0}, f" leads {len(of.learners)} learners, and the lead is sure."]
+    return [
+        {"learner": 0},
+        " comes first, but the first ",
+        f"{tied} of {len(of.learners)} cannot be told apart.",
+    ]
+
+
+def findings(of: Diagnosed) -> list[Finding]:
+    """The sentences of the summary, those first that a reader should know first."""
+    made = [_leader(of), _separates(of), _counting(of), _look_at(of), _trust(of)]
+    return [finding for finding in made if finding is not None]
+
+
+def _percent(share: float, digits: int = 1) -> str:
+    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
+
+
+def _tied_with_first(of: Diagnosed) -> int | None:
+    """How many stand in the leader's tie group, itself included."""
+    if of.standing is None:
+        return None
+    first = [last + 1 for start, last in of.standing.ties if start == 0]
+    return first[0] if first else 1
+
+
+def _leader(of: Diagnosed) -> Finding | None:
+    if len(of.learners) < 2:
+        return None
+    ability, low, high, accuracy = (
+        of.column("learners", name) for name in ("ability", "low", "high", "accuracy")
+    )
+    plain = (
+        f"a mean response of {accuracy[0]:.3f}" if of.found.provenance["fractional"]
+        else f"is right on {_percent(accuracy[0])} of its responses"
+    )  # fmt: skip
+    parts: list[Part] = [
+        {"learner": 0},
+        f" has ability {ability[0]:.2f} ({low[0]:.2f} to {high[0]:.2f}) and ",
+    ]
+    parts += [
+        f"{plain}; next is ",
+        {"learner": 1},
+        f" with {ability[1]:.2f} ({low[1]:.2f} to {high[1]:.2f}).",
+    ]
+    tied = _tied_with_first(of)
+    if tied is not None and tied > 1:
+        parts.append(
+            f" Ranks 1 to {tied} are a tie: no test among them, adjusted for all pairs, finds a difference"
+        )
+        parts.append(f" at {_percent(LEVEL, 0)}.")
+    return Finding("Who leads", parts, "leaderboard")
+
+
+def _separates(of: Diagnosed) -> Finding | None:
+    """The skill on which the leader is farthest from the first learner outside its tie group."""
+    tied = _tied_with_first(of)
+    if tied is None or tied >= len(of.learners) or len(of.skills) < 2 or of.strengths is None:
+        return None
+    ability, se = of.by_skill["ability"], of.by_skill["se"]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        z = (ability[0] - ability[tied]) / np.hypot(se[0], se[tied])
+    if not np.isfinite(z).any():
+        return None
+    skill = int(np.nanargmax(np.abs(z)))
+    parts: list[Part] = ["Between ", {"learner": 0}, " and ", {"learner": tied}]
+    parts.append(", the first outside its tie, " if tied > 1 else ", the second, ")
+    parts += ["the skill that differs most is ", {"skill": skill}]
+    parts.append(
+        f": {ability[0, skill]:.2f} against {ability[tied, skill]:.2f} ({abs(z[skill]):.1f} standard errors)."
+    )
+    spread = np.nanstd(ability, axis=0)
+    widest = int(np.nanargmax(spread))
+    parts += [
+        " Over all learners, abilities spread most on ",
+        {"skill": widest},
+        f" (sd {spread[widest]:.2f}).",
+    ]
+    return Finding("What separates the top", parts, "compare")
+
+
+def _counting(of: Diagnosed) -> Finding | None:
+    """Where plain accuracy would order learners otherwise."""
+    accuracy = of.column("learners", "accuracy")
+    if len(accuracy) < 3 or not np.isfinite(accuracy).all():
+        return None
+    plain = np.empty(len(accuracy), int)
+    plain[np.argsort(-accuracy, kind="stable")] = np.arange(len(accuracy))
+    moved = plain - np.arange(len(accuracy))
+    most = int(np.argmax(np.abs(moved)))
+    if moved[most] == 0:
+        return Finding(
+            "What counting says", ["Plain accuracy orders the learners in the same way."], "leaderboard"
+        )
+    parts: list[Part] = [
+        f"Plain accuracy puts {int((moved != 0).sum())} of {len(moved)} learners at another rank. "
+    ]
+    parts += [
+        "Farthest is ",
+        {"learner": most},
+        f": rank {most + 1} by ability, {plain[most] + 1} by accuracy.",
+    ]
+    return Finding("What counting says", parts, "leaderboard")
+
+
+def _look_at(of: Diagnosed) -> Finding:
+    flags = of.flagged.flags
+    at = {int(j): place for place, j in enumerate(of.kept)}
+    suspects = of.suspects
+    shown = [at[int(j)] for j in suspects[:LISTED]]
+    parts: list[Part] = []
+    if len(suspects):
+        parts.append(f"{len(suspects)} of {len(of.samples):,} samples contradict the able learners; first ")
+        for number, sample in enumerate(shown):
+            parts += [", " if number else "", {"sample": sample}]
+        parts.append(". They may be mislabelled or broken: look at them before you trust small differences.")
+    else:
+        parts.append("No sample contradicts the able learners.")
+    if n := int(flags["nobody"].sum()):
+        parts.append(f" Nobody solved {n:,}.")
+    if n := int(flags["everybody"].sum()):
+        parts.append(f" Everybody solved {n:,}; they tell no learner from another.")
+    return Finding("Samples to look at", parts, "samples")
+
+
+def _trust(of: Diagnosed) -> Finding:
+    made: dict[str, Any] = of.found.provenance
+    n_cells = made["n_learners"] * made["n_samples"]
+    share = made["n_missing"] / n_cells
+    parts: list[Part] = [
+        f"Fitted by {made['diagnoser']} to {made['n_responses']:,} responses, "
+        f"{'none' if made['n_missing'] == 0 else _percent(share)} missing; intervals: {made['interval']}. "
+    ]
+    parts.append(
+        "The fit converged." if made["converged"]
+        else "The fit stopped before it converged: take its numbers as provisional."
+    )  # fmt: skip
+    return Finding("How far to trust it", parts, "made")

@@ -1,0 +1,33 @@
+import { shown } from "./text";
+
+export type Child = Node | string | null | undefined | false;
+type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void) | Record<string, string>>;
+
+/** An element with text children only ever as text: no string becomes markup. */
+export function h<K extends keyof HTMLElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): HTMLElementTagNameMap[K] {
+  return dressed(document.createElement(tag), attributes, children);
+}
+
+export function s<K extends keyof SVGElementTagNameMap>(tag: K, attributes: Attributes = {}, ...children: Child[]): SVGElementTagNameMap[K] {
+  return dressed(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
+}
+
+function dressed<E extends HTMLElement | SVGElement>(element: E, attributes: Attributes, children: Child[]): E {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value as EventListener);
+    else if (typeof value === "object") for (const [key, one] of Object.entries(value)) element.style.setProperty(key, one);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  element.append(...children.filter((child): child is Node | string => child !== null && child !== undefined && child !== false));
+  return element;
+}
+
+/** A name from the data: isolated from the direction of the text around it, whole in its title. */
+export function name(text: string): HTMLElement {
+  return h("bdi", { class: "name", title: shown(text) }, shown(text));
+}
+
+export function link(href: string, ...children: Child[]): HTMLAnchorElement {
+  return h("a", { href }, ...children);
+}

@@ -1,0 +1,81 @@
+import { h } from "./dom";
+import type { Report } from "./model";
+import { compare } from "./pages/compare";
+import { epp } from "./pages/epp";
+import { experiments } from "./pages/experiments";
+import { leaderboard } from "./pages/leaderboard";
+import { learner } from "./pages/learner";
+import { made } from "./pages/made";
+import { samples } from "./pages/samples";
+import { skills } from "./pages/skills";
+import { summary } from "./pages/summary";
+import { parse, to } from "./route";
+import { brief } from "./text";
+import { themeButton } from "./theme";
+import { hush, hushOnEscape } from "./tooltip";
+import { unpacked } from "./unpack";
+import { choice, type Page, View } from "./view";
+
+interface Entry {
+  page: Page;
+  label: string;
+  there: (report: Report) => boolean;
+}
+
+const diagnosed = (report: Report) => report.diagnoses.length > 0;
+const PAGES: Record<string, Entry> = {
+  summary: { page: summary, label: "Summary", there: diagnosed },
+  leaderboard: { page: leaderboard, label: "Leaderboard", there: diagnosed },
+  learner: { page: learner, label: "Learner", there: diagnosed },
+  compare: { page: compare, label: "Compare", there: diagnosed },
+  samples: { page: samples, label: "Samples", there: diagnosed },
+  skills: { page: skills, label: "Skills", there: (report) => report.diagnoses.some((one) => one.skills.name.length > 1) },
+  epp: { page: epp, label: "EPP", there: (report) => report.boards.length > 0 },
+  experiments: { page: experiments, label: "Experiments", there: (report) => report.experiments.length > 0 },
+  made: { page: made, label: "How it was made", there: () => true },
+};
+
+function start(report: Report): void {
+  document.title = `${report.title} · Camilla`;
+  const main = h("main", { id: "main" });
+  const nav = h("nav", { "aria-label": "Pages" });
+  const side = h("div", { class: "side-tools" });
+  document.getElementById("app")!.replaceChildren(
+    h("a", { class: "skip", href: "#main", onclick: (event: Event) => { event.preventDefault(); main.querySelector<HTMLElement>("h1")?.focus(); } }, "Skip to content"),
+    h("aside", {}, h("p", { class: "mark" }, "Camilla"), nav, side),
+    main,
+  );
+  const theme = themeButton();
+  let before = "";
+  const render = () => {
+    const route = parse(location.hash);
+    const known = Object.keys(PAGES).filter((key) => PAGES[key].there(report));
+    const current = known.includes(route.page) ? route.page : known[0];
+    const view = new View(report, route.query);
+    hush();
+    nav.replaceChildren(
+      ...known.map((key) => h("a", { href: to(key, { d: view.number || null }), "aria-current": key === current ? "page" : null }, PAGES[key].label)),
+    );
+    side.replaceChildren(
+      ...(report.diagnoses.length > 1
+        ? [choice("Diagnosis", report.diagnoses.map((one, i): [string, string] => [String(i), brief(one.name, 40)]), String(view.number), (value) => (location.hash = to(current, { d: value === "0" ? null : value })))]
+        : []),
+      theme,
+    );
+    main.replaceChildren(...PAGES[current].page(view));
+    const place = `${current}?${route.query["name"] ?? ""}${route.query["sample"] ?? ""}${route.query["skill"] ?? ""}`;
+    if (before && place !== before) {
+      scrollTo(0, 0);
+      main.querySelector<HTMLElement>("h1")?.focus({ preventScroll: true });
+    }
+    before = place;
+  };
+  addEventListener("hashchange", render);
+  hushOnEscape();
+  render();
+  document.documentElement.dataset["ready"] = "yes";
+}
+
+unpacked(document.getElementById("data")!.textContent ?? "").then(start, (error: unknown) => {
+  document.getElementById("app")!.replaceChildren(h("p", { class: "callout" }, `This page cannot read its data (${String(error)}). A browser from 2023 or newer is needed.`));
+});

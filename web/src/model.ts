@@ -1,0 +1,192 @@
+// What the page is given: the document that `camilla.report` packs.
+
+export type Part = string | { learner?: number; sample?: number; skill?: number };
+
+export interface Finding {
+  heading: string;
+  parts: Part[];
+  page: string;
+}
+
+export interface Learners {
+  name: string[];
+  ability: Float32Array;
+  se: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+  accuracy: Float32Array;
+  accuracy_low: Float32Array;
+  accuracy_high: Float32Array;
+  n: Float32Array;
+  ties: [number, number][];
+  rank_low: Uint32Array | null;
+  rank_high: Uint32Array | null;
+}
+
+/** Matrices are [learners, skills]. */
+export interface Skills {
+  name: string[];
+  count: Uint32Array | null;
+  ability: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+  mastery: Float32Array;
+  accuracy: Float32Array;
+  accuracy_low: Float32Array;
+  accuracy_high: Float32Array;
+  n: Float32Array;
+  strength: { difference: Float32Array; se: Float32Array; sure: Uint8Array; kind: string } | null;
+  top: { sample: Uint32Array; weight: Float32Array } | null;
+}
+
+/** Matrices are [samples, learners] and [samples, skills]. */
+export interface Samples {
+  total: number;
+  name: string[];
+  difficulty: Float32Array;
+  difficulty_se: Float32Array;
+  discrimination: Float32Array;
+  discrimination_se: Float32Array;
+  infit: Float32Array;
+  outfit: Float32Array;
+  expected: Float32Array;
+  accuracy: Float32Array;
+  guessing?: Float32Array;
+  n: Uint32Array;
+  flags: Record<string, Uint8Array>;
+  flag_totals: Record<string, number>;
+  flag_words: Record<string, string>;
+  suspicion: Float32Array;
+  needs: Uint8Array | null;
+  seen: Uint8Array | null;
+  right: Uint8Array;
+  chance: Uint8Array | null;
+}
+
+export interface Pairs {
+  shared: number | Uint16Array | Uint32Array;
+  only: Uint16Array | Uint32Array | null;
+  difference?: Float32Array;
+  se?: Float32Array;
+}
+
+export interface Surprise {
+  sample: Int32Array;
+  probability: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+}
+
+export interface Diagnosis {
+  name: string;
+  provenance: Record<string, unknown>;
+  unit: boolean;
+  binary: boolean;
+  latent: boolean;
+  learners: Learners;
+  skills: Skills;
+  samples: Samples;
+  pairs: Pairs | null;
+  surprises: { solved: Surprise; failed: Surprise };
+  headline: Part[];
+  findings: Finding[];
+}
+
+export interface Board {
+  name: string;
+  player: string[];
+  epp: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+  p_beats_average: Float32Array;
+  rank_low: Uint32Array;
+  rank_high: Uint32Array;
+  ties: [number, number][];
+  win: { players: number; half: Float32Array | null };
+  fit: {
+    deviance: number;
+    df: number;
+    p_value: number | null;
+    p_value_rounds: number | null;
+    pairs: number;
+    first: Uint16Array;
+    second: Uint16Array;
+    predicted: Float32Array;
+    empirical: Float32Array;
+    played: Float32Array;
+  };
+  level: number;
+  notes: string[];
+  provenance: Record<string, unknown>;
+}
+
+export interface Series {
+  name: string;
+  x: number[];
+  value: number[];
+  low: (number | null)[];
+  high: (number | null)[];
+}
+
+export interface Picture {
+  title: string;
+  note: string;
+  x: string;
+  y: string;
+  kind: "dots" | "lines";
+  series: Series[];
+}
+
+export interface Experiment {
+  name: string;
+  title: string;
+  words: string[];
+  pictures: Picture[];
+  columns: string[];
+  rows: (string | number | null)[][];
+  provenance: Record<string, unknown>;
+}
+
+export interface Report {
+  title: string;
+  version: string;
+  diagnoses: Diagnosis[];
+  boards: Board[];
+  experiments: Experiment[];
+  tables: string | null;
+}
+
+/** The response of a learner on a sample, or null where it is missing. */
+export function response(of: Diagnosis, sample: number, learner: number): number | null {
+  const at = sample * of.learners.name.length + learner;
+  if (of.samples.seen && !of.samples.seen[at]) return null;
+  return of.binary ? of.samples.right[at] : of.samples.right[at] / 254;
+}
+
+/** The expected response, from the page's matrix or, with one ability only, from the sample's curve. */
+export function chance(of: Diagnosis, sample: number, learner: number): number | null {
+  if (of.samples.chance) return of.samples.chance[sample * of.learners.name.length + learner] / 254;
+  return curve(of, sample, of.learners.ability[learner]);
+}
+
+/** g + (1 − g) σ(a (θ − b)) where the diagnoser is irt; null elsewhere. */
+export function curve(of: Diagnosis, sample: number, ability: number): number | null {
+  if (of.provenance["diagnoser"] !== "irt") return null;
+  const b = of.samples.difficulty[sample];
+  if (!Number.isFinite(b)) return null;
+  const temperature = Number(of.provenance["temperature"] ?? 1);
+  const logit = (of.samples.discrimination[sample] * (ability - b)) / temperature;
+  const guess = of.samples.guessing?.[sample] ?? 0;
+  return guess + (1 - guess) / (1 + Math.exp(-logit));
+}
+
+/** The skills that a sample needs. */
+export function skillsOf(of: Diagnosis, sample: number): number[] {
+  if (!of.samples.needs) return [];
+  const k = of.skills.name.length;
+  return of.skills.name.flatMap((_, skill) => (of.samples.needs![sample * k + skill] ? [skill] : []));
+}
+
+export function flagsOf(of: Diagnosis, sample: number): string[] {
+  return Object.keys(of.samples.flags).filter((name) => of.samples.flags[name][sample]);
+}

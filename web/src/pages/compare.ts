@@ -1,0 +1,203 @@
+import { forest } from "../charts/forest";
+import { h, name } from "../dom";
+import { figure } from "../figure";
+import { type Diagnosis, response } from "../model";
+import { type Difference, fromCounts, twoSided } from "../statistics";
+import { type Column, WindowedTable } from "../table";
+import { brief, count, interval, number, percent, pValue } from "../text";
+import { choice, heading, type Page, type View } from "../view";
+
+const MOST = 6;
+
+export const compare: Page = (view) => {
+  const { learners } = view.of;
+  const chosen = wanted(view);
+  const go = (rows: number[]) => {
+    location.hash = view.to("compare", { learners: JSON.stringify(rows.map((i) => learners.name[i])) });
+  };
+  const rest = learners.name.map((_, i) => i).filter((i) => !chosen.includes(i));
+  return [
+    heading("Compare learners", "Side by side, with what the data can and cannot tell apart."),
+    h(
+      "div",
+      { class: "controls" },
+      h(
+        "ul",
+        { class: "chips" },
+        ...chosen.map((i, place) =>
+          h(
+            "li",
+            {},
+            h("span", { class: `swatch c${place}`, "aria-hidden": "true" }),
+            view.learnerLink(i),
+            chosen.length > 2
+              ? h("button", { type: "button", class: "remove", "aria-label": `Remove ${brief(learners.name[i], 60)}`, onclick: () => go(chosen.filter((one) => one !== i)) }, "×")
+              : null,
+          ),
+        ),
+      ),
+      chosen.length < MOST && rest.length
+        ? choice("Add", [["", "choose a learner"], ...rest.map((i): [string, string] => [String(i), `${i + 1}. ${brief(learners.name[i], 60)}`])], "", (value) => value && go([...chosen, Number(value)]))
+        : null,
+    ),
+    ...(chosen.length < 2 ? [h("p", {}, "There is no second learner to compare with.")] : [verdicts(view, chosen), overall(view, chosen), ...(view.hasSkills ? [bySkill(view, chosen)] : []), disagreements(view, chosen)]),
+  ];
+};
+
+function wanted(view: View): number[] {
+  const { name: names } = view.of.learners;
+  let given: unknown = [];
+  try {
+    given = JSON.parse(view.query["learners"] ?? "[]");
+  } catch {
+    given = [];
+  }
+  const places = Array.isArray(given) ? given.map((one) => names.indexOf(String(one))).filter((i) => i >= 0) : [];
+  const unique = [...new Set(places)].slice(0, MOST);
+  for (let i = 0; unique.length < 2 && i < names.length; i++) if (!unique.includes(i)) unique.push(i);
+  return unique;
+}
+
+/** The model-free difference of two learners on the samples both answered. */
+export function pairedDifference(of: Diagnosis, a: number, b: number): Difference | null {
+  if (!of.pairs) return null;
+  const n = of.learners.name.length;
+  const shared = typeof of.pairs.shared === "number" ? of.pairs.shared : of.pairs.shared[a * n + b];
+  if (of.pairs.only) return fromCounts(shared, of.pairs.only[a * n + b], of.pairs.only[b * n + a]);
+  const mean = of.pairs.difference![a * n + b];
+  const se = of.pairs.se![a * n + b];
+  return { shared, mean, se, p: twoSided(mean / se), onlyFirst: null, onlySecond: null };
+}
+
+function verdicts(view: View, chosen: number[]): HTMLElement {
+  const { of } = view;
+  const pairs = chosen.flatMap((a, i) => chosen.slice(i + 1).map((b): [number, number] => (a < b ? [a, b] : [b, a])));
+  const latent = (at: number) => {
+    const [a, b] = pairs[at];
+    const value = of.learners.ability[a] - of.learners.ability[b];
+    const se = Math.hypot(of.learners.se[a], of.learners.se[b]);
+    return { value, low: value - 1.96 * se, high: value + 1.96 * se, p: twoSided(value / se) };
+  };
+  const plain = (at: number) => pairedDifference(of, ...pairs[at]);
+  const told = (at: number) => {
+    const byAbility = latent(at).p < 0.05;
+    const byCount = (plain(at)?.p ?? 1) < 0.05;
+    return byAbility && byCount ? "differ, by ability and by counting" : byAbility ? "differ by ability only" : byCount ? "differ by counting only" : "cannot be told apart";
+  };
+  const columns: Column[] = [
+    {
+      key: "pair", label: "Pair", width: 190, value: (at) => `${of.learners.name[pairs[at][0]]} / ${of.learners.name[pairs[at][1]]}`,
+      show: (at) => h("span", { class: "pair" }, name(of.learners.name[pairs[at][0]]), " / ", name(of.learners.name[pairs[at][1]])),
+    },
+    { key: "verdict", label: "Verdict at 95 %", width: 200, value: told },
+    {
+      key: "ability_difference", label: "Ability difference", width: 165, numeric: true, value: (at) => latent(at).value,
+      show: (at) => interval(latent(at).value, latent(at).low, latent(at).high),
+      more: [["ability_p", (at) => latent(at).p]],
+    },
+    {
+      key: "difference", label: `${of.binary ? "Accuracy" : "Mean"} difference`, about: "Paired over the samples both answered", width: 210, numeric: true, value: (at) => plain(at)?.mean ?? null,
+      show: (at) => {
+        const d = plain(at);
+        return d ? `${percent(d.mean, 2)} (${percent(d.mean - 1.96 * d.se, 2)} to ${percent(d.mean + 1.96 * d.se, 2)})` : "";
+      },
+    },
+    { key: "p", label: of.binary ? "Exact p" : "p", about: of.binary ? "McNemar's exact test on samples that only one solved" : "Paired normal test", width: 80, numeric: true, value: (at) => plain(at)?.p ?? null, show: (at) => pValue(plain(at)?.p ?? NaN) },
+    ...(of.binary
+      ? [{
+          key: "only_first", label: "Solved by one only", about: "Samples that only the first of the two solved : that only the second solved", width: 150, numeric: true,
+          value: (at: number) => plain(at)?.onlyFirst ?? null,
+          show: (at: number) => (plain(at) ? `${count(plain(at)!.onlyFirst!)} : ${count(plain(at)!.onlySecond!)}` : ""),
+          more: [["only_second", (at: number) => plain(at)?.onlySecond ?? null], ["shared", (at: number) => plain(at)?.shared ?? null]] as [string, (at: number) => number | null][],
+        }]
+      : []),
+  ];
+  return new WindowedTable({
+    title: "Are they different?",
+    columns,
+    rows: pairs.map((_, at) => at),
+    height: 360,
+    note: "Two answers for each pair: by ability (errors of two learners taken as independent) and by counting on the same samples. These are single tests; the leaderboard's ties are adjusted for all pairs.",
+  }).element;
+}
+
+function overall(view: View, chosen: number[]): HTMLElement {
+  const { learners } = view.of;
+  return figure({
+    title: "Ability overall",
+    draw: (width) => ({
+      svg: forest(
+        chosen.map((i, place) => ({
+          name: learners.name[i],
+          href: view.learner(i),
+          value: learners.ability[i],
+          low: learners.low[i],
+          high: learners.high[i],
+          series: place,
+          right: percent(learners.accuracy[i]),
+          lines: [learners.name[i], `ability ${view.ability(i)}`, `${view.plain} ${view.accuracy(i)}`],
+        })),
+        width,
+        { label: "Abilities of the chosen learners", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: 30 },
+      ),
+    }),
+  });
+}
+
+function bySkill(view: View, chosen: number[]): HTMLElement {
+  const { skills, learners } = view.of;
+  const k = skills.name.length;
+  const gap = (skill: number) => {
+    const values = chosen.map((i) => skills.ability[i * k + skill]);
+    return Math.max(...values) - Math.min(...values);
+  };
+  const order = skills.name.map((_, skill) => skill).sort((a, b) => gap(b) - gap(a)).slice(0, 24);
+  return figure({
+    title: "Ability by skill, widest gap first",
+    note: `${chosen.length} rows a skill, in the order of the names above.${order.length < k ? ` The ${order.length} of ${k} skills with the widest gaps.` : ""}`,
+    draw: (width) => ({
+      svg: forest(
+        order.flatMap((skill) =>
+          chosen.map((i, place) => ({
+            name: place ? "" : skills.name[skill],
+            href: view.skill(skill),
+            value: skills.ability[i * k + skill],
+            low: skills.low[i * k + skill],
+            high: skills.high[i * k + skill],
+            series: place,
+            right: percent(skills.accuracy[i * k + skill]),
+            lines: [`${skills.name[skill]}: ${learners.name[i]}`, `ability ${view.skillAbility(i, skill)}`, `${view.plain} ${view.skillAccuracy(i, skill)}`],
+          })),
+        ),
+        width,
+        { label: "Abilities of the chosen learners by skill", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: 17, group: chosen.length },
+      ),
+    }),
+  });
+}
+
+/** The samples on which the chosen learners do not all answer alike. */
+function disagreements(view: View, chosen: number[]): HTMLElement {
+  const { of } = view;
+  const rows: number[] = [];
+  of.samples.name.forEach((_, j) => {
+    const answers = chosen.map((i) => response(of, j, i)).filter((one) => one !== null);
+    if (answers.length > 1 && Math.max(...answers) - Math.min(...answers) > 0.5) rows.push(j);
+  });
+  const columns: Column[] = [
+    { key: "sample", label: "Sample", width: 170, value: (j) => of.samples.name[j], show: (j) => view.sampleLink(j) },
+    { key: "accuracy", label: "All learners", width: 110, numeric: true, value: (j) => of.samples.accuracy[j], show: (j) => percent(of.samples.accuracy[j]) },
+    ...chosen.map((i): Column => ({
+      key: of.learners.name[i], label: brief(of.learners.name[i], 18), width: 140, numeric: true,
+      value: (j) => response(of, j, i), show: (j) => answer(response(of, j, i), of.binary),
+    })),
+  ];
+  const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples this page holds.` : "";
+  return new WindowedTable({ title: "Samples they answer differently", columns, rows, height: 420, sort: "-accuracy", note: `Responses more than one half apart.${part}` }).element;
+}
+
+export function answer(value: number | null, binary: boolean): Node | string {
+  if (value === null) return h("span", { class: "quiet" }, "missing");
+  if (!binary) return number(value);
+  return value ? h("span", { class: "right" }, "right") : h("span", { class: "wrong" }, "wrong");
+}

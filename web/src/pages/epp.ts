@@ -1,0 +1,116 @@
+import { cloud } from "../charts/cloud";
+import { forest } from "../charts/forest";
+import { heat } from "../charts/heat";
+import { extent } from "../charts/axes";
+import { h, name } from "../dom";
+import { figure } from "../figure";
+import type { Board } from "../model";
+import { remember, to } from "../route";
+import { type Column, WindowedTable } from "../table";
+import { brief, count, interval, number, percent, pValue, shown } from "../text";
+import { choice, facts, heading, type Page } from "../view";
+
+const MOST = 50;
+const sigma = (x: number) => 1 / (1 + Math.exp(-x));
+
+export const epp: Page = (view) => {
+  const { boards } = view.report;
+  const at = Math.max(0, Math.min(boards.length - 1, Number(view.query["b"] ?? 0) || 0));
+  const board = boards[at];
+  return [
+    heading("EPP leaderboard", "Differences of EPP are log-odds of winning: a player one ahead wins about 73 % of their matches."),
+    boards.length > 1
+      ? h("div", { class: "controls" }, choice("Tournament", boards.map((one, i): [string, string] => [String(i), brief(one.name, 60)]), String(at), (value) => (location.hash = to("epp", { b: value }))))
+      : h("span"),
+    facts([
+      [count(board.player.length), "players"],
+      [count(Number(board.provenance["rounds"])), "rounds"],
+      [number(board.fit.deviance, 1), `deviance on ${count(board.fit.df)} degrees of freedom`],
+      [pValue(board.fit.p_value_rounds ?? board.fit.p_value ?? NaN) || "–", board.fit.p_value_rounds !== null ? "p of the fit, rounds as units" : "p of the fit, matches as units"],
+    ]),
+    ...board.notes.map((note) => h("p", { class: "callout" }, note)),
+    table(board, view.query["sort"]),
+    h("div", { class: "columns even" }, ranks(board), fit(board)),
+    wins(board),
+  ];
+};
+
+function table(board: Board, sort: string | undefined): HTMLElement {
+  const columns: Column[] = [
+    { key: "player", label: "Player", width: 200, value: (i) => board.player[i], show: (i) => name(board.player[i]) },
+    { key: "rank", label: "Rank", width: 80, numeric: true, value: (i) => i + 1 },
+    { key: "rank_low", label: "Rank may be", width: 120, numeric: true, value: (i) => board.rank_low[i], show: (i) => `${board.rank_low[i]}–${board.rank_high[i]}`, more: [["rank_high", (i) => board.rank_high[i]]] },
+    { key: "epp", label: "EPP", width: 200, numeric: true, value: (i) => board.epp[i], show: (i) => interval(board.epp[i], board.low[i], board.high[i]), more: [["low", (i) => board.low[i]], ["high", (i) => board.high[i]]] },
+    { key: "p_beats_average", label: "Beats the average", width: 150, numeric: true, value: (i) => board.p_beats_average[i], show: (i) => percent(board.p_beats_average[i]) },
+  ];
+  return new WindowedTable({ title: "Players by EPP", columns, rows: board.player.map((_, i) => i), sort: sort ?? "rank", onSort: (one) => remember({ sort: one }) }).element;
+}
+
+function ranks(board: Board): HTMLElement {
+  const shownPlayers = board.player.slice(0, MOST);
+  return figure({
+    title: `EPP with intervals${shownPlayers.length < board.player.length ? `, first ${MOST}` : ""}`,
+    note: `${percent(board.level, 0)} intervals, rounds resampled or clustered; bars at the left join players that cannot be told apart.`,
+    draw: (width) => ({
+      svg: forest(
+        shownPlayers.map((who, i) => ({
+          name: who,
+          value: board.epp[i],
+          low: board.low[i],
+          high: board.high[i],
+          lines: [who, `EPP ${interval(board.epp[i], board.low[i], board.high[i])}`, `beats the average player ${percent(board.p_beats_average[i])}`],
+        })),
+        width,
+        { label: "EPP of the first players", axis: "EPP (logits)", ties: board.ties, rowHeight: 20 },
+      ),
+    }),
+  });
+}
+
+function fit(board: Board): HTMLElement {
+  const { predicted, empirical, played, first, second } = board.fit;
+  const [low] = extent(empirical);
+  return figure({
+    title: "Does EPP fit the matches?",
+    note: `One dot a pair, the stronger player first${predicted.length < board.fit.pairs ? ` (${count(predicted.length)} of ${count(board.fit.pairs)})` : ""}; a board that fits lies on the line.`,
+    draw: (width) =>
+      cloud(width, {
+        label: "Share of matches won against the predicted probability",
+        xLabel: "predicted probability of winning",
+        yLabel: "share won",
+        x: predicted,
+        y: empirical,
+        domain: [[0.5, 1], [Math.min(0.5, low), 1]],
+        diagonal: true,
+        height: 360,
+        lines: (at) => [`${shown(board.player[first[at]])} against ${shown(board.player[second[at]])}`, `predicted ${percent(predicted[at])}`, `won ${percent(empirical[at])} of ${count(Math.round(played[at]))}`],
+      }),
+  });
+}
+
+function wins(board: Board): HTMLElement {
+  const n = board.win.players;
+  const players = board.player.slice(0, n);
+  const words = (i: number, j: number) => {
+    const d = board.epp[i] - board.epp[j];
+    const half = board.win.half?.[i * n + j];
+    return half === undefined || i === j ? percent(sigma(d)) : `${percent(sigma(d))} (${percent(sigma(d - half))} to ${percent(sigma(d + half))})`;
+  };
+  return figure({
+    title: `Who beats whom${n < board.player.length ? `, first ${n}` : ""}`,
+    wide: true,
+    note: "The probability that the player of the row beats the player of the column.",
+    draw: (width) =>
+      heat(width, {
+        label: "Matrix of win probabilities",
+        rows: players,
+        columns: players,
+        value: (i, j) => (i === j ? NaN : sigma(board.epp[i] - board.epp[j])),
+        middle: 0.5,
+        reach: 0.5,
+        digits: 2,
+        ends: ["loses", "wins"],
+        lines: (i, j) => [`${players[i]} beats ${players[j]}`, words(i, j)],
+      }),
+  });
+}

@@ -1,0 +1,54 @@
+import { bands } from "../charts/bands";
+import { forest } from "../charts/forest";
+import { h } from "../dom";
+import { figure } from "../figure";
+import type { Experiment, Picture } from "../model";
+import { to } from "../route";
+import { WindowedTable } from "../table";
+import { brief, interval, number, shown } from "../text";
+import { choice, heading, type Page } from "../view";
+
+export const experiments: Page = (view) => {
+  const all = view.report.experiments;
+  const at = Math.max(0, Math.min(all.length - 1, Number(view.query["e"] ?? 0) || 0));
+  const one = all[at];
+  return [
+    heading("Experiments", one.words.map(shown).join(" ")),
+    all.length > 1
+      ? h("div", { class: "controls" }, choice("Experiment", all.map((each, i): [string, string] => [String(i), brief(each.title, 60)]), String(at), (value) => (location.hash = to("experiments", { e: value }))))
+      : h("span"),
+    h("div", { class: "columns even" }, ...one.pictures.map(picture)),
+    numbers(one),
+  ];
+};
+
+function picture(one: Picture): HTMLElement {
+  return figure({ title: one.title, note: one.note, draw: (width) => ({ svg: one.kind === "lines" ? bands(one, width) : dots(one, width) }) });
+}
+
+function dots(one: Picture, width: number): SVGSVGElement {
+  const rows = one.series.map((series) => ({
+    name: series.name,
+    value: series.value[0],
+    low: series.low[0] ?? NaN,
+    high: series.high[0] ?? NaN,
+    lines: [series.name, `${one.y} ${interval(series.value[0], series.low[0] ?? NaN, series.high[0] ?? NaN, 3)}`],
+    right: number(series.value[0], 3),
+  }));
+  return forest(rows, width, { label: one.title, axis: one.y, rightLabel: " " });
+}
+
+function numbers(one: Experiment): HTMLElement {
+  const columns = one.columns.map((key, c) => ({
+    key,
+    label: key,
+    width: c ? 120 : 170,
+    numeric: one.rows.some((row) => typeof row[c] === "number"),
+    value: (r: number) => one.rows[r][c],
+    show: (r: number) => {
+      const value = one.rows[r][c];
+      return typeof value === "number" ? (Number.isInteger(value) ? String(value) : number(value, 3)) : shown(value ?? "");
+    },
+  }));
+  return new WindowedTable({ title: `Numbers of ${one.title}`, columns, rows: one.rows.map((_, r) => r) }).element;
+}

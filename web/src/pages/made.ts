@@ -1,0 +1,118 @@
+import { h, name } from "../dom";
+import { WindowedTable } from "../table";
+import { shown } from "../text";
+import { heading, type Page, type View } from "../view";
+
+/** How each diagnoser makes its numbers, in a sentence. */
+const MODELS: Record<string, string> = {
+  vanilla: "A learner's ability is its mean response; nothing is modelled.",
+  "skill-vanilla": "A learner's ability on a skill is its mean response on the samples that need it; nothing else is modelled.",
+  irt: "Item response theory: the chance of a right response is σ(a·(θ − b)), with one ability θ a learner, and difficulty b and discrimination a for each sample.",
+  mirt: "Multidimensional item response theory: the logit of the chance is a sum of abilities times the sample's loadings, less its difficulty.",
+  mf: "Matrix factorisation: learners and samples are vectors whose product is the logit of the expected response.",
+  dina: "DINA: a learner has or lacks each skill; it is right, but for slips and guesses, when it has all that a sample needs.",
+  "neural-cd": "NeuralCD: mastery of each skill, difficulty and discrimination go through a monotone network.",
+  "camilla-base": "Camilla-Base: a learner has one ability on each skill; the chance of a right response is σ(b·(ability − difficulty)) on the skill that a sample needs (their sum, where it needs several). Overall ability is the mean over what the samples ask.",
+  camilla: "Camilla: abilities on latent skills, which a network finds together with what each sample asks of them.",
+};
+
+const MEANINGS: [string, string][] = [
+  ["Ability", "Where a learner stands, from its responses and the samples they were given on. In standard deviations of the pool (0 is the mean learner), or from 0 to 1 where the diagnoser counts."],
+  ["95 % interval", "The range that holds the true value in 95 of 100 such data sets, if the diagnoser's model is right. What it rests on stands under “interval”."],
+  ["Accuracy", "The plain mean of a learner's responses, no model. Its interval is Wilson's for right and wrong, normal for scores between. Missing responses are left out, never counted as 0."],
+  ["Mastery", "Ability on a skill squeezed to 0–1 by σ(x) = 1/(1+e⁻ˣ), for drawing beside accuracy."],
+  ["Rank may be", "Ranks left open by tests of the learner against each other one, Holm-adjusted, at 95 %."],
+  ["Ties", "Runs of neighbours in which no test, Holm-adjusted over all pairs, finds a difference. Errors of two learners count as independent, which is cautious when they answered the same samples."],
+  ["Exact p", "McNemar's test: of the samples that exactly one of two learners solved, how unusual is this split if both were equally good? It uses no model."],
+  ["Difficulty", "The ability at which a learner is right half the time. Left empty where the discrimination's interval holds 0, because there it can come out as anything."],
+  ["Discrimination", "How sharply a sample separates able from less able learners. Negative: the able fail it and the others solve it, a sign of a wrong label or a broken question."],
+  ["Infit, outfit", "How erratic responses are against what the diagnoser expects; 1 is expected for right and wrong. Infit weighs informative responses more, outfit all alike."],
+  ["Expected", "The response that the diagnoser expects of a learner on a sample."],
+  ["Surprising", "Responses farthest from the expectation, by more than one half."],
+  ["Strengths", "How far a learner is from its own level on a skill, against the pool; listed when significant at 95 %, Holm-adjusted over its skills."],
+];
+
+const LIMITS = [
+  "It describes these learners on these samples. Another pool or another choice of samples moves the scale.",
+  "Skills mean what the skill map says; the diagnosis cannot tell whether the map is right.",
+  "A tie means that these data cannot tell two learners apart, not that they are equal.",
+  "Intervals cover uncertainty from the responses. They do not cover contamination, changes of prompts or how the samples were chosen.",
+  "A flag is a reason to look at a sample. Samples that are hard and right are flagged too.",
+];
+
+/** Percent signs stay with their number. */
+const kept = (text: string) => text.replaceAll(" %", "\u00a0%");
+
+export const made: Page = (view) => {
+  const sections = view.report.diagnoses.length ? [model(view), provenance(view.of.provenance, `Diagnosis ${shown(view.of.name)}`)] : [];
+  for (const board of view.report.boards) sections.push(provenance(board.provenance, `Leaderboard ${shown(board.name)}`));
+  for (const one of view.report.experiments) sections.push(provenance(one.provenance, `Experiment ${shown(one.name)}`));
+  const flags = view.report.diagnoses.length ? Object.values(view.of.samples.flag_words) : [];
+  const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. Suspicion orders flagged samples. A flag is a hint to look, not a verdict.`]] : MEANINGS;
+  return [
+    heading("How this was made", `By camilla ${view.report.version}. This page is one file: it holds its data, asks nothing of any network and fits nothing.`),
+    ...sections,
+    ...(view.report.tables ? [h("p", { class: "callout" }, "All rows lie beside this page in ", name(view.report.tables), ": learners, samples, skills and responses as Parquet.")] : []),
+    h("section", { class: "card prose" }, h("h3", {}, "What each number means"), h("dl", { class: "meanings" }, ...meanings.flatMap(([word, text]) => [h("dt", {}, kept(word)), h("dd", {}, kept(text))]))),
+    h("section", { class: "card prose" }, h("h3", {}, "What it cannot tell"), h("ul", {}, ...LIMITS.map((text) => h("li", {}, text)))),
+    h(
+      "section",
+      { class: "card prose" },
+      h("h3", {}, "Saving and sharing"),
+      h("p", {}, "Charts save as SVG and PNG, tables as CSV. In CSV, text that a spreadsheet would take for a formula starts with an apostrophe. The address keeps the view: copy it to send someone to the same place of the same file."),
+    ),
+  ];
+};
+
+function model(view: View): HTMLElement {
+  const made = view.of.provenance;
+  const words = MODELS[String(made["diagnoser"])] ?? "See the documentation of the diagnoser.";
+  const state = made["converged"] === false ? "The fit stopped before it converged: take its numbers as provisional." : "The fit converged.";
+  return h("section", { class: "card prose" }, h("h3", {}, "In a sentence"), h("p", {}, `${words} ${state}`));
+}
+
+const ABOUT: Record<string, string> = {
+  diagnoser: "the model of responses",
+  settings: "its settings",
+  chosen_on_validation: "settings chosen on a tenth of the responses",
+  as_published: "whether the paper's own training was followed",
+  seed: "of everything random",
+  data_hash: "SHA-256 of names, responses and skill map, in any order of rows",
+  n_responses: "rows with a response",
+  n_missing: "learner–sample pairs without a response",
+  fractional: "whether responses lie between right and wrong",
+  skill_notes: "what was done to fit the skill map",
+  skill_graph: "which skill builds on which",
+  validation_loss: "on the held-out tenth",
+  steps: "of the fit",
+  gradient_norm: "where the fit ended; near 0 when it arrived",
+  placed: "whether every learner stands where it would be placed anew",
+  converged: "whether the fit arrived",
+  interval: "what the intervals rest on",
+  scale: "what abilities are measured in",
+  temperature: "by which logits are divided, fitted on held-out responses",
+  loss: "mean over responses, priors included",
+  versions: "of the software",
+};
+
+function provenance(document: Record<string, unknown>, title: string): HTMLElement {
+  const keys = Object.keys(document);
+  const columns = [
+    { key: "what", label: "What", width: 180, value: (i: number) => keys[i] },
+    { key: "value", label: "Value", width: 460, value: (i: number) => spelled(document[keys[i]]), show: (i: number) => h("span", { class: "mono" }, shown(spelled(document[keys[i]]))) },
+    { key: "about", label: "Meaning", width: 330, value: (i: number) => ABOUT[keys[i]] ?? "" },
+  ];
+  return new WindowedTable({ title, columns, rows: keys.map((_, i) => i), whole: true }).element;
+}
+
+export function spelled(value: unknown): string {
+  if (value === null || value === undefined) return "none";
+  if (typeof value === "boolean") return value ? "yes" : "no";
+  if (typeof value === "number" && !Number.isInteger(value)) return String(Number(value.toPrecision(6)));
+  if (Array.isArray(value)) return value.length ? value.map(spelled).join("; ") : "none";
+  if (typeof value === "object") {
+    const parts = Object.entries(value).map(([key, one]) => `${key} ${spelled(one)}`);
+    return parts.length ? parts.join(", ") : "none";
+  }
+  return String(value);
+}

@@ -1,0 +1,214 @@
+import { cloud, type Box } from "../charts/cloud";
+import { h, link } from "../dom";
+import { figure } from "../figure";
+import { flagsOf, skillsOf } from "../model";
+import { remember } from "../route";
+import { quantile } from "../statistics";
+import { type Column, WindowedTable } from "../table";
+import { brief, count, interval, number, percent, shown } from "../text";
+import { choice, heading, type Page, placeOf, type View } from "../view";
+import { sampleDetail } from "./sample";
+
+type Axis = "difficulty" | "discrimination" | "accuracy" | "expected" | "infit" | "outfit";
+const AXES: Axis[] = ["difficulty", "discrimination", "accuracy", "expected", "infit", "outfit"];
+
+export const samples: Page = (view) => {
+  const { of } = view;
+  const open = placeOf(of.samples.name, view.query["sample"]);
+  if (open >= 0) return sampleDetail(view, open);
+  const filter = new Filter(view);
+  const table = sampleTable(view, filter.rows());
+  const chart = scatter(view, filter, () => table.show(filter.rows()));
+  filter.onchange = () => {
+    table.show(filter.rows());
+    chart.redraw();
+  };
+  const part = of.samples.name.length < of.samples.total;
+  return [
+    heading(
+      "Samples",
+      part
+        ? `This page holds ${count(of.samples.name.length)} of ${count(of.samples.total)} samples: all that are flagged, as far as they fit, and the rest evenly over accuracy. Every sample is in ${view.report.tables}/samples.parquet beside this page.`
+        : "How hard each sample is, how well it separates learners, and which ones to look at.",
+    ),
+    flagList(view),
+    filter.controls(),
+    chart,
+    table.element,
+  ];
+};
+
+/** Which samples are in view: by text, skill, flag and the box drawn in the scatter. */
+class Filter {
+  onchange = () => {};
+  box: Box | null;
+  private text: string;
+  private skill: string;
+  private flag: string;
+  readonly x: Axis;
+  readonly y: Axis;
+
+  constructor(private readonly view: View) {
+    const q = view.query;
+    this.text = q["q"] ?? "";
+    this.skill = q["skill"] ?? "";
+    this.flag = q["flag"] ?? "";
+    this.x = AXES.find((one) => one === q["x"]) ?? "difficulty";
+    this.y = AXES.find((one) => one === q["y"]) ?? "discrimination";
+    const box = (q["box"] ?? "").split(",").map(Number);
+    this.box = box.length === 4 && box.every(Number.isFinite) ? (box as unknown as Box) : null;
+  }
+
+  keeps(j: number): boolean {
+    const { samples, skills } = this.view.of;
+    if (this.text && !samples.name[j].toLowerCase().includes(this.text.toLowerCase())) return false;
+    if (this.flag && !samples.flags[this.flag]?.[j]) return false;
+    if (this.skill) {
+      const k = skills.name.indexOf(this.skill);
+      if (k >= 0 && !samples.needs?.[j * skills.name.length + k]) return false;
+    }
+    if (!this.box) return true;
+    const [x, y] = [samples[this.x][j], samples[this.y][j]];
+    return x >= this.box[0] && x <= this.box[1] && y >= this.box[2] && y <= this.box[3];
+  }
+
+  rows(): number[] {
+    const out: number[] = [];
+    for (let j = 0; j < this.view.of.samples.name.length; j++) if (this.keeps(j)) out.push(j);
+    return out;
+  }
+
+  brush(box: Box | null): void {
+    this.box = box;
+    remember({ box: box?.map((one) => one.toPrecision(4)).join(",") });
+  }
+
+  controls(): HTMLElement {
+    const { of } = this.view;
+    const set = (key: "text" | "skill" | "flag", name: string) => (value: string) => {
+      this[key] = value;
+      remember({ [name]: value });
+      this.onchange();
+    };
+    const search = h("input", { type: "search", value: this.text, placeholder: "part of a name", oninput: (event: Event) => set("text", "q")((event.target as HTMLInputElement).value) });
+    const axis = (which: "x" | "y", label: string) =>
+      choice(label, AXES.map((one) => [one, one]), this[which], (value) => {
+        location.hash = this.view.to("samples", { ...this.view.query, box: null, [which]: value });
+      });
+    return h(
+      "div",
+      { class: "controls" },
+      h("label", { class: "choice" }, h("span", {}, "Find"), search),
+      of.samples.needs
+        ? choice("Skill", [["", "any skill"], ...of.skills.name.map((one): [string, string] => [one, brief(one, 50)])], this.skill, set("skill", "skill"))
+        : null,
+      choice("Flag", [["", "any"], ...Object.keys(of.samples.flags).map((one): [string, string] => [one, WORD[one] ?? one])], this.flag, set("flag", "flag")),
+      axis("x", "Across"),
+      axis("y", "Up"),
+    );
+  }
+}
+
+export const WORD: Record<string, string> = {
+  mislabelled: "probably mislabelled",
+  reversed: "negative discrimination",
+  nobody: "nobody solved it",
+  everybody: "everybody solved it",
+};
+
+export function flagChips(view: View, j: number): Node {
+  const flags = flagsOf(view.of, j);
+  return h("span", {}, ...flags.map((flag) => h("span", { class: `flag ${flag}`, title: view.of.samples.flag_words[flag] ?? "" }, WORD[flag] ?? flag)));
+}
+
+function flagList(view: View): HTMLElement {
+  const { flag_totals: totals, flag_words: words } = view.of.samples;
+  const some = Object.keys(totals).filter((flag) => totals[flag]);
+  if (!some.length) return h("p", { class: "quiet" }, "No sample is flagged.");
+  return h(
+    "ul",
+    { class: "chips flags" },
+    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-suspicion" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
+  );
+}
+
+function scatter(view: View, filter: Filter, changed: () => void): HTMLElement & { redraw: () => void } {
+  const { samples: s } = view.of;
+  const [x, y] = [s[filter.x], s[filter.y]];
+  const robust = (values: Float32Array): [number, number] => {
+    const [low, high] = [quantile(values, 0.005), quantile(values, 0.995)];
+    return Number.isFinite(low) ? [low, high] : [0, 1];
+  };
+  const unsure = filter.x === "difficulty" || filter.y === "difficulty";
+  const without = unsure ? s.difficulty.filter((one) => Number.isNaN(one)).length : 0;
+  return figure({
+    title: `${filter.x[0].toUpperCase()}${filter.x.slice(1)} and ${filter.y}`,
+    wide: true,
+    note: `Squares are flagged. Drag over the points to choose some, click one to open it; extreme values stick to the edge.${
+      without ? ` ${count(without)} samples have no difficulty because their discrimination is not told from 0; they stand at the right.` : ""
+    }`,
+    draw: (width) =>
+      cloud(width, {
+        label: `Scatter of ${filter.x} and ${filter.y} of ${count(s.name.length)} samples; the table below has the same numbers`,
+        xLabel: filter.x,
+        yLabel: filter.y,
+        x,
+        y,
+        domain: [robust(x), robust(y)],
+        series: (j) => (s.flags["mislabelled"]?.[j] || s.flags["reversed"]?.[j] ? 1 : 0),
+        faded: (j) => !filter.keeps(j),
+        lines: (j) => sampleLines(view, j),
+        open: (j) => {
+          location.hash = view.sample(j);
+        },
+        lane: filter.x === "difficulty" && without ? "no difficulty" : undefined,
+        brush: filter.box,
+        onBrush: (box) => {
+          filter.brush(box);
+          changed();
+        },
+      }),
+  });
+}
+
+export function sampleLines(view: View, j: number): string[] {
+  const { samples: s } = view.of;
+  const [b, bse, a, ase] = [s.difficulty[j], s.difficulty_se[j], s.discrimination[j], s.discrimination_se[j]];
+  return [
+    shown(s.name[j]),
+    Number.isFinite(b) ? `difficulty ${interval(b, b - 1.96 * bse, b + 1.96 * bse)}` : "difficulty not determined",
+    Number.isFinite(a) ? `discrimination ${interval(a, a - 1.96 * ase, a + 1.96 * ase)}` : "",
+    `${view.plain} ${percent(s.accuracy[j])} of ${count(s.n[j])}`,
+    ...flagsOf(view.of, j).map((flag) => WORD[flag] ?? flag),
+  ].filter(Boolean);
+}
+
+function sampleTable(view: View, rows: number[]): WindowedTable {
+  const { of } = view;
+  const s = of.samples;
+  const plain = (key: Axis, label: string, about: string, digits = 2): Column => ({ key, label, about, width: 70, numeric: true, value: (j) => finite(s[key][j], digits), show: (j) => number(s[key][j], digits) });
+  const both = (key: "difficulty" | "discrimination", label: string, about: string): Column => {
+    const se = s[`${key}_se`];
+    return {
+      key, label, about, width: 168, numeric: true, value: (j) => finite(s[key][j], 2),
+      show: (j) => interval(s[key][j], s[key][j] - 1.96 * se[j], s[key][j] + 1.96 * se[j]),
+      more: [[`${key}_se`, (j) => finite(se[j], 2)]],
+    };
+  };
+  const columns: Column[] = [
+    { key: "sample", label: "Sample", width: 130, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
+    ...(s.needs ? [{ key: "skill", label: "Skills", width: 110, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
+    { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
+    both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
+    both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
+    plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
+    { key: "suspicion", label: "Suspicion", about: "How much the able learners' failure contradicts the sample; orders the flags", width: 100, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
+    { key: "flags", label: "Flags", width: 190, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
+  ];
+  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-suspicion", onSort: (sort) => remember({ sort }) });
+}
+
+/** A rounded column is exported with the decimals that are known. */
+function finite(value: number, digits: number): number | null {
+  return Number.isFinite(value) ? Number(value.toFixed(digits)) : null;
+}
