@@ -31,6 +31,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.ranking.round_fit import fit_by_rounds as fit_by_rounds
     from camilla.ranking.search import worth_searching as worth_searching
     from camilla.ranking.teams import team_epp as team_epp
+    from camilla.report.build import write_report as write_report
 
 _WHERE: dict[str, str] = {
     "CamillaError": "camilla.errors",
@@ -60,6 +61,7 @@ _WHERE: dict[str, str] = {
     "split": "camilla.data.split",
     "team_epp": "camilla.ranking.teams",
     "worth_searching": "camilla.ranking.search",
+    "write_report": "camilla.report.build",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605
