@@ -20,12 +20,14 @@ from camilla.data.writing import whole_file, write_frame
 from camilla.diagnoser import Watch
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
-from camilla.errors import DataError
+from camilla.errors import DataError, FormatError
 from camilla.loaders.score_files import read_scores
+from camilla.loaders.skill_files import read_skills, skill_source
 from camilla.mastery import MasteryAgreement, mastery_agreement
 from camilla.metrics.classification import METRICS, KsSide, Rule, metric_values
 
 AT = " @ "
+INDEX = "classifiers.json"
 
 
 class Placed(NamedTuple):
@@ -33,6 +35,18 @@ class Placed(NamedTuple):
 
     learners: pl.DataFrame  # as Diagnosis.place
     skills: pl.DataFrame  # learner, skill, rank, mastery, mastery_low, mastery_high, …
+
+    def document(self) -> dict[str, Any]:
+        """The same as data."""
+        return {"placed": self.learners.to_dicts(), "placed_skills": self.skills.to_dicts()}
+
+
+class SavedClassifiers(NamedTuple):
+    """A saved diagnosis of classifiers, and how their metrics were taken."""
+
+    diagnosis: Diagnosis
+    rule: Rule
+    ks: KsSide
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +57,7 @@ class ClassifierDiagnosis:
     diagnosis: Diagnosis
     agreement: MasteryAgreement
     duplicates: dict[str, str]  # left out → the classifier it copies
+    placed: Placed | None  # the new ones
     rule: Rule
     ks: KsSide
 
@@ -76,45 +91,62 @@ class ClassifierDiagnosis:
             "agreement_by_skill": self.agreement.skills.to_dicts(),
             "duplicates": self.duplicates,
             "leaderboard": self.leaderboard().to_dicts(),
-        }
+        } | ({} if self.placed is None else self.placed.document())
 
     def save(self, folder: str | Path) -> Path:
-        """diagnosis/, metrics.parquet, leaderboard.csv and classifiers.json in a folder."""
+        """diagnosis/, responses.parquet, skills.csv, metrics.parquet, leaderboard.csv, classifiers.json."""
         folder = Path(folder)
         self.diagnosis.save(folder / "diagnosis")
+        self.table.write(folder / "responses.parquet")
+        if self.table.skill_map is not None:
+            write_frame(self.table.skill_map.to_frame(self.table.samples), folder / "skills.csv")
         write_frame(self.metrics(), folder / "metrics.parquet")
         write_frame(self.leaderboard(), folder / "leaderboard.csv")
-        with whole_file(folder / "classifiers.json") as draft:
+        with whole_file(folder / INDEX) as draft:
             draft.write_text(
                 json.dumps(self.document(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
             )
         return folder
 
-    def place(self, scores: ClassifierScores) -> Placed:
+    def place(self, scores: Any) -> Placed:
         """New classifiers: metrics → responses → mastery with intervals and a rank on each skill."""
-        return place_classifiers(self.diagnosis, scores, rule=self.rule, ks=self.ks)
+        return place_classifiers(self.diagnosis, as_scores(scores), rule=self.rule, ks=self.ks)
 
 
 def diagnose_classifiers(
     scores: Any, diagnoser: str = "camilla-base", *,
-    skill_map: SkillMap | None = None, skill_graph: SkillGraph | None = None,
+    skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None, new: Sequence[str] = (),
     rule: Rule = "interpolated", ks: KsSide = "two_sided", seed: int = 0, as_published: bool = False,
     watch: Watch = lambda line: None, **settings: Any,
 ) -> ClassifierDiagnosis:  # fmt: skip
-    """The diagnosis of score-based classifiers from their scores, agreement and leaderboard with it.
+    """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
 
     `scores` are ClassifierScores, a dataframe with columns data_set, sample, truth and one a classifier, or
-    files of it. The skills are the preprint's attributes, unless `skill_map` (its rows the samples of
-    `classifier_table`) gives others. A classifier whose metrics are those of an earlier one is left out.
+    files of it. The skills are the preprint's attributes and graph, unless `skills` gives others: a SkillMap
+    over the samples of `classifier_table`, or a file whose rows are samples, metrics or data sets. A
+    classifier whose metrics are those of an earlier one is left out; the `new` ones are placed, not fitted.
     """
-    table = classifier_table(as_scores(scores), rule=rule, ks=ks)
-    if skill_map is not None:
-        table = table.with_skills(skill_map, graph=skill_graph)
+    read = as_scores(scores)
+    fresh = read.take(new)
+    table = classifier_table(read.take([one for one in read.classifiers if one not in new]), rule=rule, ks=ks)
+    if skills is not None or skill_graph is not None:
+        given = skills_named(skills, table) if isinstance(skills, str) else skills or table.skill_map
+        table = table.with_skills(given, graph=skill_graph)
     table, duplicates = without_duplicates(table)
-    watch("fitting")
     found = diagnose(table, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
     watch("agreement")
-    return ClassifierDiagnosis(table, found, mastery_agreement(table, found, seed=seed), duplicates, rule, ks)
+    agreement = mastery_agreement(table, found, seed=seed)
+    placed = place_classifiers(found, fresh, rule=rule, ks=ks) if new else None
+    return ClassifierDiagnosis(table, found, agreement, duplicates, placed, rule, ks)
+
+
+def load_classifiers(folder: str | Path) -> SavedClassifiers:
+    """What `ClassifierDiagnosis.save` wrote, for placing others."""
+    folder = Path(folder)
+    if not (folder / INDEX).is_file():
+        raise FormatError(f"{folder}: has no {INDEX}; a folder written by camilla classifiers -o was wanted.")
+    made = json.loads((folder / INDEX).read_text(encoding="utf-8"))["provenance"]
+    return SavedClassifiers(Diagnosis.load(folder / "diagnosis"), made["rule"], made["ks"])
 
 
 def as_scores(scores: Any) -> ClassifierScores:
@@ -184,16 +216,16 @@ def place_classifiers(
             f"the new scores are of data sets {quoted(scores.data_sets)}, none of which the diagnosis has. "
             "Data sets are matched by name: check how they are spelled."
         )
-    plain = _plain_means(diagnosis, table)
+    order = diagnosis.skills.select("skill").unique(maintain_order=True).with_row_index("place")
+    skills = diagnosis.place_skills(table)
+    at = ["learner", "skill"]
     skills = (
-        _with_mastery_interval(diagnosis.place_skills(table), diagnosis.readout.unit_scale)
-        .join(plain, on=["learner", "skill"], how="left", maintain_order="left")
-        .join(
-            _ranks(diagnosis, diagnosis.place_skills(table)),
-            on=["learner", "skill"],
-            how="left",
-            maintain_order="left",
-        )
+        _with_mastery_interval(skills, diagnosis.readout.unit_scale)
+        .join(_plain_means(diagnosis, table), on=at, how="left", maintain_order="left")
+        .join(_ranks(diagnosis, skills), on=at, how="left", maintain_order="left")
+        .join(order, on="skill")
+        .sort(pl.col("learner").replace_strict(table.learners, range(table.n_learners)), "place")
+        .drop("place")
     )
     return Placed(diagnosis.place(table), skills)
 
@@ -227,3 +259,40 @@ def _with_mastery_interval(skills: pl.DataFrame, unit_scale: bool) -> pl.DataFra
     """mastery_low and mastery_high: the interval of the ability on the scale of mastery."""
     low, high = (pl.col(name) if unit_scale else 1 / (1 + (-pl.col(name)).exp()) for name in ("low", "high"))
     return skills.with_columns(mastery_low=low, mastery_high=high)
+
+
+def skills_named(text: str, table: ResponseTable) -> SkillMap:
+    """The skill map of `FILE` or `FILE:column,column` for a table of classifiers.
+
+    Its rows are samples ("AUC @ phoneme"), metrics, or data sets; a row of the latter two holds for all
+    samples of its metric or data set. Every skill must be needed by a sample.
+    """
+    source = skill_source(text)
+    if source.file is None:
+        raise DataError(f"skills {text!r} name no file; a table of scores has no columns of skills itself.")
+    metadata = table.sample_metadata
+    ways = [list(table.samples)]
+    if metadata is not None:
+        ways += [metadata["metric"].to_list(), metadata["data_set"].to_list()]
+    errors = []
+    for row_of_sample in ways:
+        names = list(dict.fromkeys(row_of_sample))
+        try:
+            found = read_skills(source, names)
+        except DataError as error:
+            errors.append(error)
+            continue
+        place = {name: row for row, name in enumerate(names)}
+        mapped = found.take(np.array([place[name] for name in row_of_sample]))
+        _refuse_idle(mapped, source.file)
+        return mapped
+    raise errors[0]
+
+
+def _refuse_idle(skill_map: SkillMap, file: Path) -> None:
+    idle = [skill_map.skills[k] for k in np.flatnonzero(~skill_map.mask.any(axis=0))]
+    if idle:
+        raise DataError(
+            f"{file}: no sample needs skill {quoted(idle)}, so nothing can be said of it. Give it "
+            "samples or take its column out."
+        )

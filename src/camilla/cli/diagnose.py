@@ -1,6 +1,8 @@
 """`camilla diagnose`: responses in, a saved diagnosis and a leaderboard out."""
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +14,8 @@ from camilla.cli.show import print_diagnosis, show_document
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
+    from camilla.data.skills import SkillMap
+    from camilla.diagnoser import Watch
     from camilla.diagnosis import Diagnosis
 
 
@@ -20,7 +24,7 @@ def diagnose(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
     with_: Annotated[
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
-    ] = "irt",
+    ] = "auto",
     rows: options.Rows = None,
     skills: options.Skills = None,
     skill_graph: options.SkillGraphFile = None,
@@ -51,14 +55,35 @@ def diagnose(
 def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
     """The diagnosis that `--with` asks for; a fit that did not converge is said on standard error."""
     from camilla.diagnosing import diagnose as fit
-    from camilla.experiments.reliability import contender
+    from camilla.experiments.contenders import contender
 
     chosen = contender(text)
-    with progress(f"diagnosing with {chosen.name}") as watch, warnings.catch_warnings(record=True) as said:
-        warnings.simplefilter("always")
+    with fitting(chosen.name) as watch:
         found = fit(
             table, chosen.name, seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings
         )
+    if found.readout.explicit and table.skill_map is not None:
+        warn_of_skills(table.skill_map)
+    return found
+
+
+@contextmanager
+def fitting(name: str) -> "Iterator[Watch]":
+    """Progress while a diagnoser is fitted, and its warnings when it is done, on standard error."""
+    with progress(f"diagnosing with {name}") as watch, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        yield watch
     for warning in said:
         typer.echo(f"warning: {warning.message}", err=True)
-    return found
+
+
+def warn_of_skills(skill_map: "SkillMap") -> None:
+    """Says on standard error which skills never occur alone, so that nobody reads too much into them."""
+    from camilla.data.names import quoted
+
+    if mixed := skill_map.never_alone():
+        typer.echo(
+            f"warning: no sample needs {quoted(mixed)} alone; what is read as their mastery is what "
+            "the other skills leave over.",
+            err=True,
+        )

@@ -18,7 +18,9 @@ from camilla.cli.place import place
 from camilla.cli.plot import plot
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
+from camilla.cli.report import report
 from camilla.cli.show import show
+from camilla.cli.skills import skills
 from camilla.errors import CamillaError
 
 app = typer.Typer(
@@ -43,12 +45,14 @@ for command in (
     load,
     diagnose,
     show,
+    report,
     predict,
     place,
     experiment,
     plot,
     epp,
     classifiers,
+    skills,
     demo,
     compare,
     rank,

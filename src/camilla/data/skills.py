@@ -70,6 +70,15 @@ class SkillMap:
     def n_skills(self) -> int:
         return len(self.skills)
 
+    def never_alone(self) -> tuple[str, ...]:
+        """Skills that every sample which needs them needs together with others.
+
+        Such a map is incomplete: nothing shows these skills by themselves, and what a diagnoser calls
+        their mastery is what the others leave over.
+        """
+        alone = self.mask[self.mask.sum(axis=1) == 1].any(axis=0)
+        return tuple(skill for skill, shown in zip(self.skills, alone, strict=True) if not shown)
+
     def take(self, samples: NDArray[np.integer]) -> Self:
         """The rows of these sample indices, in their order."""
         return type(self)(self.skills, self.mask[samples], self.notes)

@@ -1,0 +1,158 @@
+"""`camilla classifiers`: scores of classifiers in, mastery, agreement and a multi-skill leaderboard out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.diagnose import fitting, warn_of_skills
+from camilla.cli.output import print_frame, print_json
+from camilla.data.names import shown
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from camilla.classifiers import ClassifierDiagnosis, Placed
+    from camilla.data.classifier_scores import ClassifierScores
+
+
+def classifiers(
+    scores: Annotated[
+        list[Path], typer.Argument(help="CSV or Parquet: data_set, sample, truth, one column a classifier.")
+    ],
+    with_: Annotated[
+        str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:use_skills=true.")
+    ] = "camilla-base",
+    skills: Annotated[
+        str | None, typer.Option(help="Skill map of samples, metrics or data sets: FILE or FILE:column.")
+    ] = None,
+    skill_graph: options.SkillGraphFile = None,
+    rule: Annotated[
+        str, typer.Option(help="Equal-error threshold: interpolated or discrete.")
+    ] = "interpolated",
+    ks: Annotated[str, typer.Option(help="Kolmogorov–Smirnov: two_sided or one_sided.")] = "two_sided",
+    new: Annotated[
+        list[str] | None, typer.Option(help="Classifier left out of the fit and placed; may be repeated.")
+    ] = None,
+    among: Annotated[
+        Path | None, typer.Option(help="Folder of an earlier run: place all of SCORES among its classifiers.")
+    ] = None,
+    data_set: Annotated[str | None, typer.Option(help="Column of the data set.")] = None,
+    sample: options.Sample = None,
+    truth: Annotated[str | None, typer.Option(help="Column of the truth, 0 or 1.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="A column that is no classifier; may be repeated.")
+    ] = None,
+    learners: Annotated[int, typer.Option(help="How many classifiers to print.")] = 10,
+    seed: options.Seed = 0,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write to.")] = None,
+    json: options.Json = False,
+) -> None:
+    """Diagnose score-based classifiers by 22 metrics on each data set."""
+    from camilla.data.classifier_scores import ScoreColumns
+    from camilla.loaders.score_files import read_scores
+
+    read = read_scores(scores, ScoreColumns(data_set, sample, truth, tuple(ignore or ())))
+    if among is not None:
+        _place_among(among, read, json=json)
+        return
+    found = _diagnosed(read, with_, skills, skill_graph, rule=rule, ks=ks, new=new or [], seed=seed)
+    if output is not None:
+        found.save(output)
+    if json:
+        print_json(found.document())
+        return
+    _print_diagnosis(found, learners)
+    if found.placed is not None:
+        _print_placed(found.placed, found.table.n_learners)
+    if output is not None:
+        typer.echo(f"Written to {output}. One classifier: camilla show {output}/diagnosis --learner NAME")
+
+
+def _diagnosed(
+    read: "ClassifierScores", with_: str, skills: str | None, skill_graph: Path | None, *,
+    rule: str, ks: str, new: list[str], seed: int,
+) -> "ClassifierDiagnosis":  # fmt: skip
+    from camilla.classifiers import diagnose_classifiers
+    from camilla.experiments.contenders import contender
+    from camilla.loaders.skill_graphs import read_skill_graph
+
+    chosen = contender(with_)
+    graph = None if skill_graph is None else read_skill_graph(skill_graph)
+    with fitting(chosen.name) as watch:
+        found = diagnose_classifiers(
+            read, chosen.name, skills=skills, skill_graph=graph, new=new, rule=rule, ks=ks, seed=seed,  # type: ignore[arg-type]
+            as_published=chosen.as_published, watch=watch, **chosen.settings,
+        )  # fmt: skip
+    for copy, original in found.duplicates.items():
+        typer.echo(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
+    if found.diagnosis.readout.explicit and found.table.skill_map is not None:
+        warn_of_skills(found.table.skill_map)
+    return found
+
+
+def _place_among(folder: Path, read: "ClassifierScores", *, json: bool) -> None:
+    from camilla.classifiers import load_classifiers, place_classifiers
+
+    diagnosis, rule, ks = load_classifiers(folder)
+    placed = place_classifiers(diagnosis, read, rule=rule, ks=ks)
+    if json:
+        print_json({"provenance": diagnosis.provenance} | placed.document())
+    else:
+        _print_placed(placed, len(diagnosis.learner_names))
+
+
+def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
+    import polars as pl
+
+    made, board = found.diagnosis.provenance, found.leaderboard().head(learners)
+    skills = found.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
+    print_frame(
+        board.select(
+            "rank", "learner", "ability", "low", "high", "mean", *(_beside(skill) for skill in skills)
+        ),
+        title=f"{made['n_learners']} classifiers by ability ({made['scale']}); of skills mastery / plain mean",
+    )
+    print_frame(found.agreement.skills, title="agreement of mastery with the metrics, by skill")
+    summary = found.agreement.summary
+    rows = pl.DataFrame([{name: summary[name] for name in _SUMMARY}])
+    print_frame(rows, title="over all skills (…_weighted: by number of samples)")
+    chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
+    typer.echo(
+        f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
+        + f", {found.rule} equal-error threshold, {found.ks} KS, seed {made['seed']}, "
+        + f"data {made['data_hash'][:12]}, {len(found.duplicates)} duplicates left out."
+    )  # fmt: skip
+
+
+_SUMMARY = (
+    "r2", "r2_within", "doa", "doc", "ceiling", "borda", "random", "null", "doa_star", "doa_weighted",
+    "ceiling_weighted",
+)  # fmt: skip
+
+
+def _beside(skill: str) -> "pl.Expr":
+    import polars as pl
+
+    def short(name: str) -> "pl.Expr":
+        return pl.col(name).round(2).cast(pl.String).fill_null("–")
+
+    return pl.format("{} / {}", short(skill), short(f"{skill} mean")).alias(skill)
+
+
+def _print_placed(placed: "Placed", n_learners: int) -> None:
+    import polars as pl
+
+    print_frame(
+        placed.learners.rename({"accuracy": "mean"}).select(
+            "learner", "rank", "ability", "low", "high", "mean", "n", "n_unknown"
+        ),
+        title=f"placed among {n_learners} classifiers, samples frozen",
+    )
+    for name in placed.learners["learner"]:
+        rows = placed.skills.filter(pl.col("learner") == name)
+        print_frame(
+            rows.select("skill", "rank", "mastery", "mastery_low", "mastery_high", mean="accuracy"),
+            title=f"{shown(name)} by skill: mastery with its 95 % interval, plain mean of the metrics",
+        )

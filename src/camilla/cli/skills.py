@@ -1,0 +1,73 @@
+"""`camilla skills`: responses in, a skill map that holds on other learners out."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_frame, print_json
+
+if TYPE_CHECKING:
+    from camilla.discovery.finding import FoundSkills
+
+
+def skills(
+    table: options.Table,
+    output: Annotated[Path, typer.Option("-o", "--output", help="Skill map to write: .csv, .parquet, ….")],
+    number: Annotated[
+        int | None, typer.Option(help="How many skills (families, by attribute); chosen if not given.")
+    ] = None,
+    by: Annotated[
+        str, typer.Option(help="What is grouped: sample, task, or attribute (skills × families of tasks).")
+    ] = "sample",
+    task: options.Task = None,
+    rows: options.Rows = None,
+    skills: Annotated[
+        str | None, typer.Option(help="Skill map whose skills are attributes: FILE or FILE:column,column.")
+    ] = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
+    from camilla.data.writing import write_frame
+    from camilla.discovery.finding import find_skills
+
+    responses = options.read_table(
+        table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
+        weight=weight, missing=missing, ignore=ignore, task=task,
+    )  # fmt: skip
+    found = find_skills(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
+    write_frame(found.skill_map.to_frame(responses.samples), output)
+    if json:
+        print_json(_document(found))
+        return
+    for note in found.notes:
+        typer.echo(f"note: {note}", err=True)
+    made = found.judgement
+    print_frame(
+        made.skills,
+        title=f"found on {len(found.found_on)} learners, judged on the other {made.learners} (DOA of Borda)",
+    )
+    typer.echo(
+        f"mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; "
+        f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}."
+    )
+    typer.echo(f"Written to {output}. Use it with: camilla diagnose {table} --skills {output} …")
+
+
+def _document(found: "FoundSkills") -> dict[str, Any]:
+    return {
+        "judgement": found.judgement.summary,
+        "skills": found.judgement.skills.to_dicts(),
+        "found_on": list(found.found_on),
+        "judged_on": list(found.judged_on),
+        "notes": list(found.notes),
+    }
