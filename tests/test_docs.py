@@ -71,7 +71,12 @@ def on_public_tables(session: list[Step]) -> bool:
 
 
 def run_session(session: list[Step], folder: Path) -> None:
-    """A file that is shown by `cat` and is not there is made; where no output is shown, success is enough."""
+    """A file that is shown by `cat` and is not there is made; where no output is shown, success is enough.
+
+    As at the root of a clone, `docs/examples` is there.
+    """
+    if not (folder / "docs").exists():
+        (folder / "docs").symlink_to(DOCS)
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",

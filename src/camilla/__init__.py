@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import FormatError as FormatError
     from camilla.errors import SettingError as SettingError
     from camilla.experiments.reliability import evaluate as evaluate
+    from camilla.loaders.logs import load as load
     from camilla.loaders.tables import read as read
     from camilla.loaders.tournaments import read_tournaments as read_tournaments
     from camilla.ranking.compare import agreement as agreement
@@ -54,6 +55,7 @@ _WHERE: dict[str, str] = {
     "epp": "camilla.ranking.epp",
     "evaluate": "camilla.experiments.reliability",
     "fit_by_rounds": "camilla.ranking.round_fit",
+    "load": "camilla.loaders.logs",
     "place_newcomer": "camilla.ranking.newcomer",
     "read": "camilla.loaders.tables",
     "read_tournaments": "camilla.loaders.tournaments",

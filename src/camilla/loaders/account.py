@@ -171,7 +171,9 @@ def _rest(merged: Merged) -> list[str]:
         )
     if merged.twice:
         out.append(f"repeated rows: {merged.twice} of the same run, sample and trial; kept as further trials")
-    if kinds := offered(merged.table):
+    if merged.table.skill_map is not None:
+        out.append(f"skills: {merged.table.skill_map.n_skills}")
+    elif kinds := offered(merged.table):
         told = ", ".join(f"{shown(name)} ({count})" for name, count in kinds.items())
         out.append(f"skills could be taken from: {told}; --skills-from NAME")
     return out

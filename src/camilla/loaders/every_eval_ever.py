@@ -1,5 +1,6 @@
 """Every Eval Ever: instance-level JSONL, a line a sample that a model answered; read and written."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ import msgspec
 
 from camilla.data.responses import ResponseTable
 from camilla.data.writing import whole_file
-from camilla.loaders.decoding import decode_lines, digest, is_score, name_in, number_in, plain, shortened
+from camilla.loaders.decoding import decode_lines, is_score, name_in, number_in, plain, shortened
 from camilla.loaders.peeking import Peek
 from camilla.loaders.runs import About, Loader, Row, Run, Sniffed
 
@@ -98,7 +99,7 @@ def write_instances(table: ResponseTable, path: str | Path) -> Path:
     """A line a response; what the table does not know, such as the model's words, is empty."""
     path = Path(path)
     texts, metadata = _described(table)
-    digests = [digest(name, texts[name]) for name in table.samples]
+    digests = [_hash(texts[name]) for name in table.samples]
     task = table.task or (path.stem,) * table.n_samples
     encoder = msgspec.json.Encoder()
     with whole_file(path) as draft, draft.open("wb") as file:
@@ -122,6 +123,11 @@ def write_instances(table: ResponseTable, path: str | Path) -> Path:
             }
             file.write(encoder.encode(line) + b"\n")
     return path
+
+
+def _hash(text: str) -> str | None:
+    """SHA-256 of input and reference, of which a table has only the first."""
+    return hashlib.sha256(text.encode()).hexdigest() if text else None
 
 
 def _described(table: ResponseTable) -> tuple[dict[str, str], dict[str, dict[str, str]]]:
