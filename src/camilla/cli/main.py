@@ -16,6 +16,7 @@ from camilla.cli.experiment import experiment
 from camilla.cli.load import load
 from camilla.cli.place import place
 from camilla.cli.plot import plot
+from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
@@ -56,6 +57,7 @@ for command in (
     demo,
     compare,
     rank,
+    power,
 ):
     app.command()(command)
 

@@ -1,0 +1,119 @@
+"""`camilla power`: how many samples show a difference, and what difference samples show."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import percent, print_frame, print_json
+
+if TYPE_CHECKING:
+    from camilla.compare.planning import Plan
+
+
+def power(
+    inputs: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TABLE] [A B]", help="Earlier responses, and two of their learners."),
+    ] = None,
+    difference: Annotated[
+        list[float] | None, typer.Option(help="A difference of means to be shown; may be repeated.")
+    ] = None,
+    samples: Annotated[list[int] | None, typer.Option(help="A number of samples; may be repeated.")] = None,
+    discordance: Annotated[
+        float | None, typer.Option(help="Share of samples that one has right and the other wrong.")
+    ] = None,
+    sd: Annotated[float | None, typer.Option(help="Standard deviation of a sample's difference.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Trials of each sample.")] = None,
+    trial_share: Annotated[
+        float | None, typer.Option(help="Share of a difference's variance that is chance within a sample.")
+    ] = None,
+    cluster_size: Annotated[float | None, typer.Option(help="Samples a cluster.")] = None,
+    icc: Annotated[float | None, typer.Option(help="Correlation of differences within a cluster.")] = None,
+    target: Annotated[float, typer.Option("--power", help="Chance of showing what is there.")] = 0.8,
+    alpha: Annotated[float, typer.Option(help="Chance of showing what is not there.")] = 0.05,
+    rows: options.Rows = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    cluster: options.Cluster = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    json: options.Json = False,
+) -> None:
+    """Plan an evaluation: samples for a difference, or the difference samples can show."""
+    from camilla.compare.planning import design_of, laid_out, plan
+    from camilla.compare.power import Design
+
+    table, note = None, None
+    if inputs:
+        learners = _learners(inputs)
+        table = options.read_table(
+            Path(inputs[0]), rows=rows, skills=None, learner=learner, sample=sample, response=response,
+            trial=trial, weight=weight, missing=missing, ignore=ignore, cluster=cluster,
+        )  # fmt: skip
+        _refuse_both(discordance, sd)
+        design, note = design_of(table, learners)
+    else:
+        design = Design(discordance=discordance, sd=sd)
+    design = laid_out(design, trials=trials, trial_share=trial_share, cluster_size=cluster_size, icc=icc)
+    found = plan(
+        design,
+        differences=difference or (),
+        samples=samples or (),
+        power=target,
+        alpha=alpha,
+        note=note,
+        table=table,
+    )
+    if json:
+        print_json(found.to_document())
+    else:
+        _print(found)
+
+
+def _learners(inputs: list[str]) -> tuple[str, str] | None:
+    from camilla.errors import SettingError
+
+    if len(inputs) not in (1, 3):
+        raise SettingError(f"{len(inputs)} arguments came; wanted none, TABLE, or TABLE A B.")
+    return (inputs[1], inputs[2]) if len(inputs) == 3 else None
+
+
+def _refuse_both(discordance: float | None, sd: float | None) -> None:
+    from camilla.errors import SettingError
+
+    if discordance is not None or sd is not None:
+        raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
+
+
+def _print(found: "Plan") -> None:
+    import polars as pl
+
+    design = found.design
+    spread = (
+        f"discordance {design.discordance:.3f}" if design.discordance is not None else f"σ {design.sd:.3f}"
+    )
+    test = "exact McNemar test" if design.is_exact else "paired t-test"
+    typer.echo(
+        f"{test}, {spread}, design effect {design.effect:.3g}, "
+        f"power {percent(found.power)}, α {found.alpha:g}"
+    )
+    if found.needed:
+        print_frame(
+            pl.DataFrame(found.needed, schema=["difference", "samples"], orient="row"),
+            title="\nsamples needed",
+        )
+    if found.seen:
+        seen = pl.DataFrame(found.seen, schema=["samples", "difference"], orient="row")
+        print_frame(seen, title="\nsmallest difference shown")
+    if found.chance is not None:
+        typer.echo(
+            f"A difference of {found.needed[0].difference:g} on {found.seen[0].samples} samples is shown "
+            f"with power {percent(found.chance)}."
+        )
+    for note in found.notes:
+        typer.echo(f"note: {note}")
