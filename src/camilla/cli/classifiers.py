@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from camilla.classifiers import ClassifierDiagnosis, Placed
     from camilla.data.classifier_scores import ClassifierScores
 
+LONGEST_HEADER = 14
+
 
 def classifiers(
     scores: Annotated[
@@ -110,9 +112,15 @@ def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
     skills = found.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
     print_frame(
         board.select(
-            "rank", "learner", "ability", "low", "high", "mean", *(_beside(skill) for skill in skills)
+            "rank",
+            "learner",
+            "ability",
+            "low",
+            "high",
+            "mean",
+            *(_beside(skill, place) for place, skill in enumerate(skills)),
         ),
-        title=f"{made['n_learners']} classifiers by ability ({made['scale']}); of skills mastery / plain mean",
+        title=f"{made['n_learners']} classifiers by ability ({made['scale']}), mastery / plain mean by skill",
     )
     print_frame(found.agreement.skills, title="agreement of mastery with the metrics, by skill")
     summary = found.agreement.summary
@@ -132,13 +140,16 @@ _SUMMARY = (
 )  # fmt: skip
 
 
-def _beside(skill: str) -> "pl.Expr":
+def _beside(skill: str, place: int) -> "pl.Expr":
+    """Both numbers of a skill under as much of its name as fits; what follows tells the whole."""
     import polars as pl
 
     def short(name: str) -> "pl.Expr":
         return pl.col(name).round(2).cast(pl.String).fill_null("–")
 
-    return pl.format("{} / {}", short(skill), short(f"{skill} mean")).alias(skill)
+    return pl.format("{} / {}", short(skill), short(f"{skill} mean")).alias(
+        skill if len(skill) <= LONGEST_HEADER else f"{place + 1}. {skill[: LONGEST_HEADER - 4]}…"
+    )
 
 
 def _print_placed(placed: "Placed", n_learners: int) -> None:

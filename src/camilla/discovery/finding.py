@@ -108,10 +108,10 @@ class _Finder:
             raise DataError("no sample ranks these learners: on each, all have the same response.")
         idle = np.flatnonzero(labels < 0)
         if len(idle):
-            names = quoted([self.table.samples[i] for i in idle])
+            left_out = quoted([self.table.samples[i] for i in idle])
             notes.append(
                 f"{len(idle)} samples on which these learners do not differ had no part in finding the "
-                f"skills; they go with their task or the largest skill: {names}"
+                f"skills; they go with their task or the largest skill: {left_out}"
             )
             labels = _adopted(labels, self.table.task)
         if labels.max() + 1 < number:

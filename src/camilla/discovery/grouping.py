@@ -28,7 +28,7 @@ def rank_vectors(responses: Floats) -> Floats:
     taken as unrelated; a sample that ranks nobody (all equal, or fewer than two responses) is 0 throughout.
     """
     seen = ~np.isnan(responses)
-    ranks = rankdata(responses, axis=0, nan_policy="omit")
+    ranks = rankdata(np.where(seen, responses, np.inf), axis=0)
     count = np.maximum(seen.sum(axis=0), 1)
     centred = np.where(seen, ranks - np.where(seen, ranks, 0.0).sum(axis=0) / count, 0.0)
     length = np.sqrt((centred**2).sum(axis=0))
