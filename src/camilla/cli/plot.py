@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from camilla.cli import options
 from camilla.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -14,7 +13,10 @@ if TYPE_CHECKING:
 
 def plot(
     picture: Annotated[str, typer.Argument(help="Name of a picture, or all.")],
-    diagnosis: options.Saved,
+    diagnosis: Annotated[
+        Path,
+        typer.Argument(metavar="DIR", help="A diagnosis, or a file of camilla experiment."),
+    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="File .svg, .pdf or .png; for all, a folder.")
     ],
@@ -34,6 +36,11 @@ def plot(
         raise SettingError("pictures need matplotlib: pip install 'camilla[plots]'.")
     from camilla.plots.diagnosis_pictures import Shown, draw, write_figure
 
+    if diagnosis.suffix == ".parquet":
+        if learner or skill or sample or families:
+            raise SettingError("pictures of an experiment show all of it; leave learners and skills out.")
+        _write_experiment(diagnosis, picture, output)
+        return
     found = Diagnosis.load(diagnosis)
     if picture == "all":
         if learner or skill or sample or families:
@@ -43,6 +50,18 @@ def plot(
     group = None if families is None else _families(families)
     figure = draw(found, picture, Shown(learner or (), skill or (), sample or (), group))
     typer.echo(f"written to {write_figure(figure, output, found.provenance)}", err=True)
+
+
+def _write_experiment(results: Path, picture: str, output: Path) -> None:
+    from hashlib import sha256
+
+    from camilla.plots.diagnosis_pictures import write_figure
+    from camilla.plots.experiment_pictures import draw_experiment
+
+    figure = draw_experiment(results, picture)
+    origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
+    made = origin | {"data_hash": sha256(results.read_bytes()).hexdigest()}
+    typer.echo(f"written to {write_figure(figure, output, made)}", err=True)
 
 
 def _write_all(found: "Diagnosis", folder: Path) -> None:

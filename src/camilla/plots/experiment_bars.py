@@ -1,0 +1,58 @@
+"""Figures 8A and Table 1: a score of every diagnoser on every table, with its spread over seeds."""
+
+import numpy as np
+import polars as pl
+from matplotlib.figure import Figure
+
+from camilla.errors import DataError
+from camilla.experiments.summary import experiment_summary
+from camilla.plots.canvas import BLUE, GREY, ORANGE, blank, label, name_ticks
+
+PLAIN = "vanilla"
+
+
+def consistency_figure(results: pl.DataFrame) -> Figure:
+    """Kendall of ability with the mean response on cells no fit saw: a bar a diagnoser, ± s.d. over seeds."""
+    rows = results.filter(
+        (pl.col("experiment") == "rank-consistency")
+        & (pl.col("comparison") == "held out")
+        & (pl.col("score") == "kendall")
+    )
+    return _bars(rows, "consistency", "Kendall with the mean response on held-out cells", best_first=True)
+
+
+def reliability_figure(results: pl.DataFrame) -> Figure:
+    """RMSE on held-out cells: a bar a diagnoser, ± s.d. over seeds."""
+    rows = results.filter((pl.col("experiment") == "reliability") & (pl.col("score") == "rmse"))
+    return _bars(rows, "reliability", "RMSE on held-out cells", best_first=False)
+
+
+def _bars(rows: pl.DataFrame, picture: str, title: str, *, best_first: bool) -> Figure:
+    if rows.is_empty():
+        raise DataError(
+            f"the picture {picture} has nothing to draw: these results hold no such experiment. "
+            f"Run camilla experiment {'rank-consistency' if picture == 'consistency' else picture}."
+        )
+    tables = rows["table"].unique(maintain_order=True).to_list()
+    means = experiment_summary(rows).sort(
+        ["mean", "diagnoser"], descending=[best_first, False], nulls_last=True
+    )
+    frames = {name: means.filter(pl.col("table") == name) for name in tables}
+    tallest = max(frame.height for frame in frames.values())
+    figure, axes = blank(1.4 + 3.9 * len(tables), 1.2 + 0.3 * tallest, ncols=len(tables), squeeze=False)
+    for panel, (name, frame) in zip(axes[0], frames.items(), strict=True):
+        places = np.arange(frame.height)
+        colours = [ORANGE if one == PLAIN else BLUE for one in frame["diagnoser"]]
+        spread = frame["sd"].fill_null(0).to_numpy()
+        panel.barh(places, frame["mean"], xerr=spread, color=colours, height=0.65, error_kw={"lw": 1})
+        if PLAIN in frame["diagnoser"]:
+            plain = frame.filter(pl.col("diagnoser") == PLAIN)["mean"][0]
+            panel.axvline(plain, color=GREY, lw=0.8, ls="--")
+        name_ticks(panel, "y", places, frame["diagnoser"].to_list())
+        panel.set_ylim(tallest - 0.4, -0.6)
+        low = float(np.nanmin(frame["mean"].to_numpy() - spread))
+        panel.set_xlim(left=min(0.0, low) if low < 0.5 or not best_first else low - 0.05)
+        n_seeds = max(frame["seeds"].to_list())
+        panel.set_title(f"{label(name)}, {n_seeds} seeds", fontsize=10, parse_math=False)
+    figure.supxlabel(f"{title} ± s.d. over seeds (orange, dashed: plain accuracy)", fontsize=9)
+    return figure

@@ -1,0 +1,67 @@
+"""Pictures of experiments show means over seeds with their bands."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from camilla.errors import DataError, SettingError
+from camilla.experiments.results import SCHEMA
+from camilla.plots.experiment_pictures import PICTURES, draw_experiment
+
+VALUES = {"vanilla": [0.5, 0.6], "irt": [0.6, 0.8]}
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two diagnosers, two seeds, all three experiments."""
+    common = {"table": "$t$", "data_hash": "x", "chosen": "{}", "converged": True, "seconds": 1.0}
+    rows = []
+    for diagnoser, values in VALUES.items():
+        for seed, value in enumerate(values):
+            mine = common | {
+                "diagnoser": diagnoser,
+                "seed": seed,
+                "value": value,
+                "camilla": "0",
+                "versions": "",
+            }
+            rows += [
+                mine | {"experiment": "rank-consistency", "comparison": "held out", "score": "kendall"},
+                mine | {"experiment": "reliability", "score": "rmse"},
+                *(
+                    mine
+                    | {"experiment": "rank-stability", "score": "kendall", "comparison": kind, "size": size}
+                    for kind in ("n v n", "n v rest")
+                    for size in (10, 20)
+                ),
+            ]
+    path = tmp_path / "results.parquet"
+    pl.DataFrame(rows, schema=SCHEMA).write_parquet(path)
+    return path
+
+
+def test_bars_are_means_over_seeds_best_first(results):
+    axes = draw_experiment(results, "consistency").axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["irt", "vanilla"]
+    np.testing.assert_allclose([bar.get_width() for bar in axes.patches], [0.7, 0.55])
+    worst = draw_experiment(results, "reliability").axes[0]
+    np.testing.assert_allclose([bar.get_width() for bar in worst.patches], [0.55, 0.7])
+
+
+def test_stability_has_bands_of_students_t(results):
+    """Two repeats .6 and .8: .7 ± t(.975, 1)·s/√2 with t = 12.706 and s/√2 = .1."""
+    figure = draw_experiment(results, "stability")
+    assert len(figure.axes) == 2
+    panel = figure.axes[0]
+    np.testing.assert_allclose(panel.lines[0].get_ydata(), [0.7, 0.7])
+    band = panel.collections[0].get_paths()[0].vertices[:, 1]
+    np.testing.assert_allclose([band.min(), band.max()], [0.7 - 1.2706, 0.7 + 1.2706], atol=1e-4)
+
+
+def test_what_is_not_there_is_said(results, tmp_path):
+    with pytest.raises(SettingError, match="no picture 'pie' of an experiment; there are consistency"):
+        draw_experiment(results, "pie")
+    pl.DataFrame(schema=SCHEMA).write_parquet(tmp_path / "none.parquet")
+    for name in PICTURES:
+        with pytest.raises(DataError, match="Run camilla experiment"):
+            draw_experiment(tmp_path / "none.parquet", name)
