@@ -14,7 +14,8 @@ VALUES = {"vanilla": [0.5, 0.6], "irt": [0.6, 0.8]}
 @pytest.fixture
 def results(tmp_path):
     """Two diagnosers, two seeds, all three experiments."""
-    common = {"table": "$t$", "data_hash": "x", "chosen": "{}", "converged": True, "seconds": 1.0}
+    common = {"table": "$t$", "data_hash": "x", "chosen": "{}", "converged": True, "seconds": 1.0,
+              "camilla": "0", "versions": "{}"}  # fmt: skip
     rows = []
     for diagnoser, values in VALUES.items():
         for seed, value in enumerate(values):

@@ -30,11 +30,7 @@ def stability_figure(results: pl.DataFrame) -> Figure:
         for k, name in enumerate(names):
             curve = part.filter(pl.col("diagnoser") == name).sort("size")
             colour = "black" if name == PLAIN else COLOURS[k % len(COLOURS)]
-            style = {
-                "color": colour,
-                "ls": "--" if name == PLAIN else "-",
-                "marker": MARKERS[k % len(MARKERS)],
-            }
+            line = ("--" if name == PLAIN else "-") + MARKERS[k % len(MARKERS)]
             shown = entry("plain accuracy" if name == PLAIN else name) if i == j == 0 else None
             panel.fill_between(curve["size"], curve["low"], curve["high"], color=colour, alpha=0.15, lw=0)
             panel.plot(curve["size"], curve["mean"], line, color=colour, ms=4, lw=1.5, label=shown)
