@@ -43,6 +43,7 @@ def _of_merged(merged: Merged) -> dict[str, Any]:
         "refused_samples": [one._asdict() for one in merged.conflicts],
         "dropped_samples": merged.dropped,
         "repeated_rows": merged.twice,
+        "without_the_metric": merged.lacking,
         "skills": offered(table),
     }
 
@@ -169,6 +170,8 @@ def _rest(merged: Merged) -> list[str]:
         out.append(
             f"dropped: {len(merged.dropped)} samples with an error in some run, {quoted(merged.dropped)}"
         )
+    if merged.lacking:
+        out.append(f"without the metric, so left out: {quoted(merged.lacking)}")
     if merged.twice:
         out.append(f"repeated rows: {merged.twice} of the same run, sample and trial; kept as further trials")
     if merged.table.skill_map is not None:

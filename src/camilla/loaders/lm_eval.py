@@ -100,7 +100,7 @@ def runs(path: Path) -> Iterator[Run]:
             filter = plain(decode(line["filter"], ANY, place))
         else:
             seen[sample] += 1
-            filter = "" if seen[sample] == 1 else f"filter {seen[sample]}"
+            filter = "none" if seen[sample] == 1 else f"filter {seen[sample]}"
         rows += _scores(line, sample, filter, left_out, place)
     yield Run(
         header.learner,

@@ -52,6 +52,7 @@ class Merged:
     missing: dict[str, int]  # reason → cells
     dropped: list[str] = field(default_factory=list)  # samples left out by on_error="drop"
     twice: int = 0  # rows that repeat a trial of their run
+    lacking: list[str] = field(default_factory=list)  # sources without the chosen pair
 
 
 def merge(collection: Collection, choices: Choices | None = None) -> Merged:
@@ -64,7 +65,7 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     kept, repeated = newest(runs) if choices.runs == "newest" else (runs, [])
     chosen = choose(kept, metric=choices.metric, filter=choices.filter)
     kept = completed(kept, choices.universe, collection)
-    rows = _rows(kept, chosen, collection)
+    rows, lacking = _rows(kept, chosen, collection)
     if rows.height == 0:
         raise DataError(_nothing(runs, chosen))
     rows, conflicts = _without_conflicts(rows, kept)
@@ -73,7 +74,7 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
     table, missing = _table(rows, collection, kept)
-    return Merged(table, len(kept), chosen, repeated, conflicts, missing, dropped, twice)
+    return Merged(table, len(kept), chosen, repeated, conflicts, missing, dropped, twice, lacking)
 
 
 def _each_once(runs: Sequence[Kept]) -> list[Kept]:
@@ -81,20 +82,26 @@ def _each_once(runs: Sequence[Kept]) -> list[Kept]:
     return [unique[key] for key in sorted(unique)]
 
 
-def _rows(kept: Sequence[Kept], chosen: dict[str, Chosen | None], collection: Collection) -> pl.DataFrame:
-    """Rows of the chosen pairs, and of samples that no metric scored; `run` is the index into `kept`."""
+def _rows(
+    kept: Sequence[Kept], chosen: dict[str, Chosen | None], collection: Collection
+) -> tuple[pl.DataFrame, list[str]]:
+    """Rows of the chosen pairs, and of samples that no metric scored; sources that have neither.
+
+    `run` is the index into `kept`.
+    """
     unscored = [code for pair, code in collection.codes.items() if not pair.metric]
-    frames = []
+    frames, lacking = [], []
     for index, one in enumerate(kept):
         choice = chosen[one.run.task]
         if choice is None:
             continue
         wanted = [collection.codes[choice.pair], *unscored]
-        part = one.frame if len(one.pairs) == 1 and choice.pair in one.pairs else one.frame.filter(
-            pl.col("pair").is_in(wanted)
-        )  # fmt: skip
+        all_wanted = len(one.pairs) == 1 and choice.pair in one.pairs
+        part = one.frame if all_wanted else one.frame.filter(pl.col("pair").is_in(wanted))
+        if part.height < one.frame.height and part.height == 0:
+            lacking.append(one.run.source)
         frames.append(part.drop("pair").with_columns(run=pl.lit(index, pl.Int32)))
-    return pl.concat(frames) if frames else pl.DataFrame()
+    return pl.concat(frames) if frames else pl.DataFrame(), lacking
 
 
 def _nothing(runs: Sequence[Kept], chosen: dict[str, Chosen | None]) -> str:

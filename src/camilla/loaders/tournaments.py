@@ -1,6 +1,6 @@
 """A score file of any shape to its tournaments: long, wide, or a list of matches."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
@@ -8,6 +8,7 @@ import polars as pl
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
 from camilla.errors import SettingError
+from camilla.loaders.arena import matches
 from camilla.loaders.frames import read_frame
 
 PLAYER_PAIRS = (("player_a", "player_b"), ("model_a", "model_b"), ("left", "right"))
@@ -40,8 +41,7 @@ def read_tournaments(
     A table with two players a row is a list of matches; one with a round and a score a row is long;
     anything else is wide, one column a round.
     """
-    frame = read_frame(path)
-    columns = columns or Columns()
+    frame, columns = _frame(Path(path), columns or Columns())
     if pair := _player_pair(frame, columns):
         return {"": _from_matches(frame, columns, pair)}
     named = (columns.player, columns.round, columns.score)
@@ -68,6 +68,16 @@ def read_tournaments(
         lower_is_better=lower_is_better,
     )
     return {"": wide}
+
+
+def _frame(path: Path, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+    """The table in a file; a JSON array of battles or of AlpacaEval's annotations is a list of matches."""
+    if path.suffix.lower() != ".json" or not path.is_file():
+        return read_frame(path), columns
+    frame = matches(path)
+    if "probability" not in frame.columns:
+        return frame, columns
+    return frame, replace(columns, probability="probability", round=columns.round or "round")
 
 
 def _player_pair(frame: pl.DataFrame, columns: Columns) -> tuple[str, str] | None:
