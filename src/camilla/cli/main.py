@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 import camilla
+from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
 from camilla.cli.demo import demo
@@ -58,6 +59,7 @@ for command in (
     compare,
     rank,
     power,
+    check,
 ):
     app.command()(command)
 

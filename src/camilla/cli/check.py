@@ -1,0 +1,88 @@
+"""`camilla check`: what to know of a table before believing anything computed from it."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_json, progress
+from camilla.data.names import shown
+
+if TYPE_CHECKING:
+    from camilla.compare.checking import Finding
+    from camilla.experiments.control import Control
+
+MARKS = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
+
+
+def check(
+    table: options.Table,
+    with_: Annotated[str, typer.Option("--with", help="Diagnoser of the permutation control.")] = "irt",
+    fit: Annotated[
+        bool, typer.Option("--fit/--no-fit", help="Whether to run the permutation control.")
+    ] = True,
+    rows: options.Rows = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    task: options.Task = None,
+    cluster: options.Cluster = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
+    from camilla.compare.checking import check_table
+
+    responses = options.read_table(
+        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
+        weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
+    )  # fmt: skip
+    found = check_table(responses, seed=seed)
+    control = None
+    if fit:
+        from camilla.experiments.control import permutation_control
+
+        with progress("control") as watch:
+            control = permutation_control(responses, with_, seed=seed, watch=watch)
+    if json:
+        print_json(found.to_document() | {"control": None if control is None else _document(control)})
+        return
+    findings = [*found.findings, *([] if control is None else [_finding(control)])]
+    width = max(len(finding.about) for finding in findings)
+    for finding in findings:
+        typer.echo(f"{MARKS[finding.level]}  {finding.about.ljust(width)}  {shown(finding.says)}.")
+
+
+def _finding(control: "Control") -> "Finding":
+    from camilla.compare.checking import Finding
+
+    gains = [one.gain for one in control.permuted]
+    says = (
+        f"knowing learners takes {control.real.gain:+.4f} off the error of sample means; with responses "
+        f"permuted within samples {min(gains):+.4f} to {max(gains):+.4f}"
+    )
+    if not control.holds:
+        return Finding(f"{control.diagnoser} fit", "warning", f"{says}: it finds nothing about learners")
+    if not control.is_clean:
+        return Finding(
+            f"{control.diagnoser} fit", "warning", f"{says}: it finds learners where there are none"
+        )
+    return Finding(
+        f"{control.diagnoser} fit", "fine", f"{says}: what it says of learners is in the responses"
+    )
+
+
+def _document(control: "Control") -> dict[str, Any]:
+    return {
+        "diagnoser": control.diagnoser,
+        "real": control.real._asdict(),
+        "permuted": [one._asdict() for one in control.permuted],
+        "n_learners": control.n_learners,
+        "n_samples": control.n_samples,
+        "holds": control.holds,
+        "is_clean": control.is_clean,
+    }

@@ -1,0 +1,199 @@
+"""What to know of a table before believing anything computed from it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.compare.dimensions import Dimensions, parallel_analysis
+from camilla.compare.missingness import Missingness, missingness_of, overlap_of
+from camilla.compare.provenance import made_of
+from camilla.data.names import quoted
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError
+
+Level = Literal["fine", "note", "warning"]
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing looked at: what is there, and whether it is fine."""
+
+    about: str
+    level: Level
+    says: str
+    names: tuple[str, ...] = ()  # learners or samples concerned
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Findings in the order they were looked at."""
+
+    findings: tuple[Finding, ...]
+    dimensions: Dimensions
+    provenance: Mapping[str, Any]
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "findings": [asdict(finding) for finding in self.findings],
+            "dimensions": {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in self.dimensions._asdict().items()
+            },
+            "provenance": dict(self.provenance),
+        }
+
+
+def check_table(table: ResponseTable, *, seed: int = 0) -> Checked:
+    """Constant samples and learners, copies, overlaps, what is missing, and how many dimensions there are."""
+    if table.n_responses == 0:
+        raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
+    matrix = table.matrix()
+    dimensions = parallel_analysis(matrix, seed=seed)
+    findings = (
+        _size(table),
+        _samples(table, matrix),
+        _learners(table, matrix),
+        *_copies(table, matrix),
+        *_missing(matrix, seed),
+        _dimensions(dimensions),
+    )
+    return Checked(findings, dimensions, made_of(table, seed=seed))
+
+
+def _size(table: ResponseTable) -> Finding:
+    kind = "right/wrong" if table.is_binary else "fractional"
+    trials = table.n_responses / len(table.cells().response)
+    says = (
+        f"{table.n_learners} learners × {table.n_samples} samples, {kind} responses"
+        + (f", {trials:.3g} trials a cell" if trials > 1 else "")
+        + ("" if table.task is None else f", {len(set(table.task))} tasks")
+        + ("" if table.cluster is None else f", {len(set(table.cluster))} clusters")
+    )
+    small = table.n_samples < 30
+    return Finding(
+        "size", "warning" if small else "fine", says + ("; below 30 samples little is sure" if small else "")
+    )
+
+
+def _samples(table: ResponseTable, matrix: Floats) -> Finding:
+    low, high = _lowest(matrix), _highest(matrix)
+    constant = (low == high) & ((~np.isnan(matrix)).sum(axis=0) > 1)
+    right, wrong = int(np.sum(constant & (low == 1))), int(np.sum(constant & (low == 0)))
+    share = float(constant.mean())
+    says = (
+        f"{int(constant.sum())} of {table.n_samples} samples have one response from everybody "
+        f"({right} all right, {wrong} all wrong): they tell no learner from another"
+        if constant.any()
+        else "no sample has the same response from everybody"
+    )
+    level: Level = "fine" if share == 0 else "note" if share <= 0.2 else "warning"
+    return Finding("constant samples", level, says, tuple(table.samples[j] for j in np.flatnonzero(constant)))
+
+
+def _lowest(matrix: Floats) -> Floats:
+    return np.min(np.where(np.isnan(matrix), np.inf, matrix), axis=0)
+
+
+def _highest(matrix: Floats) -> Floats:
+    return np.max(np.where(np.isnan(matrix), -np.inf, matrix), axis=0)
+
+
+def _learners(table: ResponseTable, matrix: Floats) -> Finding:
+    counts = (~np.isnan(matrix)).sum(axis=1)
+    low, high = _lowest(matrix.T), _highest(matrix.T)
+    constant, empty = (low == high) & (counts > 1), counts == 0
+    names = tuple(table.learners[i] for i in np.flatnonzero(constant | empty))
+    if not names:
+        return Finding("constant learners", "fine", "no learner has the same response everywhere")
+    says = f"{int(constant.sum())} learners have the same response everywhere, {int(empty.sum())} have none"
+    return Finding("constant learners", "warning", f"{says}: {quoted(names)}", names)
+
+
+def _copies(table: ResponseTable, matrix: Floats) -> Iterator[Finding]:
+    filled = np.nan_to_num(matrix, nan=-1.0)
+    varies = _highest(matrix) > _lowest(matrix)
+    learners = [group for group in _equal_rows(filled) if np.any(filled[group[0]] >= 0)]
+    names = tuple(table.learners[i] for group in learners for i in group)
+    says = (
+        f"{len(names)} learners answered exactly as another: {quoted(names)}"
+        if names
+        else "no learner is a copy"
+    )
+    yield Finding("copies of learners", "warning" if names else "fine", says, names)
+    columns = np.flatnonzero(varies)
+    samples = [columns[group] for group in _equal_rows(np.ascontiguousarray(filled[:, columns].T))]
+    names = tuple(table.samples[j] for group in samples for j in group)
+    expected = table.n_learners < 20  # with few learners samples agree by chance
+    says = f"{len(names)} samples have the same responses as another" if names else "no sample is a copy"
+    says += ", which few learners make likely" if names and expected else ""
+    yield Finding("copies of samples", "fine" if not names else "note", says, names)
+
+
+def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
+    """Sets of rows that are the same."""
+    if values.size == 0:
+        return []
+    keys = np.ascontiguousarray(values).view(np.dtype((np.void, values.shape[1] * values.itemsize))).ravel()
+    _, group, count = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(count) - count
+    return [order[start : start + n] for start, n in zip(starts, count, strict=True) if n > 1]
+
+
+def _missing(matrix: Floats, seed: int) -> Iterator[Finding]:
+    if not np.isnan(matrix).any():
+        yield Finding("missing responses", "fine", "none: every learner answered every sample")
+        return
+    found = missingness_of(matrix)
+    where = (
+        f"in whole blocks: {found.blocks} sets of samples, each answered or not as a whole"
+        if found.in_blocks
+        else f"here and there ({found.blocks} different sets of learners)"
+    )
+    yield Finding("missing responses", "note", f"{found.share * 100:.3g} % of the cells, {where}")
+    yield _depends(found)
+    overlap = overlap_of(matrix, seed=seed)
+    says = f"two learners share {overlap.median} samples (median), {overlap.fewest} at least"
+    if overlap.parts > 1:
+        says += f"; learners fall into {overlap.parts} sets with no sample in common: no scale joins them"
+    elif overlap.none:
+        says += f"; {overlap.none} pairs share none"
+    yield Finding("overlap", "warning" if overlap.none else "note" if overlap.fewest < 30 else "fine", says)
+
+
+def _depends(found: Missingness) -> Finding:
+    """Missing at random is never shown; what is shown is that it is not."""
+    parts = []
+    if found.by_sample_p < 0.01:
+        kind = "easy" if found.by_sample > 0 else "hard"
+        parts.append(f"{kind} samples are missing more often (rank correlation {found.by_sample:+.2f})")
+    if found.by_learner_p < 0.01:
+        kind = "strong" if found.by_learner > 0 else "weak"
+        parts.append(f"{kind} learners miss more (rank correlation {found.by_learner:+.2f})")
+    if not parts:
+        return Finding(
+            "missing at random",
+            "fine",
+            "no sign that it depends on the sample's difficulty or the learner's level",
+        )
+    says = "; ".join(parts) + ": plain means compare different things, pairs on shared samples do not"
+    return Finding("missing at random", "warning", says)
+
+
+def _dimensions(found: Dimensions) -> Finding:
+    of = f"{found.n_learners} learners × {found.n_samples} samples that vary"
+    if found.number == 0:
+        return Finding(
+            "dimensions",
+            "warning",
+            f"none is told from chance ({of}): learners cannot be told from each other",
+        )
+    many = "dimension is" if found.number == 1 else "dimensions are"
+    first = f"the first has {found.share * 100:.0f} % of the variance"
+    says = f"{found.number} {many} told from chance ({of}), {first}"
+    return Finding("dimensions", "fine", says)

@@ -1,0 +1,116 @@
+"""A permutation control: a diagnoser must lose its learner signal when there is none."""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.auto import diagnoser_named
+from camilla.data.responses import ResponseTable
+from camilla.data.split import split
+from camilla.data.validity import check_diagnosable
+from camilla.diagnoser import Watch
+from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
+from camilla.engine import fit as engine
+from camilla.engine.threads import one_blas_thread
+from camilla.errors import DataError
+from camilla.metrics.prediction import rmse
+
+PERMUTATIONS = 5
+MOST_LEARNERS, MOST_SAMPLES = 150, 300  # more are drawn from at random
+
+
+class Gain(NamedTuple):
+    """Error on responses that the fit has not seen, and by how much it is below that of sample means."""
+
+    rmse: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Control:
+    """What a diagnoser knows of learners, in the table and in tables without learners' signal."""
+
+    diagnoser: str
+    real: Gain
+    permuted: tuple[Gain, ...]
+    n_learners: int  # looked at
+    n_samples: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the diagnoser gains from learners, and more than from any permuted table."""
+        return self.real.gain > max(0.0, *(one.gain for one in self.permuted))
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether permuted tables give it less than a tenth of the real gain: nothing leaks."""
+        return max(one.gain for one in self.permuted) < 0.1 * max(self.real.gain, 0.01)
+
+
+def permutation_control(
+    table: ResponseTable, diagnoser: str = "irt", *, seed: int = 0, watch: Watch = lambda line: None
+) -> Control:
+    """The gain of a diagnoser over sample means, on the table and on five tables permuted within samples.
+
+    Permuting the responses of each sample among the learners that gave them keeps every sample's
+    difficulty and every gap, and leaves learners exchangeable.
+    """
+    check_diagnosable(table)
+    rng = np.random.default_rng(seed)
+    small = _drawn(table, rng)
+    real = _gain(small, diagnoser, seed)
+    permuted = []
+    for number in range(PERMUTATIONS):
+        watch(f"permutation {number + 1} of {PERMUTATIONS}")
+        permuted.append(_gain(permuted_within_samples(small, rng), diagnoser, seed))
+    return Control(diagnoser, real, tuple(permuted), small.n_learners, small.n_samples)
+
+
+def permuted_within_samples(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:
+    """Cell responses dealt out anew among the learners that answered each sample."""
+    cells = table.cells()
+    natural = np.argsort(cells.sample, kind="stable")
+    drawn = np.lexsort((rng.random(len(cells.sample)), cells.sample))
+    response = np.empty_like(cells.response)
+    response[natural] = cells.response[drawn]
+    return replace(
+        table, learner=cells.learner, sample=cells.sample, response=response, weight=None, trial=None
+    )
+
+
+def _drawn(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:
+    if table.n_learners > MOST_LEARNERS:
+        table = table.take_learners(np.sort(rng.choice(table.n_learners, MOST_LEARNERS, replace=False)))
+    if table.n_samples > MOST_SAMPLES:
+        table = table.take_samples(np.sort(rng.choice(table.n_samples, MOST_SAMPLES, replace=False)))
+    return in_fitting_order(table)
+
+
+def _gain(table: ResponseTable, diagnoser: str, seed: int) -> Gain:
+    train, valid, test = split(table, by="cell", proportions=(6, 2, 2), seed=seed)
+    if min(part.n_responses for part in (train, valid, test)) == 0:
+        raise DataError(
+            f"{table.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
+        )
+    with one_blas_thread():
+        fitted = engine.fit(
+            diagnoser_named(diagnoser), size_of(table), layout_of_table(train),
+            settings={}, seed=seed, valid=layout_of_table(valid), watch=lambda line: None,
+        )  # fmt: skip
+        cells = test.cells()
+        logits = engine.logit(fitted.diagnoser, fitted.solution.params, cells.learner, cells.sample)
+    predicted = 0.5 * (np.tanh(0.5 * logits / fitted.temperature) + 1)
+    error = rmse(cells.response, predicted)
+    return Gain(error, rmse(cells.response, _easy(train, valid)[cells.sample]) - error)
+
+
+def _easy(*parts: ResponseTable) -> NDArray[np.float64]:
+    """Each sample's mean response over the parts, drawn to the overall mean by one response."""
+    total, count = np.zeros(parts[0].n_samples), np.zeros(parts[0].n_samples)
+    for part in parts:
+        cells = part.cells()
+        total += np.bincount(cells.sample, cells.response, len(total))
+        count += np.bincount(cells.sample, minlength=len(total))
+    return (total + total.sum() / count.sum()) / (count + 1)
