@@ -13,7 +13,10 @@ from camilla.diagnoser import Size, Spread
 from camilla.diagnosers import DIAGNOSERS
 from camilla.diagnosers import camilla as camilla_file
 from camilla.diagnosers import dina as dina_file
+from camilla.diagnosers import hier as hier_file
+from camilla.diagnosers import ka_ncd as ka_file
 from camilla.diagnosers import neural_cd as neural_file
+from camilla.diagnosers import qc_cdm as qc_file
 from camilla.diagnosers.irt import IRT
 from camilla.engine.factors import Factors
 from camilla.engine.fit import logit
@@ -28,11 +31,19 @@ def cases(data_folder: Path) -> dict[str, Any]:
     return {case["model"]: case for case in document["cases"]}
 
 
+EDGES = ((0, 2), (1, 2))  # stated in the notes of the cases
+
+
+def diagnoser_of(name: str, case: dict[str, Any], **settings: Any) -> Any:
+    n_learners, n_samples = np.shape(case["expected_probability"])
+    size = Size(n_learners, n_samples, np.array(case["Q"], bool), skill_edges=EDGES)
+    return DIAGNOSERS[name](size, **settings)  # type: ignore[call-arg]
+
+
 def probabilities(name: str, case: dict[str, Any], params: Any, **settings: Any) -> np.ndarray:
     """[learners, samples] as the diagnoser's own logit says."""
-    mask = np.array(case["Q"], bool)
-    n_learners, n_samples = np.shape(case["expected_probability"])
-    diagnoser = DIAGNOSERS[name](Size(n_learners, n_samples, mask), **settings)  # type: ignore[call-arg]
+    diagnoser = diagnoser_of(name, case, **settings)
+    n_learners, n_samples = diagnoser.size.n_learners, diagnoser.size.n_samples
     learner, sample = np.repeat(np.arange(n_learners), n_samples), np.tile(np.arange(n_samples), n_learners)
     return 1 / (1 + np.exp(-logit(diagnoser, params, learner, sample).reshape(n_learners, n_samples)))
 
@@ -91,6 +102,31 @@ def neural_cd(case: dict[str, Any]) -> np.ndarray:
     return probabilities("neural-cd", case, neural_file.Params(*rows, *layers))
 
 
+def ka_ncd_params(case: dict[str, Any]) -> ka_file.Params:
+    p = {name: np.array(value) for name, value in case["params"].items()}
+    layers = network(case["params"], ["h.l.0", "h.l.1", "h.l.2"])
+    maps = [(p[f"{name}.weight"].T, p[f"{name}.bias"]) for name in ("fu", "fv")]
+    return ka_file.Params(p["u.weight"], p["v.weight"], p["k"], p["e.weight"], *layers, *maps)
+
+
+def hier_params(case: dict[str, Any]) -> hier_file.Params:
+    rows = (np.array(case["params"][name]) for name in ("pri", "cp", "cn", "d.weight", "e.weight"))
+    names = [name for name in ("wu", "wi", "c1", "c2") if f"{name}.weight" in case["params"]]
+    return hier_file.Params(*rows, *network(case["params"], names))
+
+
+def qc_cdm_params(case: dict[str, Any]) -> qc_file.Params:
+    p = {name: np.array(value) for name, value in case["params"].items()}
+    norms = ("net.1", "net.5")
+    return qc_file.Params(
+        p["u.weight"], p["d.weight"], p["e.weight"], p["qn"], np.zeros((3, 0)), p["g"],
+        *network(case["params"], ["net.0", "net.4", "net.8"]),
+        tuple(p[f"{name}.weight"] for name in norms),
+        tuple(p[f"{name}.bias"] for name in norms),
+        tuple(np.stack([p[f"{name}.running_mean"], p[f"{name}.running_var"]]) for name in norms),
+    )  # fmt: skip
+
+
 def camilla_params(case: dict[str, Any]) -> camilla_file.Params:
     p = {name: np.array(value) for name, value in case["params"].items()}
     weights, biases = (p["W1"].T, p["W2"].T), (p["b1"], p["b2"])
@@ -113,6 +149,10 @@ COMPUTED: dict[str, Callable[[dict[str, Any]], np.ndarray]] = {
     "DINA": dina,
     "NeuralCD": neural_cd,
     "Camilla_1hidden": camilla,
+    "KaNCD_gmf": lambda case: probabilities("ka-ncd", case, ka_ncd_params(case)),
+    "Hier_mirt": lambda case: probabilities("hier-mirt", case, hier_params(case)),
+    "Hier_ncd": lambda case: probabilities("hier-ncd", case, hier_params(case)),
+    "QCCDM_12_single_sigmoid": lambda case: probabilities("qc-cdm", case, qc_cdm_params(case), mode=12),
 }
 
 
@@ -120,6 +160,24 @@ COMPUTED: dict[str, Callable[[dict[str, Any]], np.ndarray]] = {
 def test_forward_pass_equals_the_independent_value(model: str, cases: dict[str, Any]) -> None:
     case = cases[model]
     np.testing.assert_allclose(COMPUTED[model](case), case["expected_probability"], rtol=0, atol=TOLERANCE)
+
+
+def test_every_case_is_computed(cases: dict[str, Any]) -> None:
+    assert set(COMPUTED) == set(cases)
+
+
+def test_mastery_equals_the_independent_value(cases: dict[str, Any]) -> None:
+    """QCCDM's is read as 2m − 1, for m lies in (½, 1)."""
+    for name, model, params in (
+        ("ka-ncd", "KaNCD_gmf", ka_ncd_params),
+        ("hier-mirt", "Hier_mirt", hier_params),
+        ("hier-ncd", "Hier_ncd", hier_params),
+    ):
+        mastery = diagnoser_of(name, cases[model]).model.mastery(params(cases[model]), np)
+        np.testing.assert_allclose(mastery, cases[model]["expected_mastery"], rtol=0, atol=TOLERANCE)
+    case = cases["QCCDM_12_single_sigmoid"]
+    mastery = diagnoser_of("qc-cdm", case, mode=12).model.mastery(qc_cdm_params(case), np)
+    np.testing.assert_allclose((1 + mastery) / 2, case["expected_mastery"], rtol=0, atol=TOLERANCE)
 
 
 def test_camillas_overall_ability_and_difficulty_equal_equations_13_and_14(cases: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size
 from camilla.engine.activations import sigmoid, softmax
-from camilla.engine.training import OURS, Start, Training, raised, rising_network, xavier
+from camilla.engine.training import OURS, Start, Training, raised, rising_network, through, xavier
 
 GAIN = 4.0
 
@@ -86,17 +86,27 @@ class Camilla:
             biases,
         )
 
+    @property
+    def model(self) -> Any:
+        return type(self)
+
     @staticmethod
-    def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:
-        gap = sigmoid(at.ability, xp) - sigmoid(at.difficulty, xp)
-        h = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
-        for weight, bias in zip(at.weights[:-1], at.biases[:-1], strict=True):
-            h = drop(sigmoid(h @ weight + bias, xp))
-        return (h @ at.weights[-1] + at.biases[-1])[:, 0]
+    def mastery(at: Params, xp: Any) -> Any:
+        return sigmoid(at.ability, xp)
+
+    @staticmethod
+    def compare(mastery: Any, at: Params, mask: Any, xp: Any, mode: Any) -> Any:
+        gap = mastery - sigmoid(at.difficulty, xp)
+        asked = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
+        return through(asked, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
 
     @staticmethod
     def project(params: Params, xp: Any) -> Params:
         return params._replace(weights=tuple(xp.maximum(w, 0) for w in params.weights))
+
+    @staticmethod
+    def penalty(params: Params, at: Params, skill_mask: Any, xp: Any) -> float:
+        return 0.0
 
     @staticmethod
     def sample_factors(at: Params, mask: Any, xp: Any) -> tuple[Any, Any]:

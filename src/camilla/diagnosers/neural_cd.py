@@ -9,7 +9,7 @@ import numpy as np
 
 from camilla.diagnoser import Floats, Readout, Size, needed_skills
 from camilla.engine.activations import sigmoid
-from camilla.engine.training import OURS, Start, Training, raised, xavier
+from camilla.engine.training import OURS, Start, Training, raised, released_biases, through, xavier
 
 
 class Params(NamedTuple):
@@ -69,25 +69,35 @@ class NeuralCD:
     def init(self, rng: np.random.Generator, start: Start) -> Params:
         n, m, k = self.size.n_learners, self.size.n_samples, self.size.n_skills
         widths = (k, *self.hidden, 1)
-        pairs = list(pairwise(widths))
         return Params(
             raised(xavier(rng, n, k), start.learner),
             raised(xavier(rng, m, k), start.sample),
             xavier(rng, m, 1),
-            tuple(xavier(rng, a, b) for a, b in pairs),
-            tuple(rng.uniform(-1, 1, b).astype(np.float32) / np.float32(np.sqrt(a)) for a, b in pairs),
+            tuple(xavier(rng, a, b) for a, b in pairwise(widths)),
+            released_biases(rng, widths),
         )
 
+    @property
+    def model(self) -> Any:
+        return type(self)
+
     @staticmethod
-    def logit(at: Params, mask: Any, xp: Any, drop: Any) -> Any:
-        h = sigmoid(at.discrimination, xp) * (sigmoid(at.ability, xp) - sigmoid(at.difficulty, xp)) * mask
-        for weight, bias in zip(at.weights[:-1], at.biases[:-1], strict=True):
-            h = drop(sigmoid(h @ xp.abs(weight) + bias, xp))
-        return (h @ xp.abs(at.weights[-1]) + at.biases[-1])[:, 0]
+    def mastery(at: Params, xp: Any) -> Any:
+        return sigmoid(at.ability, xp)
+
+    @staticmethod
+    def compare(mastery: Any, at: Params, mask: Any, xp: Any, mode: Any) -> Any:
+        gap = sigmoid(at.discrimination, xp) * (mastery - sigmoid(at.difficulty, xp)) * mask
+        layers = zip(map(xp.abs, at.weights), at.biases, strict=True)
+        return through(gap, layers, lambda h: sigmoid(h, xp), mode)
 
     @staticmethod
     def project(params: Params, xp: Any) -> Params:
         return params
+
+    @staticmethod
+    def penalty(params: Params, at: Params, skill_mask: Any, xp: Any) -> float:
+        return 0.0
 
     @staticmethod
     def sample_factors(at: Params, mask: Any, xp: Any) -> tuple[Any, Any]:

@@ -14,6 +14,7 @@ from camilla.diagnoser import Diagnoser, Floats, Placement, Size, Solution, Spre
 from camilla.engine import bilinear, factors, pool, uncertainty
 from camilla.engine.layout import Layout, layout_of
 from camilla.engine.settings import check_settings
+from camilla.engine.training import Start
 from camilla.metrics.prediction import log_loss
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
@@ -98,6 +99,19 @@ def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placeme
 
         return neural.place(diagnoser, params, weight, right)
     return diagnoser.place(params, weight, right)
+
+
+def parameter_count(diagnoser: Any) -> int:
+    """How many numbers a bilinear or neural diagnoser fits: every entry of its parameters, moments aside."""
+    size: Size = diagnoser.size
+    if diagnoser.engine == "bilinear":
+        free = diagnoser.problem().free
+        return size.n_learners * free.shape[1] + int(free.sum()) + size.n_samples
+    start = Start(np.zeros(size.n_learners), np.zeros(size.n_samples))
+    fields = diagnoser.init(np.random.default_rng(0), start)._asdict()
+    trained = [value for name, value in fields.items() if diagnoser.axes[name][0] != "moment"]
+    parts = [part for value in trained for part in (value if isinstance(value, tuple) else (value,))]
+    return sum(part.size for part in parts)
 
 
 def spread(diagnoser: Any, params: Any, layout: Layout) -> Spread | None:

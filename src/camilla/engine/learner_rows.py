@@ -1,7 +1,9 @@
 """Learners of a neural diagnoser placed with the samples frozen, by damped Fisher scoring in JAX.
 
-With J the slope of every logit by the learner's raw row r and D = diag w p (1 − p):
-r ← r + (J'DJ + τI + μI)⁻¹ (J'(x − p)w − τ(r − r̄)), μ falling while the objective falls.
+A learner's raw row r meets the samples only through its mastery m(r). With S the slope of every
+logit by mastery, M = ∂m/∂r, J = SM and D = diag w p (1 − p):
+r ← r + (J'DJ + τI + H + μI)⁻¹ (J'(x − p)w − τ(r − r̄) − h), μ falling while the objective falls; h and
+H are slope and curvature of the model's own penalty.
 """
 
 from functools import partial
@@ -10,10 +12,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from camilla.diagnoser import Floats
-from camilla.engine.training import Neural, no_drop
+from camilla.engine.training import READING, Neural
 
 ROUNDS = 40
 WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right learner stays finite
@@ -22,6 +23,13 @@ WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right lear
 class _Prior(NamedTuple):
     mean: jax.Array  # [numbers]
     precision: jax.Array  # [numbers]
+
+
+class Level(NamedTuple):
+    """Learners on the scale abilities are read on."""
+
+    ability: Floats  # [learners, skills]
+    covariance: Floats  # [learners, skills, skills]
 
 
 def place_rows(
@@ -37,25 +45,50 @@ def place_rows(
 
     `start`: begin at the learners' present rows instead of the prior's mean; with no `rounds` they stay.
     """
-    learner_names = tuple(name for name, axis in diagnoser.axes.items() if axis[0] == "learner")
-    present = np.concatenate(
-        [getattr(params, name).reshape(len(params[0]), -1) for name in learner_names], axis=1
-    )
+    present = learner_rows(diagnoser, params)
     prior = _prior(diagnoser, present)
     begin = present if start else np.tile(prior.mean, (len(weight), 1))
     mask = diagnoser.size.skill_mask
     device = jax.tree.map(jnp.asarray, params)
-    one = device._replace(**{name: getattr(device, name)[:1] for name in learner_names})
     device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
     placed = [
         _place(
-            one, jnp.asarray(begin[i], jnp.float32), prior, jnp.asarray(weight[i], jnp.float32),
-            jnp.asarray(right[i], jnp.float32), device_mask, rounds, model=type(diagnoser),
+            device, jnp.asarray(begin[i], jnp.float32), prior, jnp.asarray(weight[i], jnp.float32),
+            jnp.asarray(right[i], jnp.float32), device_mask, rounds, model=diagnoser.model,
         )
         for i in range(len(weight))
     ]  # fmt: skip
     rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
     return rows, covariance, slope
+
+
+def levels(diagnoser: Neural, params: Any, rows: Floats, covariance: Floats) -> Level:
+    """Mastery of raw rows, and its covariance by the delta method."""
+    mastery = diagnoser.model.mastery(with_learner_rows(diagnoser, params, rows.astype(np.float64)), np)
+    device = jax.tree.map(jnp.asarray, params)
+    slope = np.asarray(_mastery_slopes(device, jnp.asarray(rows, jnp.float32), model=diagnoser.model))
+    return Level(mastery, np.einsum("nkr,nrs,nls->nkl", slope, covariance, slope.astype(np.float64)))
+
+
+def learner_rows(model: Any, params: Any) -> Floats:
+    """All numbers of each learner in one raw row: [learners, numbers]."""
+    parts = [getattr(params, name) for name in _learner_fields(model)]
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def with_learner_rows(model: Any, params: Any, rows: Any) -> Any:
+    """Parameters whose learner side is these raw rows, in NumPy or JAX."""
+    fields, at = {}, 0
+    for name in _learner_fields(model):
+        shape = getattr(params, name).shape[1:]
+        width = int(np.prod(shape))
+        fields[name] = rows[:, at : at + width].reshape(len(rows), *shape)
+        at += width
+    return params._replace(**fields)
+
+
+def _learner_fields(model: Any) -> list[str]:
+    return [name for name, axis in model.axes.items() if axis[0] == "learner"]
 
 
 def _prior(diagnoser: Neural, present: Floats) -> _Prior:
@@ -68,36 +101,53 @@ def _prior(diagnoser: Neural, present: Floats) -> _Prior:
 
 
 @partial(jax.jit, static_argnames=("model",))
+def _mastery_slopes(params: Any, rows: jax.Array, *, model: Any) -> jax.Array:
+    def mastery(row: jax.Array) -> jax.Array:
+        return model.mastery(with_learner_rows(model, params, row[None]), jnp)[0]
+
+    return jax.vmap(jax.jacobian(mastery))(rows)
+
+
+@partial(jax.jit, static_argnames=("model",))
 def _place(
     params: Any, begin: jax.Array, prior: _Prior, weight: jax.Array, right: jax.Array, mask: jax.Array | None,
     rounds: int, *, model: Any,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:  # fmt: skip
-    names = [name for name, axis in model.axes.items() if axis[0] == "learner"]
-    one = {name: getattr(params, name)[0] for name in names}
-    _, unravel = ravel_pytree(one)
-    samples = {name: getattr(params, name) for name, axis in model.axes.items() if axis[0] == "sample"}
+    def mastery(row: jax.Array) -> jax.Array:
+        return model.mastery(with_learner_rows(model, params, row[None]), jnp)[0]
 
-    def cell_logit(row: jax.Array, sample: dict[str, jax.Array], mask_row: jax.Array | None) -> jax.Array:
-        learner = {name: value[None] for name, value in unravel(row).items()}
-        at = params._replace(**learner, **{name: value[None] for name, value in sample.items()})
-        return model.logit(at, None if mask_row is None else mask_row[None], jnp, no_drop)[0]
+    def logits(everywhere: jax.Array) -> jax.Array:
+        """Of a row of mastery for every sample."""
+        return model.compare(everywhere, params, mask, jnp, READING)
 
-    over_samples = (None, 0, None if mask is None else 0)
-    logits = jax.vmap(cell_logit, over_samples)
-    both = jax.vmap(jax.value_and_grad(cell_logit), over_samples)
+    def tiled(row: jax.Array) -> jax.Array:
+        return jnp.tile(mastery(row), (len(weight), 1))
+
+    def charge(row: jax.Array) -> jax.Array:
+        one = with_learner_rows(model, params, row[None])
+        return weight.sum() * jnp.asarray(model.penalty(params, one, mask, jnp), jnp.float32)
 
     def objective(row: jax.Array) -> jax.Array:
-        logit = logits(row, samples, mask)
+        logit = logits(tiled(row))
         held = 0.5 * jnp.sum(prior.precision * (row - prior.mean) ** 2)
         softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
-        return jnp.sum(weight * softplus - right * logit) + held
+        return jnp.sum(weight * softplus - right * logit) + held + charge(row)
 
     def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        logit, jacobian = both(row, samples, mask)
+        logit, slopes = jax.vjp(logits, tiled(row))
+        jacobian = slopes(jnp.ones_like(logit))[0] @ jax.jacobian(mastery)(row)
         p = jax.nn.sigmoid(logit)
         slope = jacobian.T @ (weight * p - right) + prior.precision * (row - prior.mean)
         information = (jacobian * (weight * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
-        return slope, information
+        return slope + jax.grad(charge)(row), information + jax.hessian(charge)(row)
+
+    row = _descended(objective, terms, begin, rounds)
+    slope, information = terms(row)
+    return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
+
+
+def _descended(objective: Any, terms: Any, begin: jax.Array, rounds: int) -> jax.Array:
+    """Where damped Newton steps from `begin` end, each taken only if the objective falls."""
 
     def unfinished(carry: tuple[Any, ...]) -> jax.Array:
         _, _, damping, count = carry
@@ -113,6 +163,4 @@ def _place(
         after = jnp.where(small, jnp.inf, jnp.where(better, damping / 5, damping * 5 + 1e-3))
         return jnp.where(better, row - step, row), jnp.where(better, trial, value), after, count + 1
 
-    row, _, _, _ = jax.lax.while_loop(unfinished, improve, (begin, objective(begin), jnp.float32(0.1), 0))
-    slope, information = terms(row)
-    return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
+    return jax.lax.while_loop(unfinished, improve, (begin, objective(begin), jnp.float32(0.1), 0))[0]

@@ -15,11 +15,13 @@ import optax
 
 from camilla.diagnoser import Floats, Placement, Solution, Watch
 from camilla.engine.layout import Layout
-from camilla.engine.learner_rows import place_rows
-from camilla.engine.training import CHUNK, Neural, gathered, no_drop, start_of
+from camilla.engine.learner_rows import place_rows, with_learner_rows
+from camilla.engine.training import CHUNK, NORM_EPS, READING, Neural, gathered, logit_of, start_of
 
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
+MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
+MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
 ADAM = optax.scale_by_adam()
 
@@ -56,7 +58,7 @@ def solve(
     batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
     horizon = 2 * max(1, n_cells // batch) * passes
     begin = diagnoser.init(rng, start_of(layout, informed=diagnoser.precision > 0))
-    params = diagnoser.project(jax.tree.map(jnp.asarray, begin), jnp)
+    params = diagnoser.model.project(jax.tree.map(jnp.asarray, begin), jnp)
     state = State(params, params, ADAM.init(params))
     key = jax.random.key(int(rng.integers(2**31)))
     best, leap = _Best(state.average, np.inf, 0), 0
@@ -65,7 +67,8 @@ def solve(
         key, here = jax.random.split(key)
         state, loss = _epoch(
             state, rows, here, diagnoser.precision, plan.rate, 1 / horizon if plan.averaged else 1.0,
-            model=type(diagnoser), batch=batch, passes=passes, dropout=plan.dropout, kind=plan.loss,
+            model=diagnoser.model, batch=batch, passes=passes, dropout=plan.dropout, kind=plan.loss,
+            clip=plan.clip, measured=plan.averaged,
         )  # fmt: skip
         if valid is None:
             best = _Best(state.average, float(loss), epoch)
@@ -103,19 +106,7 @@ def place(diagnoser: Neural, params: Any, weight: Floats, right: Floats) -> Plac
 def _place_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
     weight, right = layout.block(np.arange(layout.n_samples))
     rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True)
-    return with_learner_rows(diagnoser, params, rows)
-
-
-def with_learner_rows(diagnoser: Neural, params: Any, rows: Floats) -> Any:
-    """Parameters whose learner side is these raw rows: [learners, all learner numbers]."""
-    names = [name for name, axis in diagnoser.axes.items() if axis[0] == "learner"]
-    widths = [int(np.prod(getattr(params, name).shape[1:])) for name in names]
-    parts = np.split(rows, np.cumsum(widths)[:-1], axis=1)
-    shaped = {
-        name: part.reshape(len(rows), *getattr(params, name).shape[1:]).astype(np.float32)
-        for name, part in zip(names, parts, strict=True)
-    }
-    return params._replace(**shaped)
+    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
 
 
 def _rows(diagnoser: Neural, layout: Layout) -> tuple[Rows, int]:
@@ -138,10 +129,10 @@ def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
     return jnp.maximum(logit, 0) - logit * response + jnp.log1p(jnp.exp(-jnp.abs(logit)))
 
 
-@partial(jax.jit, static_argnames=("model", "batch", "passes", "dropout", "kind"))
+@partial(jax.jit, static_argnames=("model", "batch", "passes", "dropout", "kind", "clip", "measured"))
 def _epoch(
     state: State, rows: Rows, key: jax.Array, precision: float, rate: float, mix: float,
-    *, model: Any, batch: int, passes: int, dropout: float, kind: str,
+    *, model: Any, batch: int, passes: int, dropout: float, kind: str, clip: float | None, measured: bool,
 ) -> tuple[State, jax.Array]:  # fmt: skip
     """Passes over the cells in random order; the rest of an uneven division waits for the next."""
     n_cells = rows.response.shape[0]
@@ -150,43 +141,76 @@ def _epoch(
     shuffled = jax.vmap(lambda k: jax.random.permutation(k, n_cells))(jax.random.split(order, passes))
     batches = shuffled[:, : n_cells // batch * batch].reshape(n_steps, batch)
 
-    def loss(params: Any, cells: jax.Array, key: jax.Array) -> jax.Array:
+    def forward(params: Any, cells: jax.Array, mode: Any) -> tuple[Any, jax.Array]:
+        at = gathered(model.axes, params, rows.learner[cells], rows.sample[cells])
+        mask = None if rows.mask is None else rows.mask[rows.sample[cells]]
+        return at, logit_of(model, at, mask, jnp, mode)
+
+    def loss(params: Any, cells: jax.Array, key: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
+        mode = _Training(dropout, key)
+        at, logit = forward(params, cells, mode)
         learner, sample = rows.learner[cells], rows.sample[cells]
-        at = gathered(model.axes, params, learner, sample)
-        mask = None if rows.mask is None else rows.mask[sample]
-        logit = model.logit(at, mask, jnp, _dropping(dropout, key))
         fit = jnp.mean(rows.weight[cells] * _cell_loss(logit, rows.response[cells], kind))
         share = {"learner": 1 / rows.learner_count[learner], "sample": 1 / rows.sample_count[sample]}
         held = sum(
             jnp.mean(rows.weight[cells] * share[axis[0]] * jnp.sum(getattr(at, name) ** 2, axis=-1))
             for name, axis in model.axes.items()
-            if axis[0] in share
+            if axis[0] in share and "free" not in axis
         )
-        return fit + 0.5 * precision * held
+        return fit + 0.5 * precision * held + model.penalty(params, at, rows.mask, jnp), mode.seen
 
     def step(carry: State, at: tuple[jax.Array, jax.Array]) -> tuple[State, jax.Array]:
-        value, slope = jax.value_and_grad(loss)(carry.params, *at)
-        move, adam = ADAM.update(slope, carry.adam)
+        (value, seen), slope = jax.value_and_grad(loss, has_aux=True)(carry.params, *at)
+        move, adam = ADAM.update(_clipped(slope, clip), carry.adam)
         params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
-        params = model.project(params, jnp)
+        params = _remember(model.project(params, jnp), seen, MOMENTUM)
         share = jnp.maximum(mix, 10 / (10 + adam.count))  # the start is forgotten sooner than the horizon
         average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
         return State(params, average, adam), value
 
     state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))
+    if measured:
+        mode = _Training(0.0, key)
+        forward(state.average, shuffled[0, :MEASURED], mode)
+        state = state._replace(average=_remember(state.average, mode.seen, 1.0))
     return state, values.mean()
 
 
-def _dropping(dropout: float, key: jax.Array) -> Any:
-    """Dropout after each hidden layer, a fresh mask each time it is asked."""
-    if dropout == 0:
-        return no_drop
-    keys = iter(jax.random.split(key, 8))
+class _Training:
+    """How layers act in training: a fresh mask of dropout each time, the moments of the batch."""
 
-    def drop(x: jax.Array) -> jax.Array:
-        return jnp.where(jax.random.bernoulli(next(keys), 1 - dropout, x.shape), x / (1 - dropout), 0)
+    def __init__(self, dropout: float, key: jax.Array) -> None:
+        self.dropout = dropout
+        self.keys = iter(jax.random.split(key, 8)) if dropout else iter(())
+        self.seen: list[jax.Array] = []
 
-    return drop
+    def drop(self, x: jax.Array) -> jax.Array:
+        if self.dropout == 0:
+            return x
+        kept = jax.random.bernoulli(next(self.keys), 1 - self.dropout, x.shape)
+        return jnp.where(kept, x / (1 - self.dropout), 0)
+
+    def norm(self, x: jax.Array, moments: jax.Array) -> jax.Array:
+        """Normed by the batch; what is kept for reading is the unbiased variance."""
+        mean, variance = x.mean(axis=0), x.var(axis=0)
+        self.seen.append(jnp.stack([mean, variance * len(x) / (len(x) - 1)]))
+        return (x - mean) * (variance + NORM_EPS) ** -0.5
+
+
+def _remember(params: Any, seen: list[jax.Array], share: float) -> Any:
+    """Parameters whose kept moments moved towards those of a batch."""
+    if not seen:
+        return params
+    return params._replace(
+        moments=tuple(old + share * (new - old) for old, new in zip(params.moments, seen, strict=True))
+    )
+
+
+def _clipped(slope: Any, clip: float | None) -> Any:
+    if clip is None:
+        return slope
+    share = jnp.minimum(1, clip / (optax.global_norm(slope) + 1e-6))
+    return jax.tree.map(lambda part: part * share, slope)
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -194,7 +218,7 @@ def _forward(
     params: Any, learner: jax.Array, sample: jax.Array, mask: jax.Array | None, *, model: Any
 ) -> jax.Array:
     at = gathered(model.axes, params, learner, sample)
-    return model.logit(at, None if mask is None else mask[sample], jnp, no_drop)
+    return logit_of(model, at, None if mask is None else mask[sample], jnp, READING)
 
 
 def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
@@ -206,7 +230,7 @@ def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
     parts = []
     for start in range(0, len(learner), width):
         rows = np.minimum(np.arange(start, start + width), len(learner) - 1)
-        logits = _forward(params, learner[rows], sample[rows], device_mask, model=type(diagnoser))
+        logits = _forward(params, learner[rows], sample[rows], device_mask, model=diagnoser.model)
         parts.append(np.asarray(logits))
     logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
     response = right / weight

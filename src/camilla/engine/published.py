@@ -51,21 +51,33 @@ class _Loaded:
             _single(rng.normal(size=n_samples)),
         )
 
+    @property
+    def model(self) -> Any:
+        return type(self)
+
     @staticmethod
-    def logit(at: Factors, mask: Any, xp: Any, drop: Any) -> Any:
-        return (at.ability * at.loading * mask).sum(axis=-1) + at.intercept
+    def mastery(at: Factors, xp: Any) -> Any:
+        return at.ability
+
+    @staticmethod
+    def compare(mastery: Any, at: Factors, mask: Any, xp: Any, mode: Any) -> Any:
+        return (mastery * at.loading * mask).sum(axis=-1) + at.intercept
 
     @staticmethod
     def project(params: Factors, xp: Any) -> Factors:
         return params
+
+    @staticmethod
+    def penalty(params: Factors, at: Factors, skill_mask: Any, xp: Any) -> float:
+        return 0.0
 
 
 class _Additive(_Loaded):
     """σ(ability + intercept): 1PL, and what concatenating embeddings under a linear layer comes to."""
 
     @staticmethod
-    def logit(at: Factors, mask: Any, xp: Any, drop: Any) -> Any:
-        return at.ability.sum(axis=-1) + at.intercept
+    def compare(mastery: Any, at: Factors, mask: Any, xp: Any, mode: Any) -> Any:
+        return mastery.sum(axis=-1) + at.intercept
 
 
 def _single(values: Any) -> Floats:

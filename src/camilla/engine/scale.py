@@ -7,7 +7,6 @@ from numpy.typing import NDArray
 
 from camilla.diagnoser import Floats, Placement
 from camilla.engine.factors import pool_scale
-from camilla.engine.fit import logit
 
 
 class Level(NamedTuple):
@@ -24,12 +23,13 @@ def level_of(diagnoser: Any, params: Any, placement: Placement) -> Level:
         mean, sd = pool_scale(diagnoser.problem(), params)
         return Level((row - mean) / sd, covariance / np.outer(sd, sd))
     if diagnoser.engine == "neural":
-        ability = 1 / (1 + np.exp(-row))
-        rate = ability * (1 - ability)
-        return Level(ability, covariance * np.outer(rate, rate))
-    if diagnoser.engine == "em":
-        read = diagnoser.readout(params._replace(posterior=row[None]), None)
+        from camilla.engine.learner_rows import levels
+
+        read = levels(diagnoser, params, row[None], covariance[None])
         return Level(read.ability[0], read.covariance[0])
+    if diagnoser.engine == "em":
+        said = diagnoser.readout(params._replace(posterior=row[None]), None)
+        return Level(said.ability[0], said.covariance[0])
     return Level(row, covariance)
 
 
@@ -42,13 +42,6 @@ def logit_slopes(
         return np.asarray(params.loading[sample] * sd)
     if diagnoser.engine != "neural":
         return None
-    step = 1e-3
-    start = params._replace(ability=params.ability.astype(np.float64))
-    base = logit(diagnoser, start, learner, sample)
-    slopes = np.empty((len(learner), start.ability.shape[1]))
-    for k in range(slopes.shape[1]):
-        moved = start.ability.copy()
-        moved[:, k] += step
-        slopes[:, k] = (logit(diagnoser, start._replace(ability=moved), learner, sample) - base) / step
-    squashed = 1 / (1 + np.exp(-start.ability[learner]))
-    return slopes / (squashed * (1 - squashed))
+    from camilla.engine.training import neural_slopes
+
+    return neural_slopes(diagnoser, params, learner, sample)

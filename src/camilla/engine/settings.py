@@ -29,7 +29,8 @@ def _names(kind: Any) -> list[str]:
 def _objection(name: str, hint: Any, value: Any) -> str | None:
     """What was wanted instead, or None if the value will do."""
     if get_origin(hint) is Literal:
-        return None if value in get_args(hint) else "one of " + ", ".join(get_args(hint))
+        fine = any(value == one and type(value) is type(one) for one in get_args(hint))
+        return None if fine else "one of " + ", ".join(map(str, get_args(hint)))
     if hint is bool:
         return None if isinstance(value, bool) else "true or false"
     if hint is int:

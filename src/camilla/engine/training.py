@@ -1,5 +1,6 @@
 """How a neural diagnoser is trained, as data: ours by default, the papers' on request."""
 
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 
@@ -11,6 +12,8 @@ from camilla.engine.layout import Layout
 
 CHUNK = 16_384  # rows a forward pass
 RAISE = 0.3
+NORM_EPS = 1e-5  # torch's
+STEP = 1e-3  # of mastery, where slopes are taken by differences
 
 
 class Training(NamedTuple):
@@ -30,6 +33,7 @@ class Training(NamedTuple):
     averaged: bool = True
     loss: Literal["bce", "mse"] = "bce"
     monitor: Literal["loss", "auc"] = "loss"
+    clip: float | None = None  # longest gradient
 
     def batch_for(self, n_cells: int) -> int:
         """About 400 steps a pass, in powers of two from 32 to 8,192; 256 between 20,000 and 200,000 cells."""
@@ -49,26 +53,48 @@ RELEASED = Training(
 )
 
 
+class Model(Protocol):
+    """The part of a diagnoser that code is compiled for: hashable, and equal where the code is equal.
+
+    `at` are parameters whose learner and sample rows are gathered, the rest whole; `xp` is NumPy or JAX.
+    """
+
+    axes: ClassVar[dict[str, tuple[str, ...]]]  # a second axis "free": no prior; first "moment": not trained
+
+    def mastery(self, at: Any, xp: Any) -> Any:
+        """[rows, skills] on the scale it is read on, from the learner's own parameters."""
+        ...
+
+    def compare(self, mastery: Any, at: Any, mask: Any, xp: Any, mode: Any) -> Any:
+        """[rows]: the logit of learners of this mastery on samples; learner rows are not looked at again."""
+        ...
+
+    def project(self, params: Any, xp: Any) -> Any:
+        """The nearest parameters that keep the promises, after every step."""
+        ...
+
+    def penalty(self, params: Any, at: Any, skill_mask: Any, xp: Any) -> Any:
+        """What is added to the mean loss of the rows `at`; `params` and `skill_mask` are whole."""
+        ...
+
+    def sample_factors(self, at: Any, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(difficulty, discrimination); a difficulty of None is read as 1 − mean expected response."""
+        ...
+
+
 class Neural(Protocol):
-    """A diagnoser this engine can train: parameters, a pure forward pass, a projection, a prior."""
+    """A diagnoser this engine can train: parameters, a model of pure functions, a prior."""
 
     axes: ClassVar[dict[str, tuple[str, ...]]]
     size: Size
     precision: float
     training: Training
 
+    @property
+    def model(self) -> Model: ...
+
     def init(self, rng: np.random.Generator, start: "Start") -> Any:
-        """A NamedTuple of float32 arrays (or tuples of them)."""
-        ...
-
-    @staticmethod
-    def logit(at: Any, mask: Any, xp: Any, drop: Any) -> Any:
-        """The logit of rows: learner and sample parameters gathered, the rest whole."""
-        ...
-
-    @staticmethod
-    def project(params: Any, xp: Any) -> Any:
-        """The nearest parameters that keep the promises, after every step."""
+        """A NamedTuple of float32 arrays (or tuples of them), learner rows first."""
         ...
 
 
@@ -112,30 +138,63 @@ def xavier(rng: np.random.Generator, rows: int, columns: int) -> Floats:
     return rng.normal(0, np.sqrt(2 / (rows + columns)), (rows, columns)).astype(np.float32)
 
 
+def released_biases(rng: np.random.Generator, widths: tuple[int, ...]) -> tuple[Floats, ...]:
+    """U(±1 / √inputs) for each layer: torch's start of linear layers."""
+    bound = [(outputs, 1 / np.sqrt(inputs)) for inputs, outputs in pairwise(widths)]
+    return tuple(rng.uniform(-by, by, outputs).astype(np.float32) for outputs, by in bound)
+
+
 def raised(rows: Floats, level: Floats) -> Floats:
     """Rows moved as a whole to where their learner or sample stands."""
     return (rows + RAISE * level[:, None]).astype(np.float32)
 
 
-def rising_network(rng: np.random.Generator, widths: tuple[int, ...], gain: float) -> tuple[Any, Any]:
+def rising_network(
+    rng: np.random.Generator, widths: tuple[int, ...], gain: float, *, rest: float = 0.5, slope: float = 0.25
+) -> tuple[Any, Any]:
     """Non-negative weights and biases that pass a gap of either sign on without saturating.
 
     Xavier's weights leave a monotone network almost flat around 0, where every gap starts; here the
-    first layer multiplies by `gain` and each later one is centred on its inputs' rest value ½.
+    first layer multiplies by `gain` and each later one is centred on its inputs' `rest` value. The defaults
+    are those of σ; tanh rests at 0 with slope 1.
     """
     weights, biases = [], []
     last = len(widths) - 2
     for layer, (inputs, outputs) in enumerate(pairwise(widths)):
         weight = np.abs(rng.normal(0, 1, (inputs, outputs)))
-        weight *= gain if layer == 0 else (16 if layer == last else 8) / inputs
+        weight *= gain if layer == 0 else (4 if layer == last else 2) / (slope * inputs)
         weights.append(weight.astype(np.float32))
-        biases.append((np.zeros(outputs) if layer == 0 else -0.5 * weight.sum(axis=0)).astype(np.float32))
+        biases.append((np.zeros(outputs) if layer == 0 else -rest * weight.sum(axis=0)).astype(np.float32))
     return tuple(weights), tuple(biases)
 
 
-def no_drop(x: Any) -> Any:
-    """What dropout is outside training."""
-    return x
+class Reading:
+    """How layers act outside training: nothing is dropped, and moments are those that were kept."""
+
+    @staticmethod
+    def drop(x: Any) -> Any:
+        return x
+
+    @staticmethod
+    def norm(x: Any, moments: Any) -> Any:
+        """(x − mean) / √(variance + ε); moments: [2, width]."""
+        return (x - moments[0]) * (moments[1] + NORM_EPS) ** -0.5
+
+
+READING = Reading()
+
+
+def through(h: Any, layers: Any, squash: Any, mode: Any) -> Any:
+    """[rows]: squashed and dropped layers (weight, bias), the last one linear."""
+    *hidden, (last, offset) = layers
+    for weight, bias in hidden:
+        h = mode.drop(squash(h @ weight + bias))
+    return (h @ last + offset)[:, 0]
+
+
+def logit_of(model: Model, at: Any, mask: Any, xp: Any, mode: Any) -> Any:
+    """The logit of gathered rows."""
+    return model.compare(model.mastery(at, xp), at, mask, xp, mode)
 
 
 def neural_logit(
@@ -143,9 +202,30 @@ def neural_logit(
 ) -> Floats:
     """The logit of each (learner, sample) pair, in NumPy: reading a diagnosis does not need JAX."""
     out = np.empty(len(learner))
+    for rows, at, mask in _chunks(diagnoser, params, learner, sample):
+        out[rows] = logit_of(diagnoser.model, at, mask, np, READING)
+    return out
+
+
+def neural_slopes(
+    diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Floats:
+    """d logit / d mastery on the read scale of each pair: [pairs, skills], by differences."""
+    model, parts = diagnoser.model, []
+    for _, at, mask in _chunks(diagnoser, params, learner, sample):
+        mastery = model.mastery(at, np).astype(np.float64)
+        base = model.compare(mastery, at, mask, np, READING)
+        moved = STEP * np.eye(mastery.shape[1])
+        steps = [model.compare(mastery + by, at, mask, np, READING) - base for by in moved]
+        parts.append(np.stack(steps, axis=1) / STEP)
+    return np.concatenate(parts)
+
+
+def _chunks(
+    diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Iterator[tuple[slice, Any, Any]]:
     mask = diagnoser.size.skill_mask
     for start in range(0, len(learner), CHUNK):
         rows = slice(start, start + CHUNK)
         at = gathered(diagnoser.axes, params, learner[rows], sample[rows])
-        out[rows] = diagnoser.logit(at, None if mask is None else mask[sample[rows]], np, no_drop)
-    return out
+        yield rows, at, None if mask is None else mask[sample[rows]]
