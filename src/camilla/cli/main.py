@@ -17,6 +17,7 @@ from camilla.cli.experiment import experiment
 from camilla.cli.load import load
 from camilla.cli.place import place
 from camilla.cli.plot import plot
+from camilla.cli.pool import app as pool
 from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
@@ -62,6 +63,7 @@ for command in (
     check,
 ):
     app.command()(command)
+app.add_typer(pool, name="pool")
 
 
 def main() -> None:

@@ -1,0 +1,155 @@
+"""`camilla pool`: train many learners on the same data and keep what they predict."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import brief, print_frame, print_json, progress
+from camilla.data.names import shown
+
+if TYPE_CHECKING:
+    from camilla.pools.description import Pool
+    from camilla.pools.grids import Made
+
+app = typer.Typer(
+    no_args_is_help=True, help="Train many learners on the same data; resumable, one file a finished fit."
+)
+
+Output = Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; goes on where it was.")]
+Jobs = Annotated[int, typer.Option(help="Processes at a time; -1 is every core.")]
+Backend = Annotated[str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")]
+Data = Annotated[Path, typer.Argument(metavar="DATA", help="Folder or file of the data.")]
+FAMILIES = typer.Option("--family", help="Only learners of this family; may be repeated.")
+Family = Annotated[list[str] | None, FAMILIES]
+
+
+@app.command()
+def classifiers(
+    data: Annotated[
+        list[Path], typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set a file.")
+    ],
+    output: Output,
+    target: Annotated[str | None, typer.Option(help="Column of the class; else the last one.")] = None,
+    learners: Annotated[
+        list[str] | None,
+        typer.Option(help="table-3 (the paper's) or module:name of your own; may be repeated."),
+    ] = None,
+    family: Family = None,
+    folds: Annotated[int, typer.Option(help="Folds; every sample is scored out of fold.")] = 5,
+    holdout: Annotated[
+        float | None, typer.Option(help="Instead of folds: the share of samples held out and scored.")
+    ] = None,
+    jobs: Jobs = -1,
+    backend: Backend = "loky",
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Scores of many classifiers on many two-class data sets: 302 of paper 003, or your own."""
+    from camilla.pools.classifiers import classifiers_pool
+    from camilla.pools.sources import read_classification
+    from camilla.pools.validation import Folds, Holdout
+
+    chosen = _chosen(learners or ["table-3"])
+    validation = Folds(folds) if holdout is None else Holdout(holdout)
+    sets = read_classification(data, target=target)
+    pool = classifiers_pool(sets, classifiers=chosen, validation=validation, seed=seed)
+    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json)
+
+
+@app.command()
+def titanic(
+    data: Data, output: Output, family: Family = None, jobs: Jobs = -1, backend: Backend = "loky",
+    seed: options.Seed = 0, json: options.Json = False,
+) -> None:  # fmt: skip
+    """353 classifiers on 418 passengers (paper 000): train.csv and test_with_truth.csv in DATA."""
+    from camilla.pools.titanic import titanic_pool
+
+    _run(titanic_pool(data, seed=seed), output, family=family, jobs=jobs, backend=backend, json=json)
+
+
+@app.command()
+def diamond(
+    data: Data,
+    output: Output,
+    full: Annotated[
+        bool, typer.Option("--full", help="All 53,940 diamonds instead of a stratified tenth.")
+    ] = False,
+    family: Family = None,
+    jobs: Jobs = -1,
+    backend: Backend = "loky",
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """157 regressors on diamond prices (paper 000), out of fold."""
+    from camilla.pools.diamond import diamond_pool
+
+    pool = diamond_pool(data, full=full, seed=seed)
+    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json)
+
+
+@app.command()
+def esol(
+    data: Data,
+    output: Output,
+    join: Annotated[
+        Path | None, typer.Option(help="Predictions of further learners on the same samples, wide.")
+    ] = None,
+    family: Family = None,
+    jobs: Jobs = -1,
+    backend: Backend = "loky",
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """8 regressors on fingerprints of 1,127 molecules (paper 000), out of fold."""
+    from camilla.pools.esol import esol_pool
+
+    pool = esol_pool(data, seed=seed)
+    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json, join=join)
+
+
+def _chosen(names: Sequence[str]) -> "Made":
+    from camilla.pools.classifiers import table_3
+    from camilla.pools.grids import Made
+    from camilla.pools.own import own_learners
+
+    parts = [table_3() if name == "table-3" else Made(own_learners(name), ()) for name in names]
+    return Made(
+        tuple(learner for part in parts for learner in part.learners),
+        tuple(note for part in parts for note in part.notes),
+    )
+
+
+def _run(
+    pool: "Pool", output: Path, *, family: list[str] | None, jobs: int, backend: str, json: bool,
+    join: Path | None = None,
+) -> None:  # fmt: skip
+    from camilla.pools.backends import parallel
+    from camilla.pools.families import only, summary
+    from camilla.pools.running import run
+    from camilla.pools.writing import write_results
+
+    chosen = only(pool, family)
+    for note in chosen.notes:
+        typer.echo(f"note: {note}", err=True)
+    with parallel(backend), progress(f"pool {pool.name}") as watch:
+        results = run(chosen, output, jobs=jobs, watch=watch)
+    document = write_results(results, output, join=join)
+    if json:
+        print_json(document)
+    else:
+        print_frame(summary(results), title=_title(document))
+        for failure in document["failed"]:
+            who, where = brief(failure["learner"]), brief(failure["data_set"])
+            typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
+        typer.echo(f"Written to {output}.")
+
+
+def _title(document: dict[str, Any]) -> str:
+    return (
+        f"{document['learners']} learners on {len(document['data'])} data sets: {document['fits']} fits, "
+        f"{len(document['failed'])} failed, {document['fits_with_warnings']} with warnings, "
+        f"{len(document['duplicates'])} duplicates, {document['cpu_seconds']:.0f} CPU seconds"
+    )

@@ -1,0 +1,1 @@
+"""Pools: many learners trained and run together on the same samples."""

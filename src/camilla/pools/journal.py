@@ -1,0 +1,103 @@
+"""Finished work on disk: one small file a learner and data set, so that a killed run goes on where it was."""
+
+import hashlib
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import joblib
+import msgspec
+
+from camilla.errors import DataError
+from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.fitting import Outcome
+from camilla.pools.preparation import Preparation
+from camilla.pools.validation import Split
+
+PACKAGES = (
+    "scikit-learn",
+    "numpy",
+    "scipy",
+    "lightgbm",
+    "xgboost-cpu",
+    "xgboost",
+    "catboost",
+    "rdkit",
+    "joblib",
+)
+
+
+@cache
+def versions() -> Mapping[str, str]:
+    """Of the packages that results may hang on, as far as they are installed."""
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def data_hash(data: DataSet) -> str:
+    """SHA-256 of names, features and target, whatever file they came from."""
+    text = f"{data.name}\n{data.features.write_csv()}\n{data.samples}\n{data.classes}".encode()
+    return hashlib.sha256(text + data.target.tobytes()).hexdigest()
+
+
+def fingerprint(learner: Learner) -> str:
+    """Of the class and its settings; what has no settings is hashed whole."""
+    kind = type(learner.estimator)
+    params: Any = learner.estimator
+    if hasattr(params, "get_params"):
+        params = params.get_params()
+    return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(params)}"
+
+
+def split_hash(splits: Sequence[Split]) -> str:
+    """Of the row numbers."""
+    return str(joblib.hash([(split.train, split.test) for split in splits]))
+
+
+def key_of(pool: Pool, data: str, rows: str, learner: Learner) -> str:
+    """Everything the predictions hang on, hashed; an outcome with another key is computed anew."""
+    seed = (pool.seed, pool.shared_seed or learner.name)
+    packages = {name: number for name, number in versions().items() if name not in ("joblib", "rdkit")}
+    parts = (data, rows, pool.task, _unlike_default(pool.preparation), seed, fingerprint(learner), packages)
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+
+
+def _unlike_default(preparation: Preparation) -> dict[str, Any]:
+    """So that a setting added one day does not make old outcomes strangers."""
+    plain = Preparation()
+    return {key: value for key, value in asdict(preparation).items() if value != getattr(plain, key)}
+
+
+class Journal:
+    """The folder of outcomes of one pool."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DataError(f"{folder}: cannot be made a folder: {error.strerror}.") from None
+
+    def write(self, outcome: Outcome) -> None:
+        """Beside the target, then moved into place: a reader never meets half an outcome."""
+        path = self.folder / f"{outcome.key}.msgpack"
+        beside = path.with_suffix(f".{os.getpid()}")
+        beside.write_bytes(msgspec.msgpack.encode(outcome))
+        beside.replace(path)
+
+    def read(self, key: str) -> Outcome | None:
+        """None where there is none, or where what lies there cannot be read."""
+        try:
+            outcome = msgspec.msgpack.decode((self.folder / f"{key}.msgpack").read_bytes(), type=Outcome)
+        except (FileNotFoundError, msgspec.DecodeError):
+            return None
+        return outcome if outcome.key == key else None

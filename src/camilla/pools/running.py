@@ -1,0 +1,115 @@
+"""Runs a pool: longest work first, over any joblib backend, resumable at any moment."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from camilla.pools.description import Pool
+from camilla.pools.fitting import Outcome, Part, Work, fit_learner, seed_of
+from camilla.pools.journal import Journal, data_hash, key_of, split_hash
+from camilla.pools.results import Prepared, Results
+
+Watch = Callable[[str], None]
+
+
+def prepare(pool: Pool) -> list[Prepared]:
+    """Splits and matrices of every data set; what learners share is made once."""
+    out: list[Prepared] = []
+    for data in pool.data:
+        splits = pool.validation.splits(data, seed_of(pool.seed, data.name))
+        parts = [Part(split, *pool.preparation.matrices(data.features, split)) for split in splits]
+        out.append(Prepared(data, data_hash(data), parts))
+    return out
+
+
+def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lambda line: None) -> Results:
+    """Fits every learner on every data set; outcomes found in the folder are not computed again.
+
+    `jobs` None is what `joblib.parallel_config` says, else one; −1 is every core.
+    """
+    journal = Journal(folder / "outcomes")
+    prepared = prepare(pool)
+    asked = list(works(pool, prepared))
+    found = {work.key: outcome for work in asked if (outcome := journal.read(work.key)) is not None}
+    left = sorted((work for work in asked if work.key not in found), key=seconds_guessed, reverse=True)
+    if found:
+        watch(f"{len(found)} of {len(asked)} outcomes are there already")
+    clock = Clock(left, len(found))
+    for outcome in _outcomes(left, jobs):
+        journal.write(outcome)
+        found[outcome.key] = outcome
+        watch(clock.after(outcome))
+    return Results(pool, prepared, [found[work.key] for work in asked])
+
+
+def works(pool: Pool, prepared: Iterable[Prepared]) -> Iterator[Work]:
+    """One a data set and learner."""
+    for one in prepared:
+        rows = split_hash([part.split for part in one.parts])
+        for learner in pool.learners:
+            seed = pool.seed if pool.shared_seed else seed_of(pool.seed, learner.name)
+            key = key_of(pool, one.hash, rows, learner)
+            yield Work(
+                learner, one.data.name, key, pool.task, one.parts, one.data.target, seed,
+                pool.preparation.scale_target,
+            )  # fmt: skip
+
+
+def _outcomes(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
+    """As they are finished."""
+    import joblib
+
+    if left:
+        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
+        yield from parallel(joblib.delayed(fit_learner)(work) for work in left)
+
+
+def seconds_guessed(work: Work) -> float:
+    """The learner's cost on 1,000 rows, growing a little faster than the rows do."""
+    return work.learner.cost * sum((len(part.train) / 1000) ** 1.3 for part in work.parts)
+
+
+class Clock:
+    """How much is done and how long the rest will take, learned from what each family has taken."""
+
+    def __init__(self, left: list[Work], n_before: int) -> None:
+        self.started = time.monotonic()
+        self.works = {work.key: work for work in left}
+        self.total = len(left) + n_before
+        self.done = n_before
+        self.failed = 0
+        self.guessed: dict[str, float] = defaultdict(float)  # of what is still to do, by family
+        self.past: dict[str, tuple[float, float]] = {}  # guessed and taken, by family
+        for work in left:
+            self.guessed[work.learner.family] += seconds_guessed(work)
+
+    def after(self, outcome: Outcome) -> str:
+        """A line on where the run stands."""
+        work = self.works[outcome.key]
+        family, guess = work.learner.family, seconds_guessed(work)
+        taken = sum(fit.seconds for fit in outcome.fits)
+        self.done += 1
+        self.failed += outcome.fits[-1].error is not None
+        self.guessed[family] -= guess
+        before = self.past.get(family, (0.0, 0.0))
+        self.past[family] = (before[0] + guess, before[1] + taken)
+        failed = f", {self.failed} failed" if self.failed else ""
+        return f"{self.done} of {self.total}{failed}, about {_spoken(self.seconds_left())} left"
+
+    def seconds_left(self) -> float:
+        """Guessed seconds of the rest × what such guesses came to × wall seconds a second of work so far."""
+        guessed = sum(guess for guess, _ in self.past.values())
+        taken = sum(seconds for _, seconds in self.past.values())
+        overall = taken / guessed
+        work_left = 0.0
+        for family, guess in self.guessed.items():
+            past = self.past.get(family)
+            work_left += max(guess, 0.0) * (past[1] / past[0] if past else overall)
+        return work_left * (time.monotonic() - self.started) / max(taken, 1e-9)
+
+
+def _spoken(seconds: float) -> str:
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
