@@ -1,0 +1,109 @@
+"""Adaptive testing of one learner: which sample to ask next, and what its responses say so far."""
+
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from camilla.adaptive.bank import Bank, calibrate
+from camilla.adaptive.posterior import Posterior, gain, overall, placed, prior, score
+from camilla.compare.provenance import made_of
+from camilla.data.names import nearest
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError, SettingError
+
+
+class State(NamedTuple):
+    """What is known of a learner after `asked` responses.
+
+    `ability` is in standard deviations of the pool; `score` is the expected mean response over all samples
+    of the calibration table, responses seen counting as they are.
+    """
+
+    asked: int
+    ability: float
+    ability_se: float
+    score: float
+    score_se: float
+    accuracy: float | None  # plain mean of the responses seen
+    done: bool
+
+
+@dataclass(eq=False)
+class AdaptiveTest:
+    """Asks the sample that is expected to narrow the score most, until a standard error or a budget is met.
+
+    `ability_se` and `score_se` stop the test when the standard error has come down to them, `budget` after
+    that many responses; without any, all samples are asked.
+    """
+
+    bank: Bank
+    ability_se: float | None = None
+    score_se: float | None = None
+    budget: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("ability_se", "score_se", "budget"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingError(f"{name} must be above 0; got {value!r}.")
+        self._place = {name: j for j, name in enumerate(self.bank.samples)}
+        self._seen = np.zeros((1, len(self.bank.samples)), bool)
+        self._response = np.zeros((1, len(self.bank.samples)))
+        self._posterior: Posterior = prior(self.bank, 1)
+
+    @classmethod
+    def from_table(
+        cls, table: ResponseTable, *, dimensions: int | None = None, seed: int = 0, **stop: Any
+    ) -> "AdaptiveTest":
+        """A test whose samples are calibrated on the learners of a table."""
+        bank = calibrate(table, dimensions=dimensions, seed=seed)
+        made = made_of(table, dimensions=bank.loading.shape[1], seed=seed, **stop)
+        return cls(bank, provenance=made, **stop)
+
+    def next(self) -> str | None:
+        """The sample to ask now; None when the test is over."""
+        if self.state().done:
+            return None
+        return self.bank.samples[int(gain(self.bank, self._posterior, ~self._seen)[0].argmax())]
+
+    def record(self, sample: str, response: float) -> State:
+        """What is known once the learner's response, in [0, 1], to any sample has come."""
+        if sample not in self._place:
+            raise DataError(
+                f"no sample {sample!r} among the calibrated. {nearest(sample, self.bank.samples)}"
+            )
+        if not isinstance(response, int | float) or not 0 <= response <= 1:
+            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
+        j = self._place[sample]
+        if self._seen[0, j]:
+            raise DataError(f"{sample!r} has been answered already, with {self._response[0, j]:g}.")
+        self._seen[0, j], self._response[0, j] = True, float(response)
+        asked = np.flatnonzero(self._seen[0])[None]
+        self._posterior = placed(self.bank, self._posterior.at, asked, self._response[0, asked])
+        return self.state()
+
+    def state(self) -> State:
+        """What is known now."""
+        n = int(self._seen.sum())
+        level = overall(self.bank, self._posterior)
+        total = score(
+            self.bank, self._posterior, ~self._seen, self._response.sum(axis=1), np.array([self._seen.size])
+        )
+        met = (
+            n == len(self.bank.samples),
+            self.budget is not None and n >= self.budget,
+            self.ability_se is not None and float(level.se[0]) <= self.ability_se,
+            self.score_se is not None and float(total.se[0]) <= self.score_se,
+        )
+        mean = float(self._response[self._seen].mean()) if n else None
+        return State(
+            n,
+            float(level.score[0]),
+            float(level.se[0]),
+            float(total.score[0]),
+            float(total.se[0]),
+            mean,
+            any(met),
+        )

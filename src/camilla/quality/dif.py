@@ -1,0 +1,139 @@
+"""Samples that behave differently for a group of learners of the same ability."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import chi2, false_discovery_control
+
+from camilla.compare.provenance import made_of
+from camilla.data.names import quoted
+from camilla.data.responses import ResponseTable
+from camilla.diagnoser import Watch
+from camilla.diagnosing import diagnose
+from camilla.errors import DataError, SettingError
+from camilla.quality.logistic import fitted
+from camilla.quality.mantel_haenszel import mantel_haenszel
+
+Floats = NDArray[np.float64]
+FEWEST = 5  # learners a group needs
+STRATA = 8  # of ability, as many learners in each
+ETS = -2.35  # logit to the delta scale of the Educational Testing Service
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDifferences:
+    """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able."""
+
+    samples: pl.DataFrame
+    groups: pl.DataFrame
+    provenance: dict[str, Any]
+
+
+def group_differences(
+    table: ResponseTable, group: Mapping[str, str], *,
+    focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
+) -> GroupDifferences:  # fmt: skip
+    """Differential functioning of every sample for the `focal` group against all other learners.
+
+    Logistic regression of the response on ability, group and their product (Swaminathan and Rogers
+    1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
+    ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
+    that `group` does not name are left out.
+    """
+    if not 0 < rate < 1:
+        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+    known = [i for i, name in enumerate(table.learners) if name in group]
+    ordered = table.take_learners(known).canonical().table if known else table
+    focal, member = _membership(ordered, group, focal, n_known=len(known))
+    ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
+    watch("testing samples")
+    matrix = ordered.matrix()
+    frame = pl.DataFrame({"sample": ordered.samples}).hstack(
+        _tests(matrix, ability, member, binary=ordered.is_binary)
+    )
+    frame = frame.with_columns(differs=pl.col("q") <= rate).sort(
+        pl.col("q"), pl.col("effect").abs(), "sample", descending=[False, True, False], nulls_last=True
+    )
+    groups = pl.DataFrame(
+        {
+            "group": [focal, f"not {focal}"],
+            "learners": [int(member.sum()), int((~member).sum())],
+            "ability": [float(ability[member].mean()), float(ability[~member].mean())],
+            "accuracy": [float(np.nanmean(matrix[member])), float(np.nanmean(matrix[~member]))],
+        }
+    )
+    return GroupDifferences(frame, groups, made_of(table, focal=focal, rate=rate, seed=seed))
+
+
+def _membership(
+    table: ResponseTable, group: Mapping[str, str], focal: str | None, *, n_known: int
+) -> tuple[str, NDArray[np.bool_]]:
+    if n_known == 0:
+        raise DataError(
+            f"the groups name none of the {table.n_learners} learners; they name {quoted(list(group))}, the "
+            f"table {quoted(table.learners)}."
+        )
+    names = [group[name] for name in table.learners]
+    sizes = {name: names.count(name) for name in sorted(set(names))}
+    if len(sizes) < 2:
+        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; two groups were wanted.")
+    focal = min(sizes, key=lambda name: (sizes[name], name)) if focal is None else focal
+    if focal not in sizes:
+        raise SettingError(f"no group {focal!r}; there are {quoted(list(sizes))}.")
+    if min(sizes[focal], n_known - sizes[focal]) < FEWEST:
+        raise DataError(
+            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; at "
+            f"least {FEWEST} of each were wanted."
+        )
+    return focal, np.array([name == focal for name in names])
+
+
+def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_], *, binary: bool) -> pl.DataFrame:
+    one, g = np.ones(len(ability)), member.astype(np.float64)
+    plain = fitted(np.column_stack([one, ability]), matrix)
+    shifted = fitted(np.column_stack([one, ability, g]), matrix)
+    crossed = fitted(np.column_stack([one, ability, g, g * ability]), matrix)
+    dispersion = np.ones(matrix.shape[1]) if binary else np.maximum(crossed.dispersion, 1e-6)
+    ratio = np.maximum(2 * (plain.loss - crossed.loss), 0) / dispersion
+    p = chi2.sf(ratio, 2)
+    varies = (np.nanstd(matrix[member], axis=0) > 0) | (np.nanstd(matrix[~member], axis=0) > 0)
+    p = np.where(varies & np.isfinite(p), p, np.nan)
+    q = np.full(len(p), np.nan)
+    q[~np.isnan(p)] = false_discovery_control(p[~np.isnan(p)])
+    effect, se = shifted.coefficient[:, 2], shifted.se[:, 2] * np.sqrt(dispersion)
+    half = ndtri(0.975) * se
+    columns: dict[str, Any] = {
+        "effect": effect, "effect_low": effect - half, "effect_high": effect + half,
+        "p": p, "q": q,
+        "accuracy_group": np.nanmean(matrix[member], axis=0),
+        "accuracy_others": np.nanmean(matrix[~member], axis=0),
+    }  # fmt: skip
+    frame = pl.DataFrame(columns)
+    if binary:
+        strata = np.minimum(np.argsort(np.argsort(ability)) * STRATA // len(ability), STRATA - 1)
+        odds = mantel_haenszel(matrix, strata, member)
+        delta = ETS * np.log(odds.ratio)
+        frame = frame.with_columns(
+            odds_ratio=odds.ratio, odds_ratio_low=odds.low, odds_ratio_high=odds.high,
+            odds_ratio_p=odds.p,
+            ets=pl.Series(_ets(delta, np.abs(ETS) * odds.log_se, odds.p), dtype=pl.String),
+        )  # fmt: skip
+    return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _ets(delta: Floats, se: Floats, p: Floats) -> list[str | None]:
+    """A negligible, B moderate, C large: |Δ| ≥ 1 and unlike 0; |Δ| ≥ 1.5 and surely above 1 (Zieky 1993)."""
+    out: list[str | None] = []
+    for d, s, one in zip(np.abs(delta), se, p, strict=True):
+        if not np.isfinite(d) or not np.isfinite(s):
+            out.append(None)
+        elif d >= 1.5 and d - 1.645 * s > 1:
+            out.append("C")
+        else:
+            out.append("B" if d >= 1 and one < 0.05 else "A")
+    return out

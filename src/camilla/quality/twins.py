@@ -1,0 +1,58 @@
+"""Pairs of samples whose responses agree beyond what ability explains. Arrays only."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+Floats = NDArray[np.float64]
+FEWEST = 5  # right responses, and wrong ones, that a sample needs to be compared
+MOST_PAIRS = 200  # handed out, the closest first
+ALIKE = 0.7  # residual correlation below which two samples are related, not alike
+BLOCK = 1_000
+
+
+class Twins(NamedTuple):
+    """Pairs of sample indices, closest first, and Yen's Q3 of each with its 95 % interval."""
+
+    one: NDArray[np.int64]
+    other: NDArray[np.int64]
+    correlation: Floats
+    low: Floats
+    high: Floats
+
+
+def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
+    """Pairs whose residuals x − p correlate by at least ALIKE (Q3, Yen 1984), surely above 0.
+
+    Sure means: on Fisher's scale, Bonferroni over all pairs, with as many learners as carry the
+    correlation, (Σ rs)² / Σ (rs)²: one learner that surprised twice is no evidence. A sample that nearly
+    everybody gets right, or wrong, agrees with every other such sample and is left out.
+    """
+    seen = ~np.isnan(matrix)
+    right, wrong = np.nansum(matrix, axis=0), np.nansum(1 - matrix, axis=0)
+    fit = np.flatnonzero((right >= FEWEST) & (wrong >= FEWEST))
+    weight = seen[:, fit].astype(np.float32)
+    residual = np.where(seen, np.where(seen, matrix, 0.0) - predicted, 0.0)[:, fit].astype(np.float32)
+    square = residual**2
+    n_pairs = max(len(fit) * (len(fit) - 1) / 2, 1)
+    needed = float(ndtri(1 - rate / 2 / n_pairs)) if len(fit) > 1 else np.inf
+    found: list[NDArray[np.float64]] = []
+    for start in range(0, len(fit), BLOCK):
+        part = slice(start, start + BLOCK)
+        product = residual[:, part].T @ residual
+        with np.errstate(invalid="ignore", divide="ignore"):
+            n = product**2 / (square[:, part].T @ square)
+            q = product / np.sqrt((square[:, part].T @ weight) * (weight[:, part].T @ square))
+            q = np.minimum(q, 1 - 1e-6)
+            sure = (q >= ALIKE) & (np.arctanh(q) * np.sqrt(np.maximum(n - 3, 0)) > needed)
+        rows, columns = np.nonzero(sure)
+        later = columns > rows + start
+        rows, columns = rows[later], columns[later]
+        found.append(np.column_stack([rows + start, columns, q[rows, columns], n[rows, columns]]))
+    pairs = np.concatenate(found) if found else np.empty((0, 4))
+    pairs = pairs[np.argsort(-pairs[:, 2], kind="stable")][:MOST_PAIRS]
+    centre, half = np.arctanh(pairs[:, 2]), ndtri(0.975) / np.sqrt(np.maximum(pairs[:, 3] - 3, 1))
+    one, other = (fit[pairs[:, k].astype(np.int64)] for k in (0, 1))
+    return Twins(one, other, pairs[:, 2], np.tanh(centre - half), np.tanh(centre + half))

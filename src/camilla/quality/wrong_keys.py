@@ -1,0 +1,82 @@
+"""Which samples behave as if their key were wrong. Arrays only."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp, softmax
+
+Floats = NDArray[np.float64]
+SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
+DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
+HITS = np.array([1.0, 0.4, 0.12])  # how often a wrong answer is the one a wrong key calls right
+LAPSE = 0.01  # any learner may miss any sample, and hit any, for reasons of its own
+
+
+class WrongKeys(NamedTuple):
+    """How sure it is that a sample's key is wrong, and which samples to look at."""
+
+    probability: Floats  # [samples]
+    log_ratio: Floats  # [samples], log likelihood of a wrong key over that of a right one
+    flagged: NDArray[np.bool_]  # [samples], at most `rate` of them expected to be false
+    share: float  # of samples with a wrong key, as estimated
+
+
+def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongKeys:
+    """A mixture of right keys, P(x = 1) = σ(a(θ − b)), and wrong ones, P(x = 1) = h(1 − σ(a(θ − b))).
+
+    Learners who know answer against a wrong key, and those who do not hit it now and then. The
+    distribution of (a > 0, b) over a grid and the share of wrong keys are those of the highest likelihood
+    (EM); abilities are standardised and held fixed. Samples are flagged while the mean of 1 − probability
+    over the flagged stays within `rate`: the expected share of false flags.
+    """
+    seen = ~np.isnan(matrix)
+    right = np.where(seen, matrix, 0.0).T  # [samples, learners]
+    wrong = np.where(seen, 1 - matrix, 0.0).T
+    a, b = (part.ravel() for part in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
+    curve = 1 / (1 + np.exp(-a * (ability[:, None] - b)))  # [learners, curves]
+
+    def likelihood(p: Floats) -> Floats:
+        p = LAPSE / 2 + (1 - LAPSE) * p
+        return right @ np.log(p) + wrong @ np.log1p(-p)  # [samples, curves]
+
+    clean = likelihood(curve)
+    flipped = np.stack([likelihood(h * (1 - curve)) for h in HITS], axis=1)  # [samples, hits, curves]
+    curves, shares = _fitted(clean, flipped)
+    with np.errstate(divide="ignore"):
+        by_right = logsumexp(clean + np.log(curves), axis=1)
+        by_wrong = logsumexp(
+            flipped + np.log(curves) + np.log(shares[1:, None] / shares[1:].sum()), axis=(1, 2)
+        )
+    log_ratio = by_wrong - by_right
+    share = float(shares[1:].sum())
+    probability = 1 / (1 + np.exp(-np.clip(log_ratio + np.log(share) - np.log1p(-share), -500, 500)))
+    return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
+
+
+def _fitted(clean: Floats, flipped: Floats) -> tuple[Floats, Floats]:
+    """(weights of the curves, shares of right keys and of wrong ones by hit rate) after EM.
+
+    One pseudo-sample with a right key spread over all curves keeps every weight positive, and Beta(1, 99)
+    keeps the share of wrong keys small where nothing speaks for them.
+    """
+    n_curves = clean.shape[1]
+    curves = np.full(n_curves, 1 / n_curves)
+    shares = np.append(0.97, np.full(len(HITS), 0.03 / len(HITS)))
+    both = np.concatenate([clean[:, None], flipped], axis=1)  # [samples, 1 + hits, curves]
+    for _ in range(60):
+        posterior = softmax(both + np.log(curves) + np.log(shares)[:, None], axis=(1, 2))
+        curves = posterior.sum(axis=(0, 1)) + 1 / n_curves
+        curves /= curves.sum()
+        counts = posterior.sum(axis=(0, 2)) + np.append(99.0, np.full(len(HITS), 1 / len(HITS)))
+        shares = counts / counts.sum()
+    return curves, shares
+
+
+def below_rate(probability: Floats, rate: float) -> NDArray[np.bool_]:
+    """The most probable ones, as many as leave the mean of 1 − probability within the rate."""
+    order = np.argsort(-probability, kind="stable")
+    false = np.cumsum(1 - probability[order]) / np.arange(1, len(order) + 1)
+    flagged = np.zeros(len(order), bool)
+    flagged[order[: int((false <= rate).sum())]] = True
+    return flagged
