@@ -84,12 +84,12 @@ def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = l
     matrix = matrix[order]
     spread = learner_spread(matrix, group)
     tests = pair_tests(matrix, group, watch)
-    told_apart = _told_apart(tests.p_value, 1 - level)
+    told_apart = told_apart_by_holm(tests.p_value, 1 - level)
     learners = tuple(table.learners[i] for i in order)
     return Ranking(
         learners,
         level,
-        _rows(learners, spread, _ends(matrix, spread, group, level), told_apart, tests),
+        _rows(learners, spread, mean_ends(matrix, spread, group, level), told_apart, tests),
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
@@ -115,7 +115,7 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
     return clustered_spread(parts)
 
 
-def _ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
+def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
     """Wilson's interval; for scores and clusters with m = p(1 − p)/variance samples and Student's t.
 
     That is the normal interval away from 0 and 1, and stays inside them. Without any spread m is the
@@ -130,7 +130,8 @@ def _ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, lev
     return wilson(spread.mean, effective, stdtrit(spread.df, 0.5 + level / 2))
 
 
-def _told_apart(p: NDArray[np.float32], alpha: float) -> NDArray[np.bool_]:
+def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
+    """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
     n = len(p)
     small = np.concatenate([row[i + 1 :][row[i + 1 :] <= alpha] for i, row in enumerate(p)])
     return p <= holm_reach(small, n * (n - 1) // 2, alpha)

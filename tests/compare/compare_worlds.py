@@ -1,0 +1,61 @@
+"""Responses of two learners, A and B, whose true difference is known by formula."""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.stats import norm
+
+from camilla.compare.paired import Pair
+
+Floats = NDArray[np.float64]
+SIZES = (2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12)  # of clusters
+
+
+class World(NamedTuple):
+    """Many tables at once: responses [tables, samples], clusters of samples, the true B − A and mean of A."""
+
+    a: Floats
+    b: Floats
+    group: NDArray[np.int64] | None
+    difference: float
+    mean_a: float
+
+    def pairs(self) -> list[Pair]:
+        samples = np.arange(self.a.shape[1])
+        unknown = np.full(len(samples), np.nan)
+        return [Pair(samples, a, b, unknown, self.group, 0, 0) for a, b in zip(self.a, self.b, strict=True)]
+
+
+def right_or_wrong(rng: np.random.Generator, tables: int, n: int = 200) -> World:
+    """One draw a sample: both right .45, A alone .125, B alone .175, both wrong .25."""
+    u = rng.random((tables, n))
+    a = (u < 0.45) | ((u >= 0.45) & (u < 0.575))
+    b = (u < 0.45) | ((u >= 0.575) & (u < 0.75))
+    return World(a.astype(float), b.astype(float), None, 0.05, 0.575)
+
+
+def scores(rng: np.random.Generator, tables: int, n: int = 100) -> World:
+    """a ~ Beta(2, 2), b = .7a + .3v with v ~ Beta(3, 2): means .5 and .35 + .18."""
+    a = rng.beta(2, 2, (tables, n))
+    return World(a, 0.7 * a + 0.3 * rng.beta(3, 2, (tables, n)), None, 0.03, 0.5)
+
+
+def clustered(rng: np.random.Generator, tables: int, sizes: tuple[int, ...] = SIZES) -> World:
+    """Gaussian copula with correlation .3 inside clusters; the same four outcomes as `right_or_wrong`."""
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    shared = rng.normal(size=(tables, len(sizes)))[:, group]
+    u = norm.cdf(np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=(tables, len(group))))
+    a, b = u < 0.575, (u >= 0.125) & (u < 0.575) | (u > 0.825)
+    return World(a.astype(float), b.astype(float), group, 0.05, 0.575)
+
+
+def trials(rng: np.random.Generator, tables: int, n: int = 120, each: int = 3) -> World:
+    """Right/wrong trials with pₐ ~ Beta(2, 2) a sample and p_b = pₐ + .1(1 − pₐ): difference .05."""
+    p = rng.beta(2, 2, (tables, n))
+    a = rng.binomial(each, p) / each
+    b = rng.binomial(each, p + 0.1 * (1 - p)) / each
+    return World(a, b, None, 0.05, 0.5)
+
+
+WORLDS = {"right/wrong": right_or_wrong, "scores": scores, "clusters": clustered, "trials": trials}

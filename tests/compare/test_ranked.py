@@ -1,0 +1,164 @@
+"""The board: pairs against scipy and statsmodels, error rates as promised, ranks that hold, gaps said."""
+
+import numpy as np
+import pytest
+from compare_worlds import WORLDS
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import t as student
+from scipy.stats import ttest_rel
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
+
+from camilla.compare.all_pairs import pair_tests
+from camilla.compare.clusters import spread_of
+from camilla.compare.comparing import compare_learners
+from camilla.compare.ranked import learner_spread, mean_ends, rank_learners, told_apart_by_holm
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError
+from camilla.metrics.multiplicity import rank_bounds
+
+
+def gappy(seed: int, *, binary: bool, n_learners: int = 7, n_samples: int = 60) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    level, hard = rng.normal(size=(n_learners, 1)), rng.normal(size=n_samples)
+    p = 1 / (1 + np.exp(hard - level))
+    matrix = (rng.random(p.shape) < p).astype(float) if binary else rng.beta(4 * p, 4 * (1 - p))
+    matrix[rng.random(p.shape) < 0.2] = np.nan
+    return matrix
+
+
+@given(st.integers(0, 1000))
+def test_right_or_wrong_pairs_are_statsmodels_mcnemar_on_shared_samples(seed: int) -> None:
+    """Single precision holds the p-values: six digits."""
+    matrix = gappy(seed, binary=True)
+    found = pair_tests(matrix, None)
+    for i, j in ((0, 1), (3, 6)):
+        shared = ~np.isnan(matrix[i]) & ~np.isnan(matrix[j])
+        x, y = matrix[i, shared], matrix[j, shared]
+        counts = np.array([[np.sum(x * y), np.sum(x > y)], [np.sum(y > x), np.sum((1 - x) * (1 - y))]])
+        assert found.p_value[i, j] == pytest.approx(min(mcnemar(counts, exact=True).pvalue, 1), rel=1e-5)
+        assert found.difference[i, j] == pytest.approx(np.mean(x - y), rel=1e-5, abs=1e-7)
+        assert (found.shared[i, j], found.p_value[j, i]) == (shared.sum(), found.p_value[i, j])
+
+
+@given(st.integers(0, 1000))
+def test_pairs_of_scores_are_scipys_paired_t(seed: int) -> None:
+    matrix = gappy(seed, binary=False)
+    found = pair_tests(matrix, None)
+    for i, j in ((0, 1), (3, 6)):
+        expected = ttest_rel(matrix[i], matrix[j], nan_policy="omit")
+        assert found.p_value[i, j] == pytest.approx(expected.pvalue, rel=1e-4)
+
+
+@given(st.integers(0, 1000))
+def test_clustered_pairs_are_the_pair_alone(seed: int) -> None:
+    """All pairs at once by matrix products, one pair by sums: single precision."""
+    matrix = gappy(seed, binary=True)
+    group = np.arange(60) % 11
+    found = pair_tests(matrix, group)
+    shared = ~np.isnan(matrix[2]) & ~np.isnan(matrix[5])
+    alone = spread_of((matrix[2] - matrix[5])[shared], group[shared])
+    if alone.variance > 1e-9:
+        t = float(alone.mean / np.sqrt(alone.variance))
+        assert found.p_value[2, 5] == pytest.approx(2 * student.sf(abs(t), alone.df), rel=1e-4)
+
+
+def test_a_large_board_looks_p_values_up_and_a_small_one_computes_them() -> None:
+    matrix = gappy(5, binary=True, n_learners=40, n_samples=30)
+    small = pair_tests(matrix[:10], None)
+    np.testing.assert_array_equal(pair_tests(matrix, None).p_value[:10, :10], small.p_value)
+
+
+@given(st.integers(0, 1000), st.integers(2, 12))
+def test_pairs_told_apart_are_statsmodels_holm(seed: int, n: int) -> None:
+    p = np.random.default_rng(seed).beta(0.15, 1, (n, n))
+    p = np.triu(p, 1) + np.triu(p, 1).T + np.eye(n)
+    upper = np.triu_indices(n, 1)
+    assert (told_apart_by_holm(p, 0.05)[upper] == multipletests(p[upper], 0.05, method="holm")[0]).all()
+
+
+def null_tables(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
+    """12 learners who differ in nothing: each sample is as hard for all; clusters are hard together."""
+    if kind == "right/wrong":
+        return (rng.random((12, 100)) < rng.random(100)).astype(float), None
+    if kind == "scores":
+        p = rng.random(100)
+        return rng.beta(2 * p + 0.1, 2 - 2 * p + 0.1, (12, 100)), None
+    group = np.repeat(np.arange(25), 4)
+    own = rng.normal(size=(12, 25))[:, group] + rng.normal(size=(12, 100))  # moods of a learner on a cluster
+    return (own > rng.normal(size=100)).astype(float), group
+
+
+@pytest.mark.parametrize("kind", ["right/wrong", "scores", "clusters"])
+def test_boards_of_equals_are_rarely_torn_apart(kind: str) -> None:
+    """600 null tables, 66 pairs each: at most 5 % of tables with any pair told apart, plus two standard
+    errors of .9 points, for what is measured is a share of 600."""
+    rng = np.random.default_rng(1)
+    wrong = 0
+    for _ in range(600):
+        matrix, group = null_tables(kind, rng)
+        wrong += bool(told_apart_by_holm(pair_tests(matrix, group).p_value, 0.05).any())
+    assert wrong / 600 <= 0.05 + 2 * 0.009
+
+
+@pytest.mark.parametrize("kind", WORLDS)
+def test_intervals_of_means_cover_what_they_promise(kind: str) -> None:
+    """1,000 tables: coverage of 95 % has a standard error of .7 points; 93 to 97 is nearly three of them."""
+    world = WORLDS[kind](np.random.default_rng(3), 1000)
+    ends = mean_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
+    assert 0.93 <= np.mean((ends.low <= world.mean_a) & (world.mean_a <= ends.high)) <= 0.97
+
+
+def test_rank_intervals_hold_all_true_ranks_together() -> None:
+    """500 boards of 8 learners with means .7 down to .35: Holm is conservative, so nearly always."""
+    rng = np.random.default_rng(4)
+    p, true, held = np.linspace(0.7, 0.35, 8), np.arange(1, 9), []
+    for _ in range(500):
+        tests = pair_tests((rng.random((8, 150)) < p[:, None]).astype(float), None)
+        ranks = rank_bounds(told_apart_by_holm(tests.p_value, 0.05), tests.difference < 0)
+        held.append(((ranks.low <= true) & (true <= ranks.high)).all())
+    assert np.mean(held) >= 0.95
+
+
+def test_the_board_by_hand() -> None:
+    """Two equals far above a third: ranks 1–2, 1–2, 3; Wilson's interval as statsmodels has it."""
+    matrix = np.zeros((3, 60))
+    matrix[0, :50], matrix[1, 5:55], matrix[2, 57:] = 1, 1, 1
+    found = rank_learners(ResponseTable.from_matrix(matrix, learners=["x", "y", "z"]))
+    assert found.learners == ("x", "y", "z")
+    assert found.rows.select("rank_low", "rank_high").rows() == [(1, 2), (1, 2), (3, 3)]
+    assert found.groups == ((1, 2), (3, 3))
+    expected = proportion_confint(50, 60, method="wilson")
+    assert found.rows.select("low", "high").row(0) == pytest.approx(expected)
+    pairs = found.pairs()
+    assert pairs["told_apart"].to_list() == [False, True, True]
+    assert pairs["holm_p"][0] == pytest.approx(1)
+
+
+def test_rank_and_compare_tell_one_story() -> None:
+    table = ResponseTable.from_matrix(gappy(8, binary=True), learners=list("abcdefg"))
+    for row in rank_learners(table).pairs().to_dicts():
+        alone = compare_learners(table, row["b"], row["a"]).overall
+        assert row["difference"] == pytest.approx(alone.difference, rel=1e-5, abs=1e-7)
+        assert (row["p_value"], row["shared"]) == (pytest.approx(alone.p_value, rel=1e-5), alone.n)
+
+
+def test_a_constant_difference_is_judged_by_its_signs() -> None:
+    """Two samples on which a learner is exactly .1 ahead are no proof: 2^(1 − 2) = ½."""
+    found = pair_tests(np.array([[0.6, 0.4], [0.5, 0.3]]), None)
+    assert found.p_value[0, 1] == pytest.approx(0.5)
+    assert pair_tests(np.array([[0.6, 0.4], [0.6, 0.4]]), None).p_value[0, 1] == 1
+
+
+def test_learners_that_answered_different_samples_are_said() -> None:
+    matrix = np.array([[1, 0, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 1, 1.0], [1, 1, 0, 0, 1]])
+    found = rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b", "c"]))
+    assert "different samples, 2 to 5 of 5" in found.notes[0]
+    assert "1 pairs share no sample" in found.notes[1]
+
+
+def test_one_learner_is_no_board() -> None:
+    with pytest.raises(DataError, match="two at least"):
+        rank_learners(ResponseTable.from_matrix([[1, 0], [np.nan, np.nan]]))
