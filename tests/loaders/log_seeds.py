@@ -140,23 +140,38 @@ INSPECT_SAMPLES = [inspect_sample(0, "C"), inspect_sample(1, "I")]
 HEADER = {"version": 2, "status": "success", "eval": EVAL, "plan": {}, "results": None, "stats": {}}
 
 
+class Packed(NamedTuple):
+    """An entry of an archive as it is stored."""
+
+    data: bytes
+    size: int
+    crc: int
+    method: int
+
+
 def zip_of(entries: dict[str, bytes], method: int) -> bytes:
-    """A zip archive, by hand for zstd (93), which Python's own module cannot write."""
-    if method != 93:
-        buffer = io.BytesIO()
-        with zipfile.ZipFile(buffer, "w", method) as archive:
-            for name, data in entries.items():
-                archive.writestr(name, data)
-        return buffer.getvalue()
+    """A zip archive whose entries are stored (0), deflated (8) or, which Python cannot write, zstd (93)."""
+    return zip_of_packed({name: packed(data, method) for name, data in entries.items()})
+
+
+def packed(data: bytes, method: int) -> Packed:
+    half = len(data) // 2  # of zstd two frames, as a writer that flushes leaves them
+    body = {
+        0: lambda: data,
+        8: lambda: zlib.compress(data, wbits=-15),
+        93: lambda: b"".join(zstandard.compress(part) for part in (data[:half], data[half:])),
+    }[method]()
+    return Packed(body, len(data), zlib.crc32(data), method)
+
+
+def zip_of_packed(entries: dict[str, Packed]) -> bytes:
     body, directory = b"", b""
-    for name, data in entries.items():
-        half = len(data) // 2  # two frames, as a writer that flushes leaves them
-        packed = b"".join(zstandard.compress(part) for part in (data[:half], data[half:]))
-        sizes = (zlib.crc32(data), len(packed), len(data), len(name), 0)
-        local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 63, 0, 93, 0, 33, *sizes)
-        directory += struct.pack("<4s6H3I2H", b"PK\x01\x02", 63, 63, 0, 93, 0, 33, *sizes)
+    for name, one in entries.items():
+        sizes = (one.crc, len(one.data), one.size, len(name.encode()), 0)
+        local = struct.pack("<4s5H3I2H", b"PK\x03\x04", 63, 0, one.method, 0, 33, *sizes)
+        directory += struct.pack("<4s6H3I2H", b"PK\x01\x02", 63, 63, 0, one.method, 0, 33, *sizes)
         directory += struct.pack("<3H2I", 0, 0, 0, 0, len(body)) + name.encode()
-        body += local + name.encode() + packed
+        body += local + name.encode() + one.data
     count = len(entries)
     end = struct.pack("<4s4H2IH", b"PK\x05\x06", 0, 0, count, count, len(directory), len(body), 0)
     return body + directory + end

@@ -87,18 +87,28 @@ def test_inspect_reduced_scores_stand_in_for_samples_that_were_not_logged(fixtur
 
 @pytest.mark.parametrize("metric", ["exact_match", "quasi_exact_match"])
 def test_helm_means_are_those_of_stats_json(fixtures: Path, metric: str) -> None:
-    """stats.json has the mean over instances that HELM itself computed for the test split."""
+    """stats.json has the means over the instances of each split that HELM itself computed."""
     for folder in sorted((fixtures / "helm").iterdir()):
         stats = json.loads((folder / "stats.json").read_bytes())
-        wanted = [
-            stat["mean"]
-            for stat in stats
-            if stat["name"]["name"] == metric and stat["name"].get("split") == "test" and "mean" in stat
+        splits = [
+            _by_split(stats, name)
+            for name in ({"name": metric, "split": split} for split in ("valid", "test"))
         ]
         table = load(folder, metric=metric)
-        assert table.learner_means().mean[0] == pytest.approx(wanted[0], abs=1e-9)
+        count = sum(n for n, _ in splits)
+        assert count == table.n_samples
+        mean = sum(n * mean for n, mean in splits) / count
+        assert table.learner_means().mean[0] == pytest.approx(mean, abs=1e-9)
         spec = json.loads((folder / "run_spec.json").read_bytes())
         assert table.learners == (spec["adapter_spec"]["model"],)
+
+
+def _by_split(stats: list[dict], name: dict[str, str]) -> tuple[int, float]:
+    """How many instances the split has, and the mean of the metric over them."""
+    mean = next((stat["mean"] for stat in stats if stat["name"] == name), 0.0)
+    of_split = {"name": "num_instances", "split": name["split"]}
+    count = next((stat["sum"] for stat in stats if stat["name"] == of_split), 0)
+    return int(count), mean
 
 
 def test_lm_eval_names_and_hashes(fixtures: Path) -> None:

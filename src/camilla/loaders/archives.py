@@ -20,6 +20,7 @@ LARGEST_ENTRY = 1 << 30
 LARGEST_DIRECTORY = 256 << 20
 SUSPICIOUS_RATIO = 250  # JSON logs shrink twenty-fold; bombs a thousandfold
 HARMLESS = 16 << 20  # bytes that may shrink as they like
+PIECE = 1 << 20
 ZSTD = 93
 LOCAL_HEADER = struct.Struct("<4s5H3I2H")
 UNREADABLE = (
@@ -49,8 +50,7 @@ class Archive:
         if entry.compress_type == ZSTD:
             data = self._zstd(entry)
         else:
-            with self._zip.open(entry) as stream:
-                data = stream.read(LARGEST_ENTRY + 1)
+            data = self._inflated(entry)
         self._check_size(name, len(data), entry.compress_size)
         return data
 
@@ -64,6 +64,16 @@ class Archive:
                 f"{self.path}: entry {name!r} grows from {compressed:,} to {size:,} bytes, as no log does. "
                 "It may be a zip bomb and is not read."
             )
+
+    def _inflated(self, entry: zipfile.ZipInfo) -> bytes:
+        """Piece by piece: asked for all at once, zipfile unpacks more than the entry says it holds."""
+        pieces, size = [], 0
+        with self._zip.open(entry) as stream:
+            while piece := stream.read(PIECE):
+                pieces.append(piece)
+                size += len(piece)
+                self._check_size(entry.filename, size, entry.compress_size)
+        return b"".join(pieces)
 
     def _zstd(self, entry: zipfile.ZipInfo) -> bytes:
         """All frames of an entry; the local header says where its bytes start."""

@@ -56,6 +56,7 @@ class Perturbation(msgspec.Struct):
 
 class StatName(msgspec.Struct):
     name: str
+    split: Any = None
     perturbation: Perturbation | None = None
 
 
@@ -124,7 +125,7 @@ def runs(path: Path) -> Iterator[Run]:
         text = texts.get(sample, texts.get(id) if not changed else None)
         original = texts.get(id)
         cluster = None if not changed else digest(original)[:12] if original else id
-        about.setdefault(sample, About(shortened(text or ""), shared, cluster))
+        about.setdefault(sample, About(shortened(text or ""), shared + _split(instance), cluster))
         rows += _scores(instance, sample, None if text is None else digest(text), left_out)
     rows.sort(key=lambda row: MAIN.index(row.metric) if row.metric in MAIN else len(MAIN))
     yield Run(
@@ -139,6 +140,11 @@ def runs(path: Path) -> Iterator[Run]:
         left_out=left_out,
         unstable_ids=True,
     )
+
+
+def _split(instance: Instance) -> tuple[tuple[str, str], ...]:
+    names = [stat.name.split for stat in instance.stats if isinstance(stat, Stat)]
+    return tuple(("split", plain(name)) for name in names[:1] if plain(name))
 
 
 def _beside(path: Path, name: str, decoder: "msgspec.json.Decoder[Any]") -> Any:
