@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
+    from camilla.classifiers import ClassifierDiagnosis as ClassifierDiagnosis
+    from camilla.classifiers import diagnose_classifiers as diagnose_classifiers
     from camilla.data.embedded import digits as digits
     from camilla.data.responses import ResponseTable as ResponseTable
     from camilla.data.simulate import simulate as simulate
@@ -13,6 +15,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.data.tournament import Tournament as Tournament
     from camilla.diagnosing import diagnose as diagnose
     from camilla.diagnosis import Diagnosis as Diagnosis
+    from camilla.discovery.finding import FoundSkills as FoundSkills
+    from camilla.discovery.finding import find_skills as find_skills
     from camilla.engine.training import Training as Training
     from camilla.errors import CamillaError as CamillaError
     from camilla.errors import ConvergenceError as ConvergenceError
@@ -20,10 +24,13 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import DataError as DataError
     from camilla.errors import FormatError as FormatError
     from camilla.errors import SettingError as SettingError
-    from camilla.experiments.reliability import evaluate as evaluate
+    from camilla.experiments.running import experiment as experiment
+    from camilla.experiments.summary import experiment_summary as experiment_summary
     from camilla.loaders.logs import load as load
     from camilla.loaders.tables import read as read
     from camilla.loaders.tournaments import read_tournaments as read_tournaments
+    from camilla.mastery import mastery_agreement as mastery_agreement
+    from camilla.metrics.classification import classifier_metrics as classifier_metrics
     from camilla.ranking.compare import agreement as agreement
     from camilla.ranking.compare import compare_fits as compare_fits
     from camilla.ranking.epp import epp as epp
@@ -36,11 +43,13 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
 
 _WHERE: dict[str, str] = {
     "CamillaError": "camilla.errors",
+    "ClassifierDiagnosis": "camilla.classifiers",
     "ConvergenceError": "camilla.errors",
     "ConvergenceWarning": "camilla.errors",
     "DataError": "camilla.errors",
     "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
+    "FoundSkills": "camilla.discovery.finding",
     "Leaderboard": "camilla.ranking.leaderboard",
     "ResponseTable": "camilla.data.responses",
     "SettingError": "camilla.errors",
@@ -49,13 +58,18 @@ _WHERE: dict[str, str] = {
     "Tournament": "camilla.data.tournament",
     "Training": "camilla.engine.training",
     "agreement": "camilla.ranking.compare",
+    "classifier_metrics": "camilla.metrics.classification",
     "compare_fits": "camilla.ranking.compare",
     "diagnose": "camilla.diagnosing",
+    "diagnose_classifiers": "camilla.classifiers",
     "digits": "camilla.data.embedded",
     "epp": "camilla.ranking.epp",
-    "evaluate": "camilla.experiments.reliability",
+    "experiment": "camilla.experiments.running",
+    "experiment_summary": "camilla.experiments.summary",
+    "find_skills": "camilla.discovery.finding",
     "fit_by_rounds": "camilla.ranking.round_fit",
     "load": "camilla.loaders.logs",
+    "mastery_agreement": "camilla.mastery",
     "place_newcomer": "camilla.ranking.newcomer",
     "read": "camilla.loaders.tables",
     "read_tournaments": "camilla.loaders.tournaments",

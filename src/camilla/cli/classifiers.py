@@ -111,14 +111,8 @@ def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
     made, board = found.diagnosis.provenance, found.leaderboard().head(learners)
     skills = found.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
     print_frame(
-        board.select(
-            "rank",
-            "learner",
-            "ability",
-            "low",
-            "high",
-            "mean",
-            *(_beside(skill, place) for place, skill in enumerate(skills)),
+        board.select("rank", "learner", "ability", "low", "high", "mean").hstack(
+            [_beside(board, skill, place) for place, skill in enumerate(skills)]
         ),
         title=f"{made['n_learners']} classifiers by ability ({made['scale']}), mastery / plain mean by skill",
     )
@@ -140,16 +134,17 @@ _SUMMARY = (
 )  # fmt: skip
 
 
-def _beside(skill: str, place: int) -> "pl.Expr":
-    """Both numbers of a skill under as much of its name as fits; what follows tells the whole."""
+def _beside(board: "pl.DataFrame", skill: str, place: int) -> "pl.Series":
+    """Both numbers of a skill under as much of its name as fits; the next table has the whole name."""
     import polars as pl
 
-    def short(name: str) -> "pl.Expr":
-        return pl.col(name).round(2).cast(pl.String).fill_null("–")
+    header = skill if len(skill) <= LONGEST_HEADER else f"{place + 1}. {skill[: LONGEST_HEADER - 4]}…"
+    pairs = zip(board[skill], board[f"{skill} mean"], strict=True)
+    return pl.Series(header, [f"{_short(mastery)} / {_short(mean)}" for mastery, mean in pairs])
 
-    return pl.format("{} / {}", short(skill), short(f"{skill} mean")).alias(
-        skill if len(skill) <= LONGEST_HEADER else f"{place + 1}. {skill[: LONGEST_HEADER - 4]}…"
-    )
+
+def _short(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
 
 
 def _print_placed(placed: "Placed", n_learners: int) -> None:

@@ -100,7 +100,7 @@ class _Finder:
         vectors = rank_vectors(responses)
         notes = []
         if self.by == "sample":
-            least = max(2, responses.shape[1] // (10 * number))
+            least = max(3, responses.shape[1] // (5 * number))
             labels = grouped(vectors, number, least=least, rng=rng)
         else:
             labels = _by_task(vectors, self.table.task or (), number, rng)
