@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 import camilla
+from camilla.cli.adapt import adapt
 from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
+from camilla.cli.dif import dif
 from camilla.cli.epp import epp
 from camilla.cli.experiment import experiment
+from camilla.cli.items import items
 from camilla.cli.load import load
 from camilla.cli.place import place
 from camilla.cli.plot import plot
@@ -22,6 +25,7 @@ from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
+from camilla.cli.select import select
 from camilla.cli.show import show
 from camilla.cli.skills import skills
 from camilla.errors import CamillaError
@@ -61,6 +65,10 @@ for command in (
     rank,
     power,
     check,
+    items,
+    select,
+    adapt,
+    dif,
 ):
     app.command()(command)
 app.add_typer(pool, name="pool")

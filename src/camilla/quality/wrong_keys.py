@@ -10,6 +10,8 @@ Floats = NDArray[np.float64]
 SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
 DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
 HITS = np.array([1.0, 0.4, 0.12])  # how often a wrong answer is the one a wrong key calls right
+MOST = 2000  # samples that the shares and curves are estimated from
+BLOCK = 2000  # samples judged at once
 LAPSE = 0.01  # any learner may miss any sample, and hit any, for reasons of its own
 
 
@@ -27,31 +29,37 @@ def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongK
 
     Learners who know answer against a wrong key, and those who do not hit it now and then. The
     distribution of (a > 0, b) over a grid and the share of wrong keys are those of the highest likelihood
-    (EM); abilities are standardised and held fixed. Samples are flagged while the mean of 1 − probability
-    over the flagged stays within `rate`: the expected share of false flags.
+    (EM, on at most MOST samples evenly taken); abilities are standardised and held fixed. Samples are flagged
+    while the mean of 1 − probability over the flagged stays within `rate`: the expected share of false flags.
     """
     seen = ~np.isnan(matrix)
     right = np.where(seen, matrix, 0.0).T  # [samples, learners]
     wrong = np.where(seen, 1 - matrix, 0.0).T
+    spaced = np.linspace(0, len(right) - 1, min(len(right), MOST)).round().astype(np.intp)
+    curves, shares = _fitted(*_likelihoods(right[spaced], wrong[spaced], ability))
+    with np.errstate(divide="ignore"):
+        log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
+    log_ratio = np.empty(len(right))
+    for start in range(0, len(right), BLOCK):
+        rows = slice(start, start + BLOCK)
+        clean, flipped = _likelihoods(right[rows], wrong[rows], ability)
+        by_wrong = logsumexp(flipped + log_curves + log_hits, axis=(1, 2))
+        log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)
+    share = float(shares[1:].sum())
+    probability = 1 / (1 + np.exp(-np.clip(log_ratio + np.log(share) - np.log1p(-share), -500, 500)))
+    return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
+
+
+def _likelihoods(right: Floats, wrong: Floats, ability: Floats) -> tuple[Floats, Floats]:
+    """Log likelihoods of a right key [samples, curves], and of a wrong one [samples, hits, curves]."""
     a, b = (part.ravel() for part in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
     curve = 1 / (1 + np.exp(-a * (ability[:, None] - b)))  # [learners, curves]
 
     def likelihood(p: Floats) -> Floats:
         p = LAPSE / 2 + (1 - LAPSE) * p
-        return right @ np.log(p) + wrong @ np.log1p(-p)  # [samples, curves]
+        return right @ np.log(p) + wrong @ np.log1p(-p)
 
-    clean = likelihood(curve)
-    flipped = np.stack([likelihood(h * (1 - curve)) for h in HITS], axis=1)  # [samples, hits, curves]
-    curves, shares = _fitted(clean, flipped)
-    with np.errstate(divide="ignore"):
-        by_right = logsumexp(clean + np.log(curves), axis=1)
-        by_wrong = logsumexp(
-            flipped + np.log(curves) + np.log(shares[1:, None] / shares[1:].sum()), axis=(1, 2)
-        )
-    log_ratio = by_wrong - by_right
-    share = float(shares[1:].sum())
-    probability = 1 / (1 + np.exp(-np.clip(log_ratio + np.log(share) - np.log1p(-share), -500, 500)))
-    return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
+    return likelihood(curve), np.stack([likelihood(h * (1 - curve)) for h in HITS], axis=1)
 
 
 def _fitted(clean: Floats, flipped: Floats) -> tuple[Floats, Floats]:

@@ -1,0 +1,66 @@
+"""Adaptive testing over lines of JSON: one command a line in, one answer a line out."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+
+from camilla.adaptive.testing import AdaptiveTest
+from camilla.errors import CamillaError, DataError
+
+LONGEST_LINE = 100_000  # characters
+
+WANTED = 'wanted {"sample": "name", "response": 0 to 1}, {"next": true} or {"stop": true}'
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """What a line may say."""
+
+    sample: str | None = None
+    response: float | bool | None = None
+    next: bool = False
+    stop: bool = False
+
+
+def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
+    """The first question, then an answer to every line; ends when told to, when done, or with the lines.
+
+    A line that cannot be used is answered by {"error": …} and changes nothing.
+    """
+    yield _said(test)
+    for text in lines:
+        if not text.strip():
+            continue
+        try:
+            line = _line(text)
+            if line.stop:
+                yield json.dumps(test.state()._asdict() | {"done": True})
+                return
+            if not line.next:
+                test.record(_given(line), float(line.response))  # type: ignore[arg-type]
+            yield _said(test)
+        except CamillaError as error:
+            yield json.dumps({"error": str(error)}, ensure_ascii=False)
+        if test.state().done:
+            return
+
+
+def _said(test: AdaptiveTest) -> str:
+    state: dict[str, Any] = test.state()._asdict()
+    return json.dumps({"next": test.next()} | state, ensure_ascii=False)
+
+
+def _line(text: str) -> Line:
+    if len(text) > LONGEST_LINE:
+        raise DataError(f"a line of {len(text)} characters; {WANTED}.")
+    try:
+        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataError(f"{error}; {WANTED}.") from None
+
+
+def _given(line: Line) -> str:
+    if line.sample is None or line.response is None:
+        raise DataError(f"the line has no sample or no response; {WANTED}.")
+    return line.sample

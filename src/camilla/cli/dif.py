@@ -1,0 +1,78 @@
+"""`camilla dif`: samples that behave differently for a group of learners."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import brief, print_frame, print_json, progress
+
+if TYPE_CHECKING:
+    from camilla.quality.dif import GroupDifferences
+
+
+def dif(
+    table: options.Table,
+    group: Annotated[
+        str,
+        typer.Option(
+            help="Groups of learners: FILE or FILE:column with a column learner; or a column of TABLE."
+        ),
+    ],
+    focal: Annotated[
+        str | None, typer.Option(help="The group to compare with all others; the smallest if not given.")
+    ] = None,
+    cut: Annotated[
+        str | None, typer.Option(help="Make two groups of a date or number: below it, and from it on.")
+    ] = None,
+    samples: Annotated[int, typer.Option(help="How many samples to print.")] = 15,
+    rate: Annotated[float, typer.Option(help="Share of false flags accepted.")] = 0.05,
+    rows: options.Rows = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    task: options.Task = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Find samples that a group solves more or less often than its ability says: a sign of contamination."""
+    from camilla.quality.dif import group_differences
+    from camilla.quality.groups import cut_at, read_groups
+
+    responses = options.read_table(
+        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
+        weight=weight, missing=missing, ignore=ignore, task=task,
+    )  # fmt: skip
+    groups = read_groups(group, responses, table, learner=learner or "learner")
+    if cut is not None:
+        groups = cut_at(groups, cut)
+    with progress("comparing groups") as watch:
+        found = group_differences(responses, groups, focal=focal, rate=rate, seed=seed, watch=watch)
+    if json:
+        print_json(
+            {
+                "provenance": found.provenance,
+                "groups": found.groups.to_dicts(),
+                "samples": found.samples.to_dicts(),
+            }
+        )
+        return
+    _print(found, samples)
+
+
+def _print(found: "GroupDifferences", samples: int) -> None:
+    columns = ["sample", "accuracy_group", "accuracy_others", "effect", "effect_low", "effect_high", "q"]
+    columns += ["odds_ratio", "ets"] if "ets" in found.samples.columns else []
+    focal = brief(found.provenance["settings"]["focal"])
+    print_frame(found.groups, title=f"group {focal} against all other learners")
+    print_frame(
+        found.samples.head(samples).select(columns),
+        title=f"samples by how surely they differ for {focal} at equal ability; effect in logits",
+    )
+    n = int(found.samples["differs"].sum())
+    rate = found.provenance["settings"]["rate"]
+    typer.echo(f"{n} of {found.samples.height} samples differ (false discovery rate {rate:.0%}).")

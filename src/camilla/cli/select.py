@@ -1,0 +1,76 @@
+"""`camilla select`: a smaller benchmark that tells nearly the same."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_frame, print_json, progress
+
+if TYPE_CHECKING:
+    from camilla.subsets.selecting import Subset
+
+
+def select(
+    table: options.Table,
+    n: Annotated[int, typer.Option("-n", "--samples", help="How many samples to keep.")] = 100,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Folder for the subset in every form.")
+    ] = None,
+    repeats: Annotated[int, typer.Option(help="How often learners are dealt into folds.")] = 2,
+    folds: Annotated[int, typer.Option(help="Folds of learners, each held out once.")] = 5,
+    rows: options.Rows = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    task: options.Task = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    """Choose the samples that tell the full score and the ranking best, with the error to expect."""
+    from camilla.subsets.forms import document, write
+    from camilla.subsets.selecting import select as choose
+
+    responses = options.read_table(
+        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
+        weight=weight, missing=missing, ignore=ignore, task=task,
+    )  # fmt: skip
+    with progress("selecting") as watch:
+        found = choose(responses, n, folds=folds, repeats=repeats, seed=seed, watch=watch)
+    if output is not None:
+        write(found, output)
+    if json:
+        print_json(document(found))
+    else:
+        _print(found, output)
+
+
+def _print(found: "Subset", output: Path | None) -> None:
+    import polars as pl
+
+    made = found.provenance
+    n = made["settings"]["n"]
+    print_frame(
+        found.samples.head(10),
+        title=f"{n} of {made['n_samples']} samples ({made['settings']['chosen']}), the most telling first",
+    )
+    if found.error is None:
+        typer.echo("No expected error: too few learners answered every sample.")
+    else:
+        shown = found.expected.filter(
+            pl.col("way").is_in(["chosen", "random", "stratified", "random, weighted"])
+        )
+        print_frame(
+            shown.drop("rmse"),
+            title="error of the estimated mean score, and Kendall with the full one, on held-out learners",
+        )
+    typer.echo(f"Estimated score of a new learner: {found.intercept:.4f} + sum of weight x response.")
+    if output is not None:
+        typer.echo(
+            f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt"
+        )

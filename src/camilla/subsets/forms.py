@@ -1,0 +1,77 @@
+"""A subset as files: for a program, for lm-evaluation-harness, for Inspect."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+from camilla.errors import DataError
+from camilla.subsets.selecting import Subset
+
+NO_TASK = "task"  # what lm-eval's argument calls the task of a table without tasks
+
+
+def document(found: Subset) -> dict[str, Any]:
+    """Everything about a subset as plain data."""
+    return {
+        "provenance": found.provenance,
+        "intercept": found.intercept,
+        "error": found.error,
+        "samples": found.samples.to_dicts(),
+        "expected": found.expected.to_dicts(),
+        "lm_eval_samples": lm_eval_samples(found),
+        "inspect_sample_id": inspect_sample_id(found),
+    }
+
+
+def lm_eval_samples(found: Subset) -> dict[str, list[int]]:
+    """{task: [document numbers]} as `lm_eval --samples` takes it; empty where names hold no numbers.
+
+    A sample's number is what its name ends in after the task: `gsm8k/17`, `gsm8k#17`, `17`.
+    """
+    out: dict[str, list[int]] = {}
+    for row in found.samples.to_dicts():
+        number = _own_name(row["sample"], row["task"])
+        if not number.isdecimal():
+            return {}
+        out.setdefault(row["task"] or NO_TASK, []).append(int(number))
+    return {task: sorted(numbers) for task, numbers in sorted(out.items())}
+
+
+def inspect_sample_id(found: Subset) -> str:
+    """Ids with commas as `inspect eval --sample-id` takes them."""
+    return ",".join(_own_name(row["sample"], row["task"]) for row in found.samples.to_dicts())
+
+
+def _own_name(sample: str, task: str | None) -> str:
+    """The name of a sample without that of its task in front."""
+    if (
+        task is not None
+        and sample.startswith(task)
+        and len(sample) > len(task) + 1
+        and sample[len(task)] in "/#:"
+    ):
+        return sample[len(task) + 1 :]
+    return sample
+
+
+def write(found: Subset, folder: Path) -> Path:
+    """Writes a folder, whole or not at all."""
+    if folder.exists():
+        raise DataError(f"{folder}: is there already. Name a folder that is not, or move it away.")
+    if not folder.parent.is_dir():
+        raise DataError(f"{folder}: there is no folder {folder.parent}. Make it first.")
+    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
+    beside.mkdir()
+    try:
+        text = json.dumps(document(found), ensure_ascii=False, indent=1)
+        (beside / "subset.json").write_text(text, encoding="utf-8")
+        found.samples.write_csv(beside / "weights.csv")
+        numbers = json.dumps(lm_eval_samples(found), ensure_ascii=False)
+        (beside / "lm_eval_samples.json").write_text(numbers, encoding="utf-8")
+        (beside / "inspect_sample_ids.txt").write_text(inspect_sample_id(found) + "\n", encoding="utf-8")
+        beside.rename(folder)
+    finally:
+        shutil.rmtree(beside, ignore_errors=True)
+    return folder
