@@ -147,7 +147,7 @@ def _epoch(
         return at, logit_of(model, at, mask, jnp, mode)
 
     def loss(params: Any, cells: jax.Array, key: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
-        mode = _Training(dropout, key)
+        mode = InTraining(dropout, key)
         at, logit = forward(params, cells, mode)
         learner, sample = rows.learner[cells], rows.sample[cells]
         fit = jnp.mean(rows.weight[cells] * _cell_loss(logit, rows.response[cells], kind))
@@ -163,20 +163,20 @@ def _epoch(
         (value, seen), slope = jax.value_and_grad(loss, has_aux=True)(carry.params, *at)
         move, adam = ADAM.update(_clipped(slope, clip), carry.adam)
         params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
-        params = _remember(model.project(params, jnp), seen, MOMENTUM)
+        params = remembered(model.project(params, jnp), seen, MOMENTUM)
         share = jnp.maximum(mix, 10 / (10 + adam.count))  # the start is forgotten sooner than the horizon
         average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
         return State(params, average, adam), value
 
     state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))
     if measured:
-        mode = _Training(0.0, key)
+        mode = InTraining(0.0, key)
         forward(state.average, shuffled[0, :MEASURED], mode)
-        state = state._replace(average=_remember(state.average, mode.seen, 1.0))
+        state = state._replace(average=remembered(state.average, mode.seen, 1.0))
     return state, values.mean()
 
 
-class _Training:
+class InTraining:
     """How layers act in training: a fresh mask of dropout each time, the moments of the batch."""
 
     def __init__(self, dropout: float, key: jax.Array) -> None:
@@ -197,7 +197,7 @@ class _Training:
         return (x - mean) * (variance + NORM_EPS) ** -0.5
 
 
-def _remember(params: Any, seen: list[jax.Array], share: float) -> Any:
+def remembered(params: Any, seen: list[jax.Array], share: float) -> Any:
     """Parameters whose kept moments moved towards those of a batch."""
     if not seen:
         return params
