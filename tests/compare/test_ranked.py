@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from compare_worlds import WORLDS
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
 from scipy.stats import ttest_rel
@@ -71,6 +71,7 @@ def test_a_large_board_looks_p_values_up_and_a_small_one_computes_them() -> None
     np.testing.assert_array_equal(pair_tests(matrix, None).p_value[:10, :10], small.p_value)
 
 
+@settings(max_examples=15)  # statsmodels takes a twentieth of a second each
 @given(st.integers(0, 1000), st.integers(2, 12))
 def test_pairs_told_apart_are_statsmodels_holm(seed: int, n: int) -> None:
     p = np.random.default_rng(seed).beta(0.15, 1, (n, n))

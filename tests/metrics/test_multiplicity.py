@@ -1,7 +1,7 @@
 """Many tests at once: Holm by hand, runs of a board, Wilson's interval as scipy has it."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
@@ -15,6 +15,7 @@ def test_holm_on_a_textbook_example() -> None:
     np.testing.assert_allclose(holm(np.array([0.01, 0.04, 0.03, 0.005])), [0.03, 0.06, 0.06, 0.02])
 
 
+@settings(max_examples=15)  # statsmodels takes a twentieth of a second each
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_statsmodels_holm(values: list[float]) -> None:
     """The same few products in another order: rounding only."""

@@ -177,6 +177,8 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
                 f"{label}: {table.n_learners} learners, {quoted(table.learners)}; one was wanted. "
                 "Give one table and two names: camilla compare TABLE A B."
             )
+    if labels[0] == labels[1]:
+        raise SettingError(f"{labels[0]} cannot be compared with itself; name two tables or logs.")
     names = (*one.learners, *other.learners)
     if names[0] == names[1]:
         names = labels

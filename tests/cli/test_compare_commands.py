@@ -1,0 +1,150 @@
+"""compare, rank, power and check as a user meets them: real files, what is printed, exit codes."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+import pytest
+
+from camilla.cli.main import main
+
+
+class Ran(NamedTuple):
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+Camilla = Callable[..., Ran]
+
+
+@pytest.fixture
+def camilla(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Camilla:
+    """The command line in this process: a process each would spend most of the time on imports."""
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("COLUMNS", "120")
+
+    def run(*arguments: str) -> Ran:
+        monkeypatch.setattr(sys, "argv", ["camilla", *arguments])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return Ran(int(end.value.code or 0), *capsys.readouterr())
+
+    return run
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """runs.csv: good is right on 80 of 100 samples, bad on 50, near on 79; old.csv and new.csv: one each."""
+    right = {
+        "good": np.arange(100) < 80,
+        "bad": np.arange(100) < 50,
+        "near": (np.arange(100) < 76) | (np.arange(100) >= 97),
+    }
+    rows = [
+        (name, f"q{j:02d}", int(value[j]), f"task {j % 2}", f"page {j % 20}")
+        for name, value in right.items()
+        for j in range(100)
+    ]
+    frame = pl.DataFrame(rows, schema=["learner", "sample", "response", "topic", "page"], orient="row")
+    frame.write_csv(tmp_path / "runs.csv")
+    frame.filter(learner="good").write_csv(tmp_path / "old.csv")
+    frame.filter(learner="bad").write_csv(tmp_path / "new.csv")
+    return tmp_path
+
+
+def test_compare_says_the_difference_and_ends_with_3_when_worse(camilla: Camilla) -> None:
+    worse = camilla("compare", "runs.csv", "good", "bad", "--fail-if-worse")
+    assert worse.returncode == 3
+    assert "B − A = -0.300" in worse.stdout
+    assert "B is worse" in worse.stdout
+    assert camilla("compare", "runs.csv", "bad", "good", "--fail-if-worse").returncode == 0
+    assert camilla("compare", "runs.csv", "good", "near", "--fail-if-worse").returncode == 0
+
+
+def test_the_exit_code_reaches_the_shell(folder: Path) -> None:
+    command = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
+    worse = ["compare", "old.csv", "new.csv", "--fail-if-worse"]
+    assert subprocess.run([*command, *worse], cwd=folder, capture_output=True, check=False).returncode == 3
+
+
+def test_a_margin_must_be_shown(camilla: Camilla) -> None:
+    """near loses 4 of 100 and wins 3: the interval reaches below −.02 but not below −.2."""
+    base = ("compare", "runs.csv", "good", "near", "--fail-if-worse", "--margin")
+    assert camilla(*base, "0.02").returncode == 3
+    assert camilla(*base, "0.2").returncode == 0
+    assert camilla("compare", "runs.csv", "good", "near", "--margin", "0.2").returncode == 2
+
+
+def test_two_tables_are_two_learners(camilla: Camilla) -> None:
+    ran = camilla("compare", "old.csv", "new.csv", "--task", "topic", "--json")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert (told["a"], told["b"], told["overall"]["n"]) == ("good", "bad", 100)
+    assert [task["task"] for task in told["tasks"]] == ["task 0", "task 1"]
+    assert told["provenance"]["settings"]["seed"] == 0
+
+
+def test_one_learner_twice_is_called_by_its_files(camilla: Camilla, folder: Path) -> None:
+    (folder / "again.csv").write_bytes((folder / "old.csv").read_bytes())
+    told = json.loads(camilla("compare", "old.csv", "again.csv", "--json").stdout)
+    assert (told["a"], told["b"], told["overall"]["p_value"]) == ("old.csv", "again.csv", 1)
+    assert camilla("compare", "old.csv", "old.csv").returncode == 2
+
+
+def test_clusters_are_said_and_flipped_whole(camilla: Camilla) -> None:
+    told = json.loads(camilla("compare", "runs.csv", "good", "bad", "--cluster", "page", "--json").stdout)
+    assert (told["overall"]["n_clusters"], told["overall"]["draws"]) == (20, 19_999)
+
+
+def test_rank_prints_a_board_and_as_json_its_pairs(camilla: Camilla) -> None:
+    shown = camilla("rank", "runs.csv")
+    assert shown.returncode == 0, shown.stderr
+    assert "May be first: good, near." in shown.stdout
+    told = json.loads(camilla("rank", "runs.csv", "--json", "--pairs").stdout)
+    assert [row["learner"] for row in told["learners"]] == ["good", "near", "bad"]
+    assert [row["told_apart"] for row in told["pairs"]] == [False, True, True]
+
+
+def test_power_plans_from_numbers_and_from_a_table(camilla: Camilla) -> None:
+    told = json.loads(camilla("power", "--sd", "0.4", "--difference", "0.05", "--json").stdout)
+    assert told["needed"] == [{"difference": 0.05, "samples": 505}]
+    table = camilla("power", "runs.csv", "good", "bad", "--samples", "100", "--json")
+    assert json.loads(table.stdout)["design"]["discordance"] == pytest.approx(0.3)
+    assert camilla("power").returncode == 2
+    assert camilla("power", "runs.csv", "--sd", "0.1").returncode == 2
+
+
+def test_check_says_what_is_fine(camilla: Camilla) -> None:
+    ran = camilla("check", "runs.csv", "--no-fit", "--json")
+    assert ran.returncode == 0, ran.stderr
+    told = json.loads(ran.stdout)
+    assert {finding["about"] for finding in told["findings"]} >= {"constant samples", "dimensions"}
+    shown = camilla("check", "runs.csv")
+    assert "irt fit" in shown.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("compare", "runs.csv"), 2, "TABLE A B"),
+        (("compare", "runs.csv", "good", "bat"), 1, "Did you mean 'bad'?"),
+        (("compare", "runs.csv", "old.csv"), 1, "3 learners"),
+        (("compare", "runs.csv", "good", "bad", "--level", "2"), 2, "level"),
+        (("rank", "nowhere.csv"), 1, "no such file"),
+        (("rank", "old.csv"), 1, "two at least"),
+    ],
+)
+def test_what_is_wrong_is_one_message(
+    camilla: Camilla, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    ran = camilla(*arguments)
+    assert ran.returncode == code, ran.stderr
+    assert said in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.stdout == ""

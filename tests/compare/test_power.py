@@ -1,0 +1,118 @@
+"""Power against statsmodels where it has it, and against simulated evaluations where it has not."""
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.stats import t as student
+from statsmodels.stats.power import TTestPower
+
+from camilla.compare.clusters import spread_of
+from camilla.compare.planning import design_of, laid_out, plan
+from camilla.compare.power import Design, difference_for, power_of, samples_for
+from camilla.compare.sign_tests import mcnemar_p
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError, SettingError
+
+
+@pytest.mark.parametrize("ratio", [0.05, 0.125, 0.4])
+def test_samples_for_scores_are_statsmodels(ratio: float) -> None:
+    """The same non-central t; ours is the next whole number."""
+    expected = TTestPower().solve_power(ratio, power=0.8, alpha=0.05)
+    assert samples_for(Design(sd=0.4), ratio * 0.4) == int(np.ceil(expected))
+
+
+def test_the_difference_that_samples_show_is_statsmodels() -> None:
+    """The search ends within 1e-5."""
+    expected = TTestPower().solve_power(nobs=200, power=0.9, alpha=0.01) * 0.4
+    assert difference_for(Design(sd=0.4), 200, power=0.9, alpha=0.01) == pytest.approx(expected, abs=2e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "discordance", "difference"), [(50, 0.3, 0.2), (100, 0.2, 0.1), (500, 0.1, 0.04)]
+)
+def test_the_power_of_mcnemar_is_what_simulation_finds(n: int, discordance: float, difference: float) -> None:
+    """20,000 evaluations: a standard error of at most .0036; allow four."""
+    rng = np.random.default_rng(1)
+    shares = [(discordance - difference) / 2, (discordance + difference) / 2, 1 - discordance]
+    lost, won, _ = rng.multinomial(n, shares, size=20_000).T
+    found = power_of(Design(discordance=discordance), difference, n)
+    assert found == pytest.approx(np.mean(mcnemar_p(lost, won) <= 0.05), abs=0.0144)
+
+
+def test_samples_and_difference_are_inverse() -> None:
+    design = Design(discordance=0.2)
+    n = samples_for(design, 0.05)
+    assert n is not None
+    assert power_of(design, 0.05, n) >= 0.8 > power_of(design, 0.05, n - 3)
+    assert difference_for(design, n) == pytest.approx(0.05, abs=2e-4)
+
+
+def test_clusters_and_trials_are_a_design_effect_that_simulation_confirms() -> None:
+    """Differences with σ² = .16, half of it chance within samples; 4 trials; 50 clusters of 8, ρ = .1.
+
+    2,000 evaluations tested by clusters: a standard error of .01; allow four.
+    """
+    design = Design(sd=0.4, trial_share=0.5, trials=4, cluster_size=8, icc=0.1)
+    variance = 0.16 * (0.5 + 0.5 / 4)
+    assert design.effect == pytest.approx((0.5 + 0.5 / 4) * (1 + 7 * 0.1))
+    rng, group = np.random.default_rng(2), np.repeat(np.arange(50), 8)
+    shared = rng.normal(size=(2000, 50))[:, group]
+    d = 0.07 + np.sqrt(variance) * (np.sqrt(0.1) * shared + np.sqrt(0.9) * rng.normal(size=(2000, 400)))
+    spread = spread_of(d, group)
+    p = 2 * student.sf(np.abs(spread.mean) / np.sqrt(spread.variance), spread.df)
+    assert power_of(design, 0.07, 400) == pytest.approx(np.mean(p < 0.05), abs=0.04)
+
+
+def test_a_design_is_read_off_a_table() -> None:
+    """Discordance .3 by construction, on 4,000 samples: a standard error of .007; allow four."""
+    rng = np.random.default_rng(3)
+    u = rng.random(4000)
+    table = ResponseTable.from_matrix(
+        np.array([u < 0.6, (u > 0.15) & (u < 0.75)], float), learners=["a", "b"]
+    )
+    for found in (design_of(table), design_of(table, ("a", "b"))):
+        assert found.design.discordance == pytest.approx(0.3, abs=0.03)
+
+
+def test_trials_of_a_table_are_taken_apart() -> None:
+    """p ~ Beta(2, 2) for A and for B: a difference varies by .1 between samples and, with one trial each, by
+    2 E[p(1 − p)] = .4 within: σ² = .5, share .8. From 3 trials of 3,000 samples; 5 % tolerance."""
+    rng = np.random.default_rng(4)
+    rows = []
+    for name in "ab":
+        p = np.repeat(rng.beta(2, 2, 3000), 3)
+        right = (rng.random(9000) < p).astype(float)
+        rows.append(
+            pl.DataFrame({"learner": name, "sample": np.repeat(np.arange(3000), 3), "response": right})
+        )
+    design = design_of(ResponseTable.from_long(pl.concat(rows))).design
+    assert design.sd == pytest.approx(np.sqrt(0.5), rel=0.05)
+    assert design.trial_share == pytest.approx(0.8, rel=0.05)
+    assert (design.trials, laid_out(design, trials=10, icc=None).trials) == (3, 10)
+
+
+def test_a_plan_answers_what_was_asked() -> None:
+    found = plan(Design(sd=0.4), differences=[0.05], samples=[300])
+    assert found.chance == pytest.approx(TTestPower().power(0.125, 300, 0.05))
+    document = found.to_document()
+    assert document["needed"] == [{"difference": 0.05, "samples": 505}]
+    assert [row["samples"] for row in plan(Design(discordance=0.05)).to_document()["seen"]][:2] == [100, 300]
+    assert [row.difference for row in plan(Design(discordance=0.05)).needed] == [0.01, 0.02, 0.05]
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"sd": 0.1, "discordance": 0.1}, {"sd": 0}, {"discordance": 1.5}, {"sd": 0.2, "trials": 0}]
+)
+def test_designs_that_cannot_be_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(SettingError):
+        Design(**wrong)  # type: ignore[arg-type]
+
+
+def test_what_cannot_be_planned_is_said() -> None:
+    with pytest.raises(SettingError, match="most"):
+        samples_for(Design(discordance=0.1), 0.2)
+    with pytest.raises(SettingError, match="alpha"):
+        samples_for(Design(sd=0.1), 0.2, power=0.01)
+    with pytest.raises(DataError, match="share"):
+        design_of(ResponseTable.from_matrix([[1, np.nan], [np.nan, 1]]))
+    assert difference_for(Design(discordance=0.02), 20) is None
