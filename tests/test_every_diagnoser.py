@@ -1,9 +1,11 @@
 """Laws that hold for every diagnoser, each run on all of them."""
 
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 import polars as pl
 import pytest
@@ -11,11 +13,14 @@ from polars.testing import assert_frame_equal
 
 import camilla
 from camilla.data.responses import ResponseTable
+from camilla.data.skill_graph import SkillGraph
 from camilla.data.skills import SkillMap
 from camilla.diagnosers import DIAGNOSERS
+from camilla.diagnosing import in_fitting_order, layout_of_table
 from camilla.diagnosis import Diagnosis
 from camilla.engine.fit import logit
-from camilla.engine.training import Training
+from camilla.engine.learner_rows import levels, place_rows
+from camilla.engine.training import READING, Training, gathered
 
 ROUNDING = 1e-12
 QUICK = Training(epochs=6, patience=6)
@@ -28,21 +33,52 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mirt": ("mirt", {"dimensions": 2, "precision": 3.0}),
     "mirt with skills": ("mirt", {"use_skills": True, "dimensions": 1, "precision": 3.0}),
     "mf": ("mf", {"dimensions": 2, "precision": 3.0}),
+    "gaussian": ("gaussian", {"dimensions": 2, "precision": 10.0}),
     "dina": ("dina", {}),
     "neural-cd": ("neural-cd", {"precision": 1.0, "training": QUICK}),
+    "ka-ncd": ("ka-ncd", {"precision": 3.0, "training": QUICK}),
+    "ka-ncd mf": ("ka-ncd", {"form": "mf", "precision": 3.0, "training": QUICK}),
+    "ka-ncd ncf1": ("ka-ncd", {"form": "ncf1", "precision": 3.0, "training": QUICK}),
+    "ka-ncd ncf2": ("ka-ncd", {"form": "ncf2", "precision": 3.0, "training": QUICK}),
+    "hier-mirt": ("hier-mirt", {"precision": 3.0, "training": QUICK}),
+    "hier-ncd": ("hier-ncd", {"precision": 3.0, "training": QUICK}),
+    "qc-cdm": ("qc-cdm", {"precision": 3.0, "training": QUICK}),
+    "qc-cdm full": ("qc-cdm", {"precision": 3.0, "hidden": (512, 256), "training": QUICK}),
+    "qc-cdm 2": ("qc-cdm", {"mode": 2, "precision": 3.0, "training": QUICK}),
+    "qc-cdm 12": ("qc-cdm", {"mode": 12, "precision": 3.0, "training": QUICK}),
+    "qc-cdm 12 mf": ("qc-cdm", {"mode": 12, "augmentation": "mf", "precision": 3.0, "training": QUICK}),
     "camilla-base": ("camilla-base", {"precision": 1.0, "skill_correlation": 0.5}),
     "camilla-base free": ("camilla-base", {"signs": "free", "precision": 1.0, "skill_correlation": 0.5}),
     "camilla": ("camilla", {"precision": 3.0, "dimensions": 4, "training": QUICK}),
 }
+GRAPH = SkillGraph((("add", "carry"), ("borrow", "carry")))
 SOME = ["sample-03", "sample-17"]
-# MF's and latent MIRT's coordinates may be rotated freely: no coordinate is a skill, so no law about one.
-WITH_SKILLS = [form for form in FORMS if form not in ("mirt", "mf")]
+# A neural form takes ten seconds to compile; of each neural diagnoser one form is checked every time.
+SLOW = ("ka-ncd mf", "ka-ncd ncf1", "ka-ncd ncf2", "qc-cdm full", "qc-cdm 2", "qc-cdm 12", "qc-cdm 12 mf")
+# Coordinates of MF, latent MIRT and Gaussian may be rotated freely: no coordinate is a skill, so no law about one.
+WITHOUT_SKILLS = ("mirt", "mf", "gaussian")
 
 pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")  # six epochs do not converge
 
 
+def every_form(without: tuple[str, ...] = ()) -> Any:
+    """Runs a law on every form."""
+    forms = [form for form in FORMS if form not in without]
+    return pytest.mark.parametrize(
+        "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in SLOW)) for form in forms]
+    )
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickly_compiled() -> Iterator[None]:
+    """Laws hold for whatever code the compiler makes; optimised code costs more than it gains here."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
 def world() -> ResponseTable:
-    """24 learners, 40 samples of 3 skills (some of two), one cell in ten missing."""
+    """24 learners, 40 samples of 3 skills (some of two), one of which builds on two; a tenth is missing."""
     rng = np.random.default_rng(7)
     mask = np.zeros((40, 3), bool)
     mask[np.arange(40), rng.integers(3, size=40)] = True
@@ -52,7 +88,7 @@ def world() -> ResponseTable:
     responses = (rng.random((24, 40)) < p).astype(float)
     responses[rng.random((24, 40)) < 0.1] = np.nan
     table = ResponseTable.from_matrix(responses)
-    return table.with_skills(SkillMap(("add", "carry", "borrow"), mask))
+    return table.with_skills(SkillMap(("add", "carry", "borrow"), mask), graph=GRAPH)
 
 
 @cache
@@ -70,18 +106,15 @@ def test_every_diagnoser_has_its_laws_checked() -> None:
     assert {name for name, _ in FORMS.values()} == set(DIAGNOSERS)
 
 
-@pytest.mark.parametrize("form", WITH_SKILLS)
+@every_form(WITHOUT_SKILLS)
 def test_prediction_follows_ability_on_needed_skills_and_on_no_other(form: str) -> None:
     """It rises where the sample's discrimination is positive, falls where it is negative, else stays."""
     found = fitted(form)
-    n_learners, n_samples = len(found.learner_names), len(found.sample_names)
-    learner, sample = np.repeat(np.arange(n_learners), n_samples), np.tile(np.arange(n_samples), n_learners)
-    before = logit(found.diagnoser, raised(found, 0, by=0.0), learner, sample).reshape(n_learners, n_samples)
-    mask = found.diagnoser.size.skill_mask
+    n_samples = len(found.sample_names)
+    before = better(found, 0, by=0.0)
     for skill in range(found.readout.ability.shape[1]):
-        after = logit(found.diagnoser, raised(found, skill), learner, sample).reshape(n_learners, n_samples)
-        change = after - before
-        needed = mask[:, skill] if found.readout.explicit else np.ones(n_samples, bool)
+        change = better(found, skill) - before
+        needed = asked(found, skill) if found.readout.explicit else np.ones(n_samples, bool)
         assert np.abs(change[:, ~needed]).max(initial=0) < ROUNDING
         direction = np.ones(n_samples)
         if "loading" in found.params._fields:
@@ -90,7 +123,28 @@ def test_prediction_follows_ability_on_needed_skills_and_on_no_other(form: str) 
         assert np.abs(change[:, needed]).max() > 1e-3
 
 
-def raised(found: Diagnosis, skill: int, by: float = 0.5) -> Any:
+def asked(found: Diagnosis, skill: int) -> np.ndarray:
+    """Samples that ask for the skill: those of the map, and those that an augmentation adds."""
+    mask = found.diagnoser.size.skill_mask[:, skill]
+    if found.diagnoser.name == "qc-cdm" and found.diagnoser.mode != 1:
+        return mask | (found.diagnoser.model.added(found.params, np)[:, skill] > 0)
+    return mask
+
+
+def better(found: Diagnosis, skill: int, by: float = 0.5) -> np.ndarray:
+    """Logits [learners, samples] with every learner better at one skill."""
+    n, m = len(found.learner_names), len(found.sample_names)
+    learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+    if found.diagnoser.engine != "neural":
+        return logit(found.diagnoser, raised(found, skill, by), learner, sample).reshape(n, m)
+    model, mask = found.diagnoser.model, found.diagnoser.size.skill_mask
+    at = gathered(model.axes, found.params, learner, sample)
+    mastery = model.mastery(at, np).astype(np.float64)
+    mastery[:, skill] += by * (1 - mastery[:, skill])
+    return model.compare(mastery, at, None if mask is None else mask[sample], np, READING).reshape(n, m)
+
+
+def raised(found: Diagnosis, skill: int, by: float) -> Any:
     """The parameters with every learner better at one skill."""
     params = found.params
     if found.diagnoser.name == "vanilla":
@@ -114,10 +168,12 @@ def raised(found: Diagnosis, skill: int, by: float = 0.5) -> Any:
 def test_positive_discriminations_are_kept_where_skills_must_keep_their_meaning() -> None:
     for form in ("mirt with skills", "camilla-base"):
         assert fitted(form).params.loading.min() >= 0
-    assert all(weight.min() >= 0 for weight in fitted("camilla").params.weights)
+    for form in ("camilla", "hier-mirt", "hier-ncd", "qc-cdm"):
+        assert all(weight.min() >= 0 for weight in fitted(form).params.weights)
+    assert all(scale.min() >= 0 for scale in fitted("qc-cdm").params.scales)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_the_order_of_rows_learners_and_samples_does_not_matter(form: str) -> None:
     rng = np.random.default_rng(0)
     table = world()
@@ -125,17 +181,18 @@ def test_the_order_of_rows_learners_and_samples_does_not_matter(form: str) -> No
     rows = rng.permutation(shuffled.n_responses)
     shuffled = ResponseTable(
         shuffled.learners, shuffled.samples, shuffled.learner[rows], shuffled.sample[rows],
-        shuffled.response[rows], skill_map=shuffled.skill_map,
+        shuffled.response[rows], skill_map=shuffled.skill_map, skill_graph=shuffled.skill_graph,
     )  # fmt: skip
     same(refitted(form, shuffled), fitted(form))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_a_row_of_weight_two_is_the_row_twice(form: str) -> None:
     table = world()
     heavy = np.arange(table.n_responses) % 5 == 0
     rows = np.concatenate([np.arange(table.n_responses), np.flatnonzero(heavy)])
-    parts = {"learners": table.learners, "samples": table.samples, "skill_map": table.skill_map}
+    names = ("learners", "samples", "skill_map", "skill_graph")
+    parts: dict[str, Any] = {name: getattr(table, name) for name in names}
     twice = ResponseTable(
         learner=table.learner[rows], sample=table.sample[rows], response=table.response[rows], **parts
     )
@@ -145,7 +202,7 @@ def test_a_row_of_weight_two_is_the_row_twice(form: str) -> None:
     same(refitted(form, twice), refitted(form, weighted))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_a_missing_cell_changes_nothing(form: str) -> None:
     table = world()
     filled = table.to_long().with_columns(pl.col("response").cast(pl.Float64))
@@ -158,11 +215,12 @@ def test_a_missing_cell_changes_nothing(form: str) -> None:
     assert told.n_missing == gaps.height
     order = {name: row for row, name in enumerate(table.samples)}
     assert table.skill_map is not None
-    told = told.with_skills(table.skill_map.take(np.array([order[name] for name in told.samples])))
+    skills = table.skill_map.take(np.array([order[name] for name in told.samples]))
+    told = told.with_skills(skills, graph=table.skill_graph)
     same(refitted(form, told), fitted(form))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_a_saved_diagnosis_comes_back_bit_for_bit(form: str, tmp_path: Path) -> None:
     found = fitted(form)
     again = Diagnosis.load(found.save(tmp_path / "saved"))
@@ -173,32 +231,47 @@ def test_a_saved_diagnosis_comes_back_bit_for_bit(form: str, tmp_path: Path) -> 
     assert_frame_equal(again.ability(SOME), found.ability(SOME), check_exact=True)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_relabelled_skills_give_relabelled_results(form: str) -> None:
     table = world()
     assert table.skill_map is not None
     names = {"add": "zeta", "carry": "alpha", "borrow": "mu"}
     order = [2, 0, 1]
     renamed = SkillMap(tuple(names[table.skill_map.skills[k]] for k in order), table.skill_map.mask[:, order])
-    found = refitted(form, table.with_skills(renamed))
+    graph = SkillGraph(tuple((names[parent], names[child]) for parent, child in GRAPH.edges))
+    found = refitted(form, table.with_skills(renamed, graph=graph))
     wanted = fitted(form).skills.with_columns(pl.col("skill").replace(names))
     assert_frame_equal(
         found.skills.sort("learner", "skill"), wanted.sort("learner", "skill"), check_exact=True
     )
 
 
-@pytest.mark.parametrize("form", FORMS)
+@every_form()
 def test_a_learner_added_again_gets_its_own_ability_back(form: str) -> None:
-    """Within 1e-3 of the scale: what the fits leave between their stop and the exact mode."""
+    """Within 2e-3 of the scale: what the fits leave between their stop and the exact mode.
+
+    Six epochs may end before there is a mode that predicts as well; such a fit says that its learners are
+    not placed, and the law is then about their exact places.
+    """
     found = fitted(form)
     table = world()
     placed = found.place(table.take_learners([5, 11]))
-    own = found.ability().filter(pl.col("learner").is_in(placed["learner"].to_list()))
+    own = found.ability() if found.provenance["placed"] else at_their_modes(found, table)
+    own = own.filter(pl.col("learner").is_in(placed["learner"].to_list()))
     both = placed.join(own, on="learner", suffix="_own")
     np.testing.assert_allclose(both["ability"], both["ability_own"], atol=2e-3)
 
 
-@pytest.mark.parametrize("form", FORMS)
+def at_their_modes(found: Diagnosis, table: ResponseTable) -> pl.DataFrame:
+    """Ability of every learner moved from where it stopped to its mode, samples frozen."""
+    weight, right = layout_of_table(in_fitting_order(table)).block(np.arange(table.n_samples))
+    rows, covariance, _ = place_rows(found.diagnoser, found.params, weight.T, right.T, start=True)
+    level = levels(found.diagnoser, found.params, rows, covariance)
+    ability = found.ability_on(level.ability, level.covariance, np.arange(table.n_samples))
+    return pl.DataFrame({"learner": found.learner_names}).hstack(ability)
+
+
+@every_form()
 def test_placing_leaves_the_diagnosis_as_it_was(form: str) -> None:
     found = fitted(form)
     before = [np.copy(part) for part in flat(found.params)]

@@ -122,8 +122,8 @@ class Readout(NamedTuple):
 class Diagnoser(Protocol):
     """A model of responses: a frozen dataclass of a size and settings.
 
-    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; those of "counts"
-    and "em" bring solve, logit and place with them.
+    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; those of "counts",
+    "em" and "linear" bring solve, logit and place with them.
     """
 
     name: ClassVar[str]

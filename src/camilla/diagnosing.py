@@ -9,11 +9,12 @@ import numpy as np
 import polars as pl
 
 import camilla
+from camilla import auto
+from camilla.auto import AUTO, diagnoser_named
 from camilla.data.cells import Cells
 from camilla.data.responses import ResponseTable
 from camilla.data.validity import check_diagnosable
-from camilla.diagnoser import Diagnoser, Floats, Readout, Size, Watch
-from camilla.diagnosers import DIAGNOSERS
+from camilla.diagnoser import Floats, Readout, Size, Spread, Watch
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.engine import fit as engine
 from camilla.engine.layout import Layout, layout_of
@@ -23,41 +24,42 @@ from camilla.errors import ConvergenceWarning, SettingError
 
 
 def diagnose(
-    table: ResponseTable, diagnoser: str = "irt", *,
+    table: ResponseTable, diagnoser: str = AUTO, *,
     seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
     """The diagnosis of every learner and sample of a table.
 
-    `diagnoser` is a name of DIAGNOSERS; `settings` are its own (see its page). What is not set is
-    chosen on a tenth of the responses, then fitted on all. `as_published` follows the paper's
-    training instead. The same table, seed and settings give the same diagnosis in any order of rows,
+    `diagnoser` is "auto", which chooses one, or its name; `settings` are its own (see its page). What is
+    not set is chosen on a tenth of the responses, then fitted on all. `as_published` follows the
+    paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
     learners, samples and skills.
     """
-    kind = diagnoser_named(diagnoser)
     check_diagnosable(table)
     ordered = in_fitting_order(table)
     size, layout = size_of(ordered), layout_of_table(ordered)
-    given = published_settings(kind, size) | settings if as_published else settings
+    given = published_settings(diagnoser, size) | settings if as_published else settings
     with one_blas_thread():
-        fitted = engine.fit(kind, size, layout, settings=given, seed=seed, valid=None, watch=watch)
+        found = auto.fit(diagnoser, size, layout, settings=given, seed=seed, valid=None, watch=watch)
         watch("standard errors")
-        spread = engine.spread(fitted.diagnoser, fitted.solution.params, layout)
-    if not fitted.solution.converged:
-        warnings.warn(_what_to_try(fitted), ConvergenceWarning, stacklevel=2)
-    readout = fitted.diagnoser.readout(fitted.solution.params, spread)
-    provenance = _provenance(table, fitted, readout, seed=seed, as_published=as_published)
-    return named(table, ordered, fitted, readout, provenance)
+        spread = engine.spread(found.fit.diagnoser, found.fit.solution.params, layout)
+        readout = readout_of(found, spread)
+    if not found.fit.solution.converged:
+        warnings.warn(_what_to_try(found.fit), ConvergenceWarning, stacklevel=2)
+    provenance = _provenance(table, found, readout, seed=seed, as_published=as_published)
+    return named(table, ordered, found.fit, readout, provenance)
 
 
-def diagnoser_named(name: str) -> type[Diagnoser]:
-    """The class of a diagnoser's name."""
-    if name not in DIAGNOSERS:
-        raise SettingError(f"no diagnoser {name!r}; there are {', '.join(DIAGNOSERS)}.")
-    return DIAGNOSERS[name]
+def readout_of(found: auto.Found, spread: Spread | None) -> Readout:
+    """What a person reads of a fit: the diagnoser's own abilities, or expected responses where auto chose."""
+    readout = found.fit.diagnoser.readout(found.fit.solution.params, spread)
+    return auto.as_expected(readout) if found.trials else readout
 
 
-def published_settings(kind: type[Diagnoser], size: Size) -> dict[str, Any]:
+def published_settings(name: str, size: Size) -> dict[str, Any]:
     """The paper's training of a diagnoser; those that need none have nothing to set."""
+    if name == AUTO:
+        raise SettingError("auto is of no paper; as_published wants the name of a diagnoser.")
+    kind = diagnoser_named(name)
     return kind.as_published(size) if hasattr(kind, "as_published") else {}
 
 
@@ -189,8 +191,9 @@ def _places(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _provenance(
-    table: ResponseTable, fitted: engine.Fit, readout: Readout, *, seed: int, as_published: bool
+    table: ResponseTable, found: auto.Found, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
+    fitted = found.fit
     packages = ["numpy", "scipy", "polars"] + (
         ["jax", "optax"] if fitted.diagnoser.engine == "neural" else []
     )
@@ -198,6 +201,7 @@ def _provenance(
         "diagnoser": fitted.diagnoser.name,
         "settings": settings_as_data(fitted.diagnoser),
         "chosen_on_validation": fitted.chosen,
+        "candidates": [trial._asdict() for trial in found.trials],
         "as_published": as_published,
         "seed": seed,
         "data_hash": table.digest(),

@@ -15,7 +15,7 @@ from camilla.data.names import nearest
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Floats, Readout
 from camilla.engine.fit import logit, place
-from camilla.engine.scale import Level, level_of, logit_slopes
+from camilla.engine.scale import Level, expected_on, level_of, logit_slopes
 from camilla.errors import DataError
 from camilla.metrics.intervals import wilson
 
@@ -102,7 +102,7 @@ class Diagnosis:
     def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners [n, skills] on these sample indices."""
         if self.readout.skill_weight is None:
-            value, se = self._expected_on(ability, covariance, samples)
+            value, se = expected_on(self.diagnoser, self.params, ability, covariance, samples)
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight
@@ -209,15 +209,6 @@ class Diagnosis:
             return None
         variance = np.einsum("ck,ckl,cl->c", slopes, self.readout.covariance[learner], slopes)
         return np.sqrt(variance) / self.temperature
-
-    def _expected_on(
-        self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]
-    ) -> tuple[Floats, Floats]:
-        """Mean expected response over the samples, and its standard error by the delta method."""
-        loading, offset = self.params.loading[samples], self.params.intercept[samples]
-        p = _sigmoid((ability @ loading.T + offset) / self.temperature)
-        slope = (p * (1 - p)) @ loading / (len(samples) * self.temperature)
-        return p.mean(axis=1), np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
 
     def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.bool_]]:
         position = {name: i for i, name in enumerate(self.sample_names)}

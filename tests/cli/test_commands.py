@@ -74,16 +74,24 @@ def test_wide_tables_say_which_way_they_lie(folder: Path) -> None:
     assert "--rows" in silent.stderr
 
 
-def test_evaluate_reports_every_score_of_every_seed(folder: Path) -> None:
-    ran = camilla(
-        "evaluate", "long.csv", "--with", "vanilla,irt:precision=3", "--seeds", "1,2", "--json", cwd=folder
-    )
+def test_an_experiment_reports_every_score_of_every_seed_and_keeps_them(folder: Path) -> None:
+    words = ["experiment", "reliability", "long.csv", "--with", "vanilla,irt:precision=3", "--seeds", "1,2"]
+    ran = camilla(*words, "--jobs", "1", "-o", "results.parquet", "--json", cwd=folder)
     assert ran.returncode == 0, ran.stderr
-    results = json.loads(ran.stdout)["results"]
-    assert [(row["diagnoser"], row["seed"]) for row in results] == [
-        ("vanilla", 1), ("irt:precision=3", 1), ("vanilla", 2), ("irt:precision=3", 2),
-    ]  # fmt: skip
-    assert {"acc", "f1", "auc", "rmse", "mae", "seconds"} <= set(results[0])
+    document = json.loads(ran.stdout)
+    found = {(row["diagnoser"], row["seed"], row["score"]) for row in document["results"]}
+    assert found == {
+        (diagnoser, seed, score)
+        for diagnoser in ("vanilla", "irt:precision=3")
+        for seed in (1, 2)
+        for score in ("acc", "f1", "auc", "rmse", "mae", "log_loss")
+    }
+    assert {row["table"] for row in document["results"]} == {"long"}
+    printed = camilla(*words, "-o", "results.parquet", cwd=folder)
+    assert "12 rows" not in printed.stderr
+    assert "24 rows are in results.parquet" in printed.stdout
+    other = camilla("experiment", "assumptions", "long.csv", cwd=folder)
+    assert "how alike two learners are" in other.stdout
 
 
 def test_skills_from_a_file_and_one_learner_by_skill(folder: Path) -> None:
@@ -195,7 +203,9 @@ def test_names_with_spaces_quotes_newlines_emoji_and_markup_are_just_names(tmp_p
         ["diagnose", "long.csv", "-o", "out", "--with", "mirt:dimensions=2.5"],
         ["diagnose", "long.csv", "-o", "out", "--with", "camilla:training=5"],
         ["diagnose", "long.csv", "-o", "out", "--rows", "columns"],
-        ["evaluate", "long.csv", "--seeds", "one"],
+        ["experiment", "reliability", "long.csv", "--seeds", "one"],
+        ["experiment", "dance", "long.csv"],
+        ["experiment", "rank-stability", "long.csv", "--sizes", "1000"],
         ["diagnose", "long.csv"],
         ["unheard-of"],
     ],
@@ -220,3 +230,34 @@ def test_unknown_names_are_met_with_the_nearest(folder: Path) -> None:
         assert ran.returncode == 1
         assert "no " in ran.stderr
         assert "Traceback" not in ran.stderr
+
+
+def test_a_skill_graph_is_read_checked_and_kept(folder: Path) -> None:
+    """A cycle and an unknown skill end with one line; a good graph reaches the diagnosis."""
+    (folder / "cycle.csv").write_text("parent,child\neven,odd\nodd,even\n")
+    (folder / "strange.csv").write_text("parent,child\neven,prime\n")
+    (folder / "graph.json").write_text('[{"parent": "even", "child": "odd"}]')
+    given = ("diagnose", "long.csv", "--with", "skill-vanilla", "-o", "out", "--skills", "skills.csv")
+    for file, said in (
+        ("cycle.csv", "cycle.csv: a skill graph has no cycles, and this one has 'even' → 'odd' → 'even'"),
+        ("strange.csv", "the skill graph names 'prime', which the skill map does not have"),
+    ):
+        run = camilla(*given, "--skill-graph", file, cwd=folder)
+        assert run.returncode == 1
+        assert said in run.stderr.replace("'odd' → 'even' → 'odd'", "'even' → 'odd' → 'even'")
+        assert "Traceback" not in run.stderr
+        assert not (folder / "out").exists()
+    run = camilla(*given, "--skill-graph", "graph.json", "--json", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert json.loads(run.stdout)["provenance"]["skill_graph"] == [["even", "odd"]]
+
+
+def test_a_diagnoser_of_skills_that_build_on_each_other_asks_for_a_graph(folder: Path) -> None:
+    run = camilla(
+        "diagnose", "long.csv", "--skills", "skills.csv", "--with", "hier-ncd", "-o", "out", cwd=folder
+    )
+    assert run.returncode == 1
+    assert "hier-ncd needs a skill graph" in run.stderr
+    run = camilla("diagnose", "long.csv", "--with", "qc-cdm:mode=3", "-o", "out", cwd=folder)
+    assert run.returncode == 2
+    assert "mode must be one of 1, 2, 12; 3 came" in run.stderr

@@ -36,20 +36,40 @@ def fit(
     *, settings: Mapping[str, Any], seed: int, valid: Layout | None, watch: Watch,
 ) -> Fit:  # fmt: skip
     """The diagnoser fitted to `layout`; without `valid`, a tenth of the cells is held out and given back."""
-    held_out = valid is None
-    inner, outer = layout, valid
-    if outer is None:
-        inner, outer = _hold_out(layout, np.random.default_rng(seed))
-    diagnoser, chosen, solution = _choose(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
+    if valid is not None:
+        return trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
+    inner, outer = hold_out(layout, seed)
+    found = trial(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
+    return refit(found, layout, seed=seed, watch=watch)
+
+
+def trial(
+    kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> Fit:  # fmt: skip
+    """The diagnoser fitted to `layout`, with settings and temperature chosen on `valid`."""
+    diagnoser, chosen, solution = _choose(
+        kind, size, layout, valid, settings=settings, seed=seed, watch=watch
+    )
     if solution is None:
         watch("fitting")
-        solution = solve(diagnoser, inner, seed, watch, valid=outer)
-    temperature, loss = _temperature(diagnoser, solution.params, outer)
-    if held_out:
-        watch("fitting on all responses")
-        again = solve(diagnoser, layout, seed, watch, earlier=solution)
-        solution = again._replace(converged=again.converged and solution.converged)
+        solution = solve(diagnoser, layout, seed, watch, valid=valid)
+    temperature, loss = _temperature(diagnoser, solution.params, valid)
     return Fit(diagnoser, solution, temperature, chosen, loss)
+
+
+def refit(found: Fit, layout: Layout, *, seed: int, watch: Watch) -> Fit:
+    """The same diagnoser, settings and temperature on all responses."""
+    watch("fitting on all responses")
+    again = solve(found.diagnoser, layout, seed, watch, earlier=found.solution)
+    return found._replace(solution=again._replace(converged=again.converged and found.solution.converged))
+
+
+def cell_losses(found: Fit, cells: Layout) -> Floats:
+    """−[x log p + (1 − x) log(1 − p)] of every cell, at the fit's temperature."""
+    learner, sample, weight, right = cells.cells()
+    logits = logit(found.diagnoser, found.solution.params, learner, sample) / found.temperature
+    return np.logaddexp(0, logits) - right / weight * logits
 
 
 def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any:
@@ -141,7 +161,7 @@ def _choose(
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
     if not open_choices:
         return build(kind, size, current), {}, None
-    small, inner, outer = _fewer_samples(size, layout, valid, seed)
+    small, inner, outer = fewer_samples(size, layout, valid, seed=seed)
     tried: dict[tuple[Any, ...], tuple[float, Solution]] = {}
     for name, values in open_choices.items():
         for value in values:
@@ -163,12 +183,15 @@ def _key(names: Iterable[str], settings: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple(settings[name] for name in names)
 
 
-def _fewer_samples(size: Size, layout: Layout, valid: Layout, seed: int) -> tuple[Size, Layout, Layout]:
-    if size.n_samples <= CHOICE_SAMPLES:
+def fewer_samples(
+    size: Size, layout: Layout, valid: Layout, *, seed: int, most: int = CHOICE_SAMPLES
+) -> tuple[Size, Layout, Layout]:
+    """The same on at most so many samples, drawn at random."""
+    if size.n_samples <= most:
         return size, layout, valid
-    some = np.sort(np.random.default_rng(seed).permutation(size.n_samples)[:CHOICE_SAMPLES])
+    some = np.sort(np.random.default_rng(seed).permutation(size.n_samples)[:most])
     mask = None if size.skill_mask is None else size.skill_mask[some]
-    smaller = replace(size, n_samples=CHOICE_SAMPLES, skill_mask=mask)
+    smaller = replace(size, n_samples=most, skill_mask=mask)
     return smaller, _take(layout, some), _take(valid, some)
 
 
@@ -183,7 +206,9 @@ def _take(layout: Layout, samples: NDArray[np.intp]) -> Layout:
     )  # fmt: skip
 
 
-def _hold_out(layout: Layout, rng: np.random.Generator) -> tuple[Layout, Layout]:
+def hold_out(layout: Layout, seed: int) -> tuple[Layout, Layout]:
+    """The cells without a tenth of them, and that tenth."""
+    rng = np.random.default_rng(seed)
     learner, sample, weight, right = layout.cells()
     out = rng.random(len(learner)) < HELD_OUT
     out[rng.integers(len(out))] = True
@@ -202,7 +227,7 @@ def _temperature(diagnoser: Any, params: Any, valid: Layout) -> tuple[float, flo
     learner, sample, weight, right = valid.cells()
     logits = logit(diagnoser, params, learner, sample)
     response = right / weight
-    if diagnoser.engine == "counts":
+    if diagnoser.engine in ("counts", "linear"):
         return 1.0, log_loss(response, logits, weight)
     inverse = 1.0
     for _ in range(50):

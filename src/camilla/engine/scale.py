@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.diagnoser import Floats, Placement
+from camilla.diagnoser import Floats, Placement, Spread
 from camilla.engine.factors import pool_scale
 
 
@@ -45,3 +45,30 @@ def logit_slopes(
     from camilla.engine.training import neural_slopes
 
     return neural_slopes(diagnoser, params, learner, sample)
+
+
+def expected_on(
+    diagnoser: Any, params: Any, ability: Floats, covariance: Floats, samples: NDArray[np.integer]
+) -> tuple[Floats, Floats]:
+    """Mean expected response over the samples of learners on the read scale, and its standard error.
+
+    The delta method: the slope of the mean by the ability is Σⱼ pⱼ(1 − pⱼ) aⱼ / n. No temperature: it mends
+    single predictions that are too sure, while the fit's own means are right, and it would draw them to ½.
+    """
+    if diagnoser.engine == "linear":
+        return diagnoser.expected(params, ability, covariance, samples)
+    mean, sd = pool_scale(diagnoser.problem(), params)
+    loading = params.loading[samples]
+    logits = (ability * sd + mean) @ loading.T + params.intercept[samples]
+    p = 0.5 * (np.tanh(0.5 * logits) + 1)
+    slope = (p * (1 - p)) @ (loading * sd) / len(samples)
+    return p.mean(axis=1), np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+
+
+def bare_spread(diagnoser: Any, params: Any) -> Spread:
+    """Abilities of a bilinear fit as they are read, without the work of saying how sure they are."""
+    mean, sd = pool_scale(diagnoser.problem(), params)
+    n_learners, n_dims = params.ability.shape
+    none = np.zeros(len(params.intercept))
+    ability = (params.ability - mean) / sd
+    return Spread(ability, np.zeros((n_learners, n_dims, n_dims)), "none", none, none, none, none)

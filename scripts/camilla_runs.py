@@ -1,0 +1,121 @@
+"""Runs every experiment of docs/results/camilla.md; what build/camilla.parquet holds is not run again.
+
+Run with CAMILLA_DATA set to the folder of real data sets; the Diamond log is the one that
+`camilla pool diamond` leaves in build/pools/diamond. With words, only the parts of the plan so called.
+"""
+
+import os
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+import camilla
+from camilla.data.responses import ResponseTable
+from camilla.data.skills import SkillMap
+
+STORE = Path("build/camilla.parquet")
+DIAMOND = Path("build/pools/diamond")
+SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)
+SIZES = (250, 500, 1000, 2500, 5000)
+QUICK = ("vanilla", "irt", "mirt", "mf", "gaussian", "auto")
+QUICK_SKILLS = ("skill-vanilla", "camilla-base", "camilla-base:signs=free")
+QUICK_PUBLISHED = ("irt:as_published", "mirt:as_published")
+
+
+class Part(NamedTuple):
+    """A part of the plan: one experiment on one table."""
+
+    name: str
+    experiment: str
+    table: str
+    diagnosers: tuple[str, ...]
+    seeds: tuple[int, ...] = SEEDS
+    sizes: tuple[int, ...] | None = None
+
+
+PLAN = (
+    Part("esol", "reliability", "esol", (*QUICK, *QUICK_PUBLISHED)),
+    Part("titanic", "reliability", "titanic", (*QUICK, *QUICK_SKILLS, *QUICK_PUBLISHED, "dina")),
+    Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto", "mirt")),
+    Part("stability", "rank-stability", "cifar100", ("irt", "auto"), sizes=(250, 1000, 5000)),
+    Part("stability", "rank-stability", "cifar100", ("irt", "auto"), sizes=(500, 2500)),
+    Part("camilla", "rank-consistency", "esol", ("camilla",)),
+    Part("camilla", "rank-consistency", "titanic", ("camilla",), seeds=SEEDS[:3]),
+    Part("camilla", "reliability", "titanic", ("camilla",)),
+    Part("swebench", "reliability", "swebench", (*QUICK, *QUICK_SKILLS, "dina")),
+    Part("helm", "reliability", "helm_lite", ("vanilla", "irt", "mirt", "gaussian", "auto", *QUICK_SKILLS)),
+    Part("diamond", "reliability", "diamond", ("vanilla", "irt", "gaussian", "camilla-base", "auto", "mirt")),
+    Part("skills", "rank-stability", "cifar100", ("camilla-base",), seeds=SEEDS[:5], sizes=SIZES),
+    Part("skills", "rank-stability", "cifar100", ("camilla:precision=3:dimensions=10",),
+         seeds=SEEDS[:3], sizes=(250, 1000, 5000)),
+    Part("rest", "reliability", "cifar100", ("camilla",)),
+    Part("rest", "reliability", "cifar100", ("skill-vanilla", "mf", "gaussian", "camilla-base:signs=free",
+                                              "irt:as_published", "mirt:as_published"), seeds=SEEDS[:3]),
+    Part("rest", "reliability", "titanic", ("camilla-base:as_published",), seeds=SEEDS[:3]),
+    Part("assumptions", "assumptions", "cifar100", ()),
+    Part("assumptions", "assumptions", "titanic", ()),
+)  # fmt: skip
+
+
+def read_tables(folder: Path) -> dict[str, ResponseTable]:
+    """The tables of the plan that are there."""
+    logs = folder / "camilla_responses"
+    titanic = camilla.read(
+        logs / "titanic_353x418.parquet", rows="samples",
+        skills=f"{folder / 'titanic/test_with_truth.csv'}:Sex,Embarked,Pclass",
+    )  # fmt: skip
+    cifar = camilla.read(logs / "cifar100_test_42x10000.parquet", rows="samples")
+    labels = pl.read_parquet(folder / "cifar100_labels/test_labels.parquet").sort("index")["label"]
+    frame = pl.read_parquet(logs / "esol_22x1127.parquet")
+    esol = ResponseTable.from_errors(
+        frame.drop("id", "label"), frame["label"].to_numpy(), samples=[str(i) for i in frame["id"]]
+    )
+    return {
+        "titanic": titanic,
+        "cifar100": cifar.with_skills(SkillMap.from_labels(labels.to_list())),
+        "esol": esol,
+        "swebench": camilla.read(
+            folder / "swebench/swebench_verified_agents.parquet", rows="samples", skills=":repo"
+        ),
+        "helm_lite": _helm(folder / "helm_lite/helm_lite_items_x_30models.parquet"),
+        **_diamond(),
+    }
+
+
+def _helm(path: Path) -> ResponseTable:
+    """Items are numbered anew in every scenario: their names here are scenario and number."""
+    frame = pl.read_parquet(path)
+    sample = pl.format("{} {}", "scenario", "item").alias("sample")
+    table = ResponseTable.from_wide(frame.select(sample, pl.exclude("scenario", "item")), rows="samples")
+    return table.with_skills(SkillMap.from_labels(frame["scenario"].to_list()))
+
+
+def _diamond() -> dict[str, ResponseTable]:
+    """The log of our own pool, if it was made."""
+    found = sorted(DIAMOND.glob("**/responses.parquet"))
+    if not found:
+        return {}
+    return {"diamond": camilla.read(found[0])}
+
+
+def main() -> None:
+    """Fills the store in the order of the plan."""
+    if "CAMILLA_DATA" not in os.environ:
+        sys.exit("CAMILLA_DATA is not set; it names the folder of real data sets")
+    STORE.parent.mkdir(exist_ok=True)
+    tables = read_tables(Path(os.environ["CAMILLA_DATA"]))
+    for part in PLAN:
+        if part.table not in tables:
+            print(f"no table {part.table} yet", file=sys.stderr)
+        elif len(sys.argv) < 2 or part.name in sys.argv[1:]:
+            camilla.experiment(
+                part.experiment, {part.table: tables[part.table]}, diagnosers=part.diagnosers,
+                seeds=part.seeds, sizes=part.sizes, store=STORE, jobs=1,
+                watch=lambda line, part=part: print(part.name, line, file=sys.stderr, flush=True),
+            )  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

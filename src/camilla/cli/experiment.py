@@ -1,0 +1,136 @@
+"""`camilla experiment`: the protocols of the Camilla paper on any table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.output import print_frame, print_json, progress
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from camilla.data.responses import ResponseTable
+
+TITLES = {
+    "reliability": "on responses no fit saw",
+    "rank-consistency": "ability against mean responses",
+    "rank-stability": "ability on disjoint samples",
+}
+
+
+def experiment(
+    name: Annotated[
+        str, typer.Argument(help="reliability, rank-consistency, rank-stability or assumptions.")
+    ],
+    tables: Annotated[
+        list[Path], typer.Argument(metavar="TABLE…", help="Responses: CSV, TSV, JSONL or Parquet.")
+    ],
+    with_: Annotated[
+        str, typer.Option("--with", help="Diagnosers, comma-separated, settings after colons; or all.")
+    ] = "vanilla,irt,auto",
+    seeds: Annotated[
+        str | None, typer.Option(help="Seeds, comma-separated; the ten of the paper if not given.")
+    ] = None,
+    sizes: Annotated[
+        str | None, typer.Option(help="rank-stability: samples of a partition, comma-separated.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(help="Processes; −1 for one a core.")] = -1,
+    rows: options.Rows = None,
+    skills: options.Skills = None,
+    learner: options.Learner = None,
+    sample: options.Sample = None,
+    response: options.Response = None,
+    trial: options.Trial = None,
+    weight: options.Weight = None,
+    missing: options.Missing = None,
+    ignore: options.Ignore = None,
+    json: options.Json = False,
+) -> None:
+    """Run a protocol of the Camilla paper: what is stored already is not run again."""
+    from camilla.experiments.running import SEEDS
+    from camilla.experiments.running import experiment as run
+    from camilla.experiments.summary import experiment_summary
+
+    read = {
+        path.stem: options.read_table(
+            path, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
+            weight=weight, missing=missing, ignore=ignore,
+        )
+        for path in tables
+    }  # fmt: skip
+    _check_names(read, tables)
+    with progress("experiment") as watch:
+        results = run(
+            name, read, diagnosers=[part.strip() for part in with_.split(",") if part.strip()],
+            seeds=SEEDS if seeds is None else _numbers("--seeds", seeds),
+            sizes=None if sizes is None else _numbers("--sizes", sizes),
+            store=output, jobs=jobs, watch=watch,
+        )  # fmt: skip
+    if json:
+        means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
+        print_json({"results": results.to_dicts(), "summary": means})
+    elif name == "assumptions":
+        _print_assumptions(results)
+    else:
+        _print_means(name, experiment_summary(results))
+    if output is not None:
+        typer.echo(f"{results.height} rows are in {output}.", err=json)
+
+
+def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:
+    from camilla.errors import SettingError
+
+    if len(read) < len(tables):
+        raise SettingError("two tables have the same file name; results are kept by it. Rename one.")
+
+
+def _print_means(name: str, means: "pl.DataFrame") -> None:
+    """A line a diagnoser, of the scores a person compares; all of them are in --json and the file."""
+    import polars as pl
+
+    from camilla.experiments.summary import wide
+
+    scores: tuple[str, ...] = ("kendall", "spearman")
+    by: tuple[str, ...] = ("comparison", "size", "diagnoser")
+    if name == "reliability":
+        scores, by = (("auc", "rmse") if "auc" in means["score"] else ("mae", "rmse")), ("diagnoser",)
+    elif name == "rank-consistency":
+        by = ("comparison", "diagnoser")
+    for (table,), part in means.group_by("table", maintain_order=True):
+        seconds = part.group_by(by, maintain_order=True).agg(pl.col("seconds").mean())
+        frame = wide(part, scores, by).join(seconds, on=by, nulls_equal=True, maintain_order="left")
+        print_frame(
+            frame.sort(by[:-1], maintain_order=True) if len(by) > 1 else frame,
+            title=f"{table}: {TITLES[name]}, mean over seeds and 95 % intervals (Student's t)",
+        )
+
+
+def _print_assumptions(results: "pl.DataFrame") -> None:
+    """The boxes of Figure 4A as numbers, and how alike pairs of learners are."""
+    import polars as pl
+
+    value = pl.col("value")
+    box = [
+        value.min().alias("least"), value.quantile(0.25).alias("quarter"), value.median().alias("median"),
+        value.quantile(0.75).alias("three quarters"), value.max().alias("most"),
+    ]  # fmt: skip
+    for (table,), part in results.group_by("table", maintain_order=True):
+        skills = part.filter(pl.col("score") == "accuracy").group_by("learner", maintain_order=True)
+        if len(frame := skills.agg(pl.len().alias("skills"), *box)):
+            print_frame(frame, title=f"{table}: accuracy of a learner over the skills")
+        pairs = part.filter(pl.col("other").is_not_null()).group_by("score", maintain_order=True)
+        print_frame(pairs.agg(pl.len().alias("pairs"), *box), title=f"{table}: how alike two learners are")
+
+
+def _numbers(option: str, text: str) -> list[int]:
+    from camilla.errors import SettingError
+
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError:
+        raise SettingError(f"{option} takes whole numbers with commas, not {text!r}.") from None

@@ -1,0 +1,160 @@
+"""Experiments over tables, diagnosers and seeds: in parallel, each result kept as soon as it is there."""
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+from joblib import Parallel, delayed
+
+from camilla import auto
+from camilla.data.responses import ResponseTable
+from camilla.data.split import split
+from camilla.data.validity import check_diagnosable
+from camilla.diagnoser import Watch
+from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
+from camilla.engine.settings import settings_as_data
+from camilla.engine.threads import one_blas_thread
+from camilla.errors import DataError, SettingError
+from camilla.experiments.assumptions import assumptions
+from camilla.experiments.contenders import check, contender, every, fitted
+from camilla.experiments.rank_consistency import rank_consistency
+from camilla.experiments.rank_stability import check_sizes, rank_stability, sizes_for
+from camilla.experiments.reliability import reliability
+from camilla.experiments.results import ORDER, SCHEMA, empty, provenance, read_results, rows_of, write_results
+
+SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)  # of the Camilla paper
+EXPERIMENTS = ("reliability", "rank-consistency", "rank-stability", "assumptions")
+PLAIN = "vanilla"
+ALL = "all"
+
+
+class Task(NamedTuple):
+    """One diagnoser on one seed of one table; with the version of camilla, the key of its rows."""
+
+    experiment: str
+    table: str
+    data_hash: str
+    diagnoser: str
+    seed: int
+    size: int | None = None
+
+
+KEY = [*Task._fields, "camilla"]
+
+
+def experiment(
+    name: str,
+    tables: ResponseTable | Mapping[str, ResponseTable],
+    *,
+    diagnosers: Sequence[str] = (PLAIN, "irt", auto.AUTO),
+    seeds: Sequence[int] = SEEDS,
+    sizes: Sequence[int] | None = None,
+    store: str | Path | None = None,
+    jobs: int = 1,
+    watch: Watch = lambda line: None,
+) -> pl.DataFrame:
+    """One tidy row a score; what `store` already holds is not computed again.
+
+    `name` is one of EXPERIMENTS. `diagnosers` are names with settings after colons, or "all"; rankings always
+    have vanilla, plain accuracy, beside them. `sizes` are those of rank-stability's partitions. Every
+    result is in the store as soon as it is there, so that a run that was stopped goes on where it was.
+    """
+    if name not in EXPERIMENTS:
+        raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
+    ordered: dict[str, ResponseTable] = {}
+    for label, table in ({"table": tables} if isinstance(tables, ResponseTable) else tables).items():
+        check_diagnosable(table)
+        ordered[label] = in_fitting_order(table)
+    tasks = list(_tasks(name, ordered, diagnosers=diagnosers, seeds=seeds, sizes=sizes))
+    path = None if store is None else Path(store)
+    results = empty() if path is None else read_results(path)
+    wanted = _keys(tasks)
+    missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
+    watch(f"{len(tasks) - missing.height} of {len(tasks)} are there already")
+    left = [Task(*row[:-1]) for row in missing.iter_rows()]
+    work = (delayed(_done)(ordered[task.table], task) for task in left)
+    for number, frame in enumerate(Parallel(jobs, return_as="generator_unordered")(work), 1):
+        results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
+        if path is not None:
+            write_results(results, path)
+        first = frame.row(0, named=True)
+        watch(f"{number} of {len(left)}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
+    return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
+
+
+def _keys(tasks: Sequence[Task]) -> pl.DataFrame:
+    schema = {name: SCHEMA[name] for name in Task._fields}
+    return (
+        pl.DataFrame(tasks, schema=schema, orient="row")
+        .unique(maintain_order=True)
+        .with_columns(camilla=pl.lit(provenance()["camilla"]))
+    )
+
+
+def _tasks(
+    name: str, tables: Mapping[str, ResponseTable],
+    *, diagnosers: Sequence[str], seeds: Sequence[int], sizes: Sequence[int] | None,
+) -> Iterator[Task]:  # fmt: skip
+    """Every task of an experiment, after everything that can be wrong with it was checked."""
+    for table, ordered in tables.items():
+        digest = ordered.digest()
+        if name == "assumptions":
+            yield Task(name, table, digest, "", 0)
+            continue
+        size = size_of(ordered)
+        labels = [label for text in diagnosers for label in (every(size) if text == ALL else [text])]
+        if name != "reliability":
+            labels = [PLAIN, *labels]
+        for label in labels:
+            check(contender(label), size)
+        parts: Sequence[int | None] = (None,)
+        if name == "rank-stability":
+            parts = check_sizes(sizes_for(ordered.n_samples) if sizes is None else sizes, ordered.n_samples)
+        yield from (
+            Task(name, table, digest, contender(label).label, seed, part)
+            for part in parts
+            for label in labels
+            for seed in seeds
+        )
+
+
+def _done(ordered: ResponseTable, task: Task) -> pl.DataFrame:
+    """The rows of one task."""
+    started = time.process_time()
+    chosen: dict[str, Any] = {}
+    converged = None
+    with one_blas_thread():
+        if task.experiment == "assumptions":
+            rows = assumptions(ordered)
+        else:
+            rows, found = _scored(ordered, task)
+            converged = found.fit.solution.converged
+            chosen = {"diagnoser": found.fit.diagnoser.name, **settings_as_data(found.fit.diagnoser)}
+    seconds = time.process_time() - started
+    return rows_of(task._asdict(), rows, chosen=chosen, converged=converged, seconds=seconds)
+
+
+def _scored(ordered: ResponseTable, task: Task) -> tuple[list[dict[str, Any]], auto.Found]:
+    """A fit on part of the cells is asked for its reliability and its consistency, whichever was wanted."""
+    one = contender(task.diagnoser)
+    if task.experiment == "rank-stability" and task.size is not None:
+        return rank_stability(ordered, one, task.seed, size=task.size)
+    train, valid, test = thirds(ordered, task.seed)
+    found = fitted(
+        one, size_of(ordered), layout_of_table(train), seed=task.seed, valid=layout_of_table(valid)
+    )
+    rows = [row | {"experiment": "reliability"} for row in reliability(found, test)]
+    ranks = rank_consistency(found, train, test, ordered)
+    return rows + [row | {"experiment": "rank-consistency"} for row in ranks], found
+
+
+def thirds(ordered: ResponseTable, seed: int) -> tuple[ResponseTable, ...]:
+    """Cells 6:2:2 for fitting, choosing and scoring."""
+    parts = split(ordered, by="cell", proportions=(6, 2, 2), seed=seed)
+    if min(part.n_responses for part in parts) == 0:
+        raise DataError(
+            f"{ordered.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
+        )
+    return parts

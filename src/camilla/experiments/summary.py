@@ -1,0 +1,40 @@
+"""Means over seeds, with how far they may be off."""
+
+import numpy as np
+import polars as pl
+
+GROUP = ["table", "diagnoser", "size", "comparison", "score"]
+
+
+def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
+    """Mean of every score over seeds; low and high are its 95 % interval (Student's t over seeds).
+
+    With one seed there is no interval. seconds is the mean CPU time of a task.
+    """
+    from scipy.stats import t as student  # here, because it costs half a second to import
+
+    grouped = results.group_by("experiment", *GROUP, maintain_order=True).agg(
+        pl.col("value").mean().alias("mean"),
+        pl.col("value").std().alias("sd"),
+        pl.len().cast(pl.Int64).alias("seeds"),
+        pl.col("seconds").mean(),
+    )
+    n = grouped["seeds"].to_numpy()
+    reach = np.where(n > 1, student.ppf(0.975, np.maximum(n - 1, 1)) / np.sqrt(n), np.nan)
+    half = pl.col("sd") * pl.Series(reach)
+    return grouped.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half).select(
+        "experiment", *GROUP, "mean", "low", "high", "sd", "seeds", "seconds"
+    )
+
+
+def wide(means: pl.DataFrame, scores: tuple[str, ...], by: tuple[str, ...]) -> pl.DataFrame:
+    """One row a group, with the columns score, score_low and score_high of each score it has."""
+    there = [score for score in scores if score in means["score"]]
+    frame = means.select(*by, "seeds").unique(maintain_order=True)
+    for score in there:
+        part = means.filter(pl.col("score") == score).select(
+            *by, pl.col("mean").alias(score), pl.col("low").alias(f"{score}_low"),
+            pl.col("high").alias(f"{score}_high"),
+        )  # fmt: skip
+        frame = frame.join(part, on=by, how="left", nulls_equal=True, maintain_order="left")
+    return frame
