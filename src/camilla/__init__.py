@@ -6,6 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.classifiers import ClassifierDiagnosis as ClassifierDiagnosis
     from camilla.classifiers import diagnose_classifiers as diagnose_classifiers
+    from camilla.compare.checking import check_table as check_table
+    from camilla.compare.comparing import compare_learners as compare_learners
+    from camilla.compare.planning import design_of as design_of
+    from camilla.compare.power import Design as Design
+    from camilla.compare.power import difference_for as difference_for
+    from camilla.compare.power import power_of as power_of
+    from camilla.compare.power import samples_for as samples_for
+    from camilla.compare.ranked import rank_learners as rank_learners
     from camilla.data.embedded import digits as digits
     from camilla.data.responses import ResponseTable as ResponseTable
     from camilla.data.simulate import simulate as simulate
@@ -24,6 +32,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import DataError as DataError
     from camilla.errors import FormatError as FormatError
     from camilla.errors import SettingError as SettingError
+    from camilla.experiments.control import permutation_control as permutation_control
     from camilla.experiments.running import experiment as experiment
     from camilla.experiments.summary import experiment_summary as experiment_summary
     from camilla.loaders.logs import load as load
@@ -47,6 +56,7 @@ _WHERE: dict[str, str] = {
     "ConvergenceError": "camilla.errors",
     "ConvergenceWarning": "camilla.errors",
     "DataError": "camilla.errors",
+    "Design": "camilla.compare.power",
     "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
     "FoundSkills": "camilla.discovery.finding",
@@ -58,10 +68,14 @@ _WHERE: dict[str, str] = {
     "Tournament": "camilla.data.tournament",
     "Training": "camilla.engine.training",
     "agreement": "camilla.ranking.compare",
+    "check_table": "camilla.compare.checking",
     "classifier_metrics": "camilla.metrics.classification",
     "compare_fits": "camilla.ranking.compare",
+    "compare_learners": "camilla.compare.comparing",
+    "design_of": "camilla.compare.planning",
     "diagnose": "camilla.diagnosing",
     "diagnose_classifiers": "camilla.classifiers",
+    "difference_for": "camilla.compare.power",
     "digits": "camilla.data.embedded",
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
@@ -70,9 +84,13 @@ _WHERE: dict[str, str] = {
     "fit_by_rounds": "camilla.ranking.round_fit",
     "load": "camilla.loaders.logs",
     "mastery_agreement": "camilla.mastery",
+    "permutation_control": "camilla.experiments.control",
     "place_newcomer": "camilla.ranking.newcomer",
+    "power_of": "camilla.compare.power",
+    "rank_learners": "camilla.compare.ranked",
     "read": "camilla.loaders.tables",
     "read_tournaments": "camilla.loaders.tournaments",
+    "samples_for": "camilla.compare.power",
     "simulate": "camilla.data.simulate",
     "split": "camilla.data.split",
     "team_epp": "camilla.ranking.teams",
