@@ -12,12 +12,13 @@ from camilla.cli.show import print_diagnosis, print_learner
 
 def demo(
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")
+        Path, typer.Option("-o", "--output", help="Folder of the diagnosis and the report.")
     ] = Path("demo"),
     seed: options.Seed = 0,
 ) -> None:
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
     from camilla.data.embedded import digits
+    from camilla.report.build import write_report
 
     found = run(digits(), "camilla-base", seed)
     where = found.save(output / "diagnosis")
@@ -25,3 +26,5 @@ def demo(
     print_learner(found, found.learners["learner"][0])
     typer.echo(f"Written to {where}: learners, samples and skills as Parquet, and diagnosis.json.")
     typer.echo(f"Look again with: camilla show {where}")
+    page = write_report([where], output / "report.html", title="42 classifiers of handwritten digits").page
+    typer.echo(f"To look at and to send: open {page} in a browser.")
