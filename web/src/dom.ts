@@ -1,4 +1,4 @@
-import { shown } from "./text";
+import { brief, shown } from "./text";
 
 export type Child = Node | string | null | undefined | false;
 type Attributes = Record<string, string | number | boolean | null | undefined | ((event: never) => void) | Record<string, string>>;
@@ -24,8 +24,9 @@ function dressed<E extends HTMLElement | SVGElement>(element: E, attributes: Att
 }
 
 /** A name from the data: isolated from the direction of the text around it, whole in its title. */
-export function name(text: string): HTMLElement {
-  return h("bdi", { class: "name", title: shown(text) }, shown(text));
+export function name(text: string, longest = Infinity): HTMLElement {
+  const letters = brief(text, longest);
+  return h("bdi", { class: letters.length <= 30 ? "name short" : "name", title: shown(text) }, letters);
 }
 
 export function link(href: string, ...children: Child[]): HTMLAnchorElement {

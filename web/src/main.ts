@@ -62,6 +62,8 @@ function start(report: Report): void {
         : []),
       theme,
     );
+    const active = nav.querySelector<HTMLElement>("[aria-current]");
+    if (active) nav.scrollLeft = active.offsetLeft - nav.clientWidth / 2;
     main.replaceChildren(...PAGES[current].page(view));
     const place = `${current}?${route.query["name"] ?? ""}${route.query["sample"] ?? ""}${route.query["skill"] ?? ""}`;
     if (before && place !== before) {

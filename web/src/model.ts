@@ -68,6 +68,7 @@ export interface Pairs {
   only: Uint16Array | Uint32Array | null;
   difference?: Float32Array;
   se?: Float32Array;
+  p?: Float32Array;
 }
 
 export interface Surprise {

@@ -3,6 +3,8 @@ import type { Diagnosis, Part, Report } from "./model";
 import { to } from "./route";
 import { count, interval, percent } from "./text";
 
+const IN_SENTENCE = 60; // letters of a name
+
 /** What a page is drawn from: the report, the diagnosis in view, the settings in the address. */
 export class View {
   constructor(
@@ -51,9 +53,10 @@ export class View {
   sentence(parts: Part[]): (Node | string)[] {
     return parts.map((part) => {
       if (typeof part === "string") return part;
-      if (part.learner !== undefined) return this.learnerLink(part.learner);
-      if (part.sample !== undefined) return this.sampleLink(part.sample);
-      return this.skillLink(part.skill!);
+      const { learners, samples, skills } = this.of;
+      if (part.learner !== undefined) return link(this.learner(part.learner), name(learners.name[part.learner], IN_SENTENCE));
+      if (part.sample !== undefined) return link(this.sample(part.sample), name(samples.name[part.sample], IN_SENTENCE));
+      return link(this.skill(part.skill!), name(skills.name[part.skill!], IN_SENTENCE));
     });
   }
 

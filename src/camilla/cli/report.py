@@ -7,8 +7,9 @@ import typer
 
 
 def report(
-    folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR…", help="What camilla diagnose or camilla epp wrote.")
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="DIR…", help="What camilla diagnose, epp or experiment wrote."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"
@@ -17,10 +18,10 @@ def report(
         str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
 ) -> None:
-    """Make one HTML page from saved diagnoses and leaderboards; nothing is fitted, no network is needed."""
+    """Make one HTML page from saved results; nothing is fitted, no network is needed."""
     from camilla.report.build import write_report
 
-    written = write_report(folders, output, title=title)
+    written = write_report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6
     typer.echo(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
     if written.tables is not None:

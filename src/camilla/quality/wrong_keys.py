@@ -4,13 +4,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp, softmax
+from scipy.special import logsumexp
 
 Floats = NDArray[np.float64]
 SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
 DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
 HITS = np.array([1.0, 0.4, 0.12])  # how often a wrong answer is the one a wrong key calls right
-MOST = 2000  # samples that the shares and curves are estimated from
+MOST = 4000  # samples that the shares and curves are estimated from
 BLOCK = 2000  # samples judged at once
 LAPSE = 0.01  # any learner may miss any sample, and hit any, for reasons of its own
 
@@ -24,13 +24,16 @@ class WrongKeys(NamedTuple):
     share: float  # of samples with a wrong key, as estimated
 
 
-def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongKeys:
+def wrong_keys(
+    matrix: Floats, ability: Floats, *, rate: float = 0.05, among: NDArray[np.bool_] | None = None
+) -> WrongKeys:
     """A mixture of right keys, P(x = 1) = σ(a(θ − b)), and wrong ones, P(x = 1) = h(1 − σ(a(θ − b))).
 
     Learners who know answer against a wrong key, and those who do not hit it now and then. The
     distribution of (a > 0, b) over a grid and the share of wrong keys are those of the highest likelihood
-    (EM, on at most MOST samples evenly taken); abilities are standardised and held fixed. Samples are flagged
-    while the mean of 1 − probability over the flagged stays within `rate`: the expected share of false flags.
+    (EM, on at most MOST samples evenly taken); abilities are standardised and held fixed. Samples are
+    flagged while the mean of 1 − probability over the flagged stays within `rate`: the expected share of
+    false flags. With `among` only these samples are judged, and the others count as right.
     """
     seen = ~np.isnan(matrix)
     right = np.where(seen, matrix, 0.0).T  # [samples, learners]
@@ -39,9 +42,10 @@ def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongK
     curves, shares = _fitted(*_likelihoods(right[spaced], wrong[spaced], ability))
     with np.errstate(divide="ignore"):
         log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
-    log_ratio = np.empty(len(right))
-    for start in range(0, len(right), BLOCK):
-        rows = slice(start, start + BLOCK)
+    log_ratio = np.full(len(right), -np.inf)
+    judged = np.arange(len(right)) if among is None else np.flatnonzero(among)
+    for start in range(0, len(judged), BLOCK):
+        rows = judged[start : start + BLOCK]
         clean, flipped = _likelihoods(right[rows], wrong[rows], ability)
         by_wrong = logsumexp(flipped + log_curves + log_hits, axis=(1, 2))
         log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)
@@ -72,11 +76,13 @@ def _fitted(clean: Floats, flipped: Floats) -> tuple[Floats, Floats]:
     curves = np.full(n_curves, 1 / n_curves)
     shares = np.append(0.97, np.full(len(HITS), 0.03 / len(HITS)))
     both = np.concatenate([clean[:, None], flipped], axis=1)  # [samples, 1 + hits, curves]
+    likelihood = np.exp(both - both.max(axis=(1, 2), keepdims=True))
     for _ in range(60):
-        posterior = softmax(both + np.log(curves) + np.log(shares)[:, None], axis=(1, 2))
-        curves = posterior.sum(axis=(0, 1)) + 1 / n_curves
+        of_key = likelihood @ curves  # [samples, 1 + hits]
+        weight = shares / (of_key @ shares)[:, None]
+        curves = curves * np.einsum("sh,shk->k", weight, likelihood, optimize=True) + 1 / n_curves
         curves /= curves.sum()
-        counts = posterior.sum(axis=(0, 2)) + np.append(99.0, np.full(len(HITS), 1 / len(HITS)))
+        counts = (weight * of_key).sum(axis=0) + np.append(99.0, np.full(len(HITS), 1 / len(HITS)))
         shares = counts / counts.sum()
     return curves, shares
 

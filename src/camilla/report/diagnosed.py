@@ -66,10 +66,14 @@ class Diagnosed:
 
     @cached_property
     def flagged(self) -> Flagged:
-        return flagged(self.responses, self.column("samples", "discrimination_high"))
+        return flagged(
+            self.responses, self.column("learners", "ability"), self.column("samples", "discrimination_high")
+        )
 
     @cached_property
     def strengths(self) -> Strengths | None:
+        if len(self.skills) < 2:
+            return None
         who, what = self.order
         back = np.argsort(who), np.argsort(what)
         found = strengths(self.found, self.expected[np.ix_(*back)], self.responses[np.ix_(*back)])
@@ -225,7 +229,7 @@ def _pairs(of: Diagnosed) -> dict[str, Any] | None:
         small = np.uint16 if most < 65536 else np.uint32
         complete = bool((found.shared == most).all())
         return {"shared": most if complete else found.shared.astype(small), "only": found.only.astype(small)}
-    return {"shared": found.shared, "only": None, "difference": found.difference, "se": found.se}
+    return found._asdict()
 
 
 def _surprises(of: Diagnosed) -> dict[str, Any]:

@@ -5,47 +5,51 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from camilla.quality.item_rest import item_rest
+from camilla.quality.wrong_keys import wrong_keys
+
 Floats = NDArray[np.float64]
 
 FLAGS = {
-    "mislabelled": "probably mislabelled: able learners fail it, more than its difficulty explains",
+    "mislabelled": "probably mislabelled: it is solved as if its key were wrong, by those who know least",
     "reversed": "negative discrimination: the abler a learner, the less often it is right",
     "nobody": "nobody solved it",
     "everybody": "everybody solved it: it tells no learner from another",
 }
-ABLE = 0.25  # share of learners, by their responses elsewhere, that count as able
+FEWEST = 5  # learners
+DOUBTFUL = 0.2  # item–rest correlation above which no key is wrong
+RATE = 0.05  # of false flags among the samples called mislabelled
 
 
 class Flagged(NamedTuple):
-    """`flags[name]` marks samples; `suspicion` orders those that are marked."""
+    """`flags[name]` marks samples; `suspicion` is the probability that a sample's key is wrong."""
 
     flags: dict[str, NDArray[np.bool_]]
     suspicion: Floats  # [samples]
 
 
-def flagged(responses: Floats, discrimination_high: Floats) -> Flagged:
-    """From responses [learners, samples], NaN where missing, and the upper ends of discriminations.
+def flagged(responses: Floats, ability: Floats, discrimination_high: Floats) -> Flagged:
+    """From responses [learners, samples], NaN where missing, abilities, upper ends of discriminations.
 
-    A sample is probably mislabelled when the ablest quarter of learners does worse on it than all the
-    others do, or when no able learner solves it although able learners solve nearly all else (over .9).
+    Wrong keys are judged as by `camilla items`, where a sample does not go along with the rest
+    (`quality/wrong_keys.py`); discrimination is negative where its interval, or that of the correlation
+    with the rest, lies below 0.
     """
     seen = np.isfinite(responses)
-    right = np.where(seen, responses, 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = right.sum(axis=0) / seen.sum(axis=0)
-        level = right.sum(axis=1) / seen.sum(axis=1)
-    able = np.argsort(-np.nan_to_num(level), kind="stable")[: max(2, round(ABLE * len(level)))]
-    rest = np.setdiff1d(np.arange(len(level)), able)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        top = right[able].sum(axis=0) / seen[able].sum(axis=0)
-        low = right[rest].sum(axis=0) / seen[rest].sum(axis=0)
-    usual = float(np.mean(level[able]))
-    suspicion = np.nan_to_num(usual - top) * (1 + np.clip(np.nan_to_num(low - top), 0, 1))
-    worse = (top + 0.15 < low) & (top < usual / 2)
-    hopeless = (top <= 0) & (usual > 0.9)
+        accuracy = np.where(seen, responses, 0).sum(axis=0) / seen.sum(axis=0)
+    n_samples = responses.shape[1]
+    mislabelled, suspicion, below = np.zeros(n_samples, bool), np.zeros(n_samples), np.zeros(n_samples, bool)
+    spread = ability.std()
+    if len(responses) >= FEWEST and spread > 0:
+        rest = item_rest(responses)
+        below = rest.high < 0
+        doubtful = ~(rest.r >= DOUBTFUL) & (accuracy < 1)
+        keys = wrong_keys(responses, (ability - ability.mean()) / spread, rate=RATE, among=doubtful)
+        mislabelled, suspicion = keys.flagged, keys.probability
     flags = {
-        "mislabelled": worse | hopeless,
-        "reversed": discrimination_high < 0,
+        "mislabelled": mislabelled,
+        "reversed": (discrimination_high < 0) | below,
         "nobody": accuracy == 0,
         "everybody": accuracy == 1,
     }

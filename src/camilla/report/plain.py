@@ -8,6 +8,7 @@ import numpy as np
 
 from camilla.data.names import shown
 from camilla.report.diagnosed import Diagnosed
+from camilla.report.sources import Sources
 from camilla.report.words import Part, findings, headline
 
 MOST_ROWS = 500
@@ -80,3 +81,12 @@ def board(section: dict[str, Any]) -> str:
     columns = ("epp", "low", "high", "p_beats_average")
     rows = zip(section["player"], *(section[name].tolist() for name in columns), strict=True)
     return table("Players by EPP", ["player", *columns], rows)
+
+
+def everything(found: Sources) -> str:
+    """All of a report without a script."""
+    parts = ["<p>This page draws itself with a script; without one, its tables stand here.</p>"]
+    parts += [diagnosis(one) for one in found.diagnoses]
+    parts += [board(one) for one in found.boards]
+    parts += [table(one["title"], one["columns"], one["rows"]) for one in found.experiments]
+    return "".join(parts)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
+from camilla.compare.all_pairs import pair_tests
 from camilla.diagnosis import LEVEL, Diagnosis
 from camilla.metrics.multiplicity import holm, holm_over_pairs, tie_groups
 from camilla.ranking import inference
@@ -46,6 +47,7 @@ class Paired(NamedTuple):
     only: NDArray[np.uint32] | None  # samples that the row solved and the column did not; right/wrong only
     difference: Floats  # mean response, row less column
     se: Floats
+    p: NDArray[np.float32] | None  # Student's t over samples; None where `only` gives the exact test
 
 
 def paired(responses: Floats) -> Paired:
@@ -63,7 +65,8 @@ def paired(responses: Floats) -> Paired:
         se = np.sqrt(np.maximum(variance, 0) / shared)
     binary = bool(np.isin(responses[seen], (0, 1)).all())
     only = np.rint(own - both).astype(np.uint32) if binary else None
-    return Paired(np.rint(shared).astype(np.uint32), only, mean, se)
+    p = None if binary else pair_tests(responses, None).p_value
+    return Paired(np.rint(shared).astype(np.uint32), only, mean, se, p)
 
 
 class Strengths(NamedTuple):

@@ -45,6 +45,20 @@ def _percent(share: float, digits: int = 1) -> str:
     return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
 
 
+def _number(value: float) -> str:
+    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
+
+
+def _interval(value: float, low: float, high: float) -> str:
+    if not np.isfinite(low):
+        return _number(value)
+    return f"{_number(value)} ({_number(low)} to {_number(high)})"
+
+
+def _samples(n: int) -> str:
+    return "1 sample was" if n == 1 else f"{n:,} samples were"
+
+
 def _tied_with_first(of: Diagnosed) -> int | None:
     """How many stand in the leader's tie group, itself included."""
     if of.standing is None:
@@ -65,12 +79,12 @@ def _leader(of: Diagnosed) -> Finding | None:
     )  # fmt: skip
     parts: list[Part] = [
         {"learner": 0},
-        f" has ability {ability[0]:.2f} ({low[0]:.2f} to {high[0]:.2f}) and ",
+        f" has ability {_interval(ability[0], low[0], high[0])} and ",
     ]
     parts += [
         f"{plain}; next is ",
         {"learner": 1},
-        f" with {ability[1]:.2f} ({low[1]:.2f} to {high[1]:.2f}).",
+        f" with {_interval(ability[1], low[1], high[1])}.",
     ]
     tied = _tied_with_first(of)
     if tied is not None and tied > 1:
@@ -95,9 +109,8 @@ def _separates(of: Diagnosed) -> Finding | None:
     parts: list[Part] = ["Between ", {"learner": 0}, " and ", {"learner": tied}]
     parts.append(", the first outside its tie, " if tied > 1 else ", the second, ")
     parts += ["the skill that differs most is ", {"skill": skill}]
-    parts.append(
-        f": {ability[0, skill]:.2f} against {ability[tied, skill]:.2f} ({abs(z[skill]):.1f} standard errors)."
-    )
+    here, there = _number(ability[0, skill]), _number(ability[tied, skill])
+    parts.append(f": {here} against {there} ({abs(z[skill]):.1f} standard errors).")
     spread = np.nanstd(ability, axis=0)
     widest = int(np.nanargmax(spread))
     parts += [
@@ -121,14 +134,12 @@ def _counting(of: Diagnosed) -> Finding | None:
         return Finding(
             "What counting says", ["Plain accuracy orders the learners in the same way."], "leaderboard"
         )
+    above = np.sign(accuracy[:, None] - accuracy[None, :])[np.triu_indices(len(accuracy), 1)]
     parts: list[Part] = [
-        f"Plain accuracy puts {int((moved != 0).sum())} of {len(moved)} learners at another rank. "
+        f"Plain accuracy puts {int((moved != 0).sum())} of {len(moved)} learners at another rank and orders "
+        f"{_percent(float((above > 0).mean()), 0)} of all pairs alike. Farthest is "
     ]
-    parts += [
-        "Farthest is ",
-        {"learner": most},
-        f": rank {most + 1} by ability, {plain[most] + 1} by accuracy.",
-    ]
+    parts += [{"learner": most}, f": rank {most + 1} by ability, {plain[most] + 1} by accuracy."]
     return Finding("What counting says", parts, "leaderboard")
 
 
@@ -146,9 +157,9 @@ def _look_at(of: Diagnosed) -> Finding:
     else:
         parts.append("No sample contradicts the able learners.")
     if n := int(flags["nobody"].sum()):
-        parts.append(f" Nobody solved {n:,}.")
+        parts.append(f" {_samples(n)} solved by nobody.")
     if n := int(flags["everybody"].sum()):
-        parts.append(f" Everybody solved {n:,}; they tell no learner from another.")
+        parts.append(f" {_samples(n)} solved by everybody: no learner is told from another there.")
     return Finding("Samples to look at", parts, "samples")
 
 

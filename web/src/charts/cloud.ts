@@ -31,12 +31,15 @@ export function cloud(width: number, options: CloudOptions): Plot {
   const y = scale(options.domain[1], [bottom, top]);
   const svg = drawing(width, height, options.label);
   svg.append(xAxis(x, top, bottom, options.xLabel), yAxis(y, left, right, options.yLabel));
+  const grid = [...svg.querySelectorAll<SVGLineElement>("line.grid")];
   if (options.diagonal) svg.append(s("line", { class: "reference dashed", x1: x(0.5), y1: y(0.5), x2: x(1), y2: y(1) }));
   const { canvas, pen } = canvasAt(left - 6, top - 6, width - left, bottom - top + 12);
   const px = places(options.x, x, left, right);
-  if (options.lane) svg.append(lane(px, right, top, bottom, options.lane));
+  pen.translate(6 - left, 6 - top);
+  beneath(pen, grid);
+  if (options.lane) svg.append(lane(pen, px, right, top, bottom, options.lane));
   const py = places(options.y, y, top, bottom);
-  paint(pen, px, py, left - 6, top - 6, options);
+  paint(pen, px, py, options);
   const ring = s("circle", { class: "ring", r: 7, visibility: "hidden" });
   const box = s("rect", { class: "brush", visibility: "hidden" });
   const pad = s("rect", { class: "pad", x: left - 6, y: top - 6, width: width - left, height: bottom - top + 12 });
@@ -52,20 +55,36 @@ function places(values: ArrayLike<number>, at: Scale, low: number, high: number)
   return out;
 }
 
+/** Moves grid lines from the drawing to the canvas, so that they lie under the points. */
+function beneath(pen: CanvasRenderingContext2D, grid: SVGLineElement[]): void {
+  for (const one of grid) {
+    const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((key) => Number(one.getAttribute(key)));
+    pen.strokeStyle = colour(one.classList.contains("zero") ? "soft" : "line");
+    pen.globalAlpha = one.classList.contains("zero") ? 0.6 : 1;
+    pen.beginPath();
+    pen.moveTo(x1, y1);
+    pen.lineTo(x2, y2);
+    pen.stroke();
+    one.remove();
+  }
+  pen.globalAlpha = 1;
+}
+
 /** Points without x go into a strip of their own, spread by their number so that they do not hide each other. */
-function lane(px: Float32Array, right: number, top: number, bottom: number, label: string): SVGGElement {
+function lane(pen: CanvasRenderingContext2D, px: Float32Array, right: number, top: number, bottom: number, label: string): SVGGElement {
   const [from, to] = [right + 24, right + 62];
   for (let i = 0; i < px.length; i++) if (Number.isNaN(px[i])) px[i] = from + 6 + ((i * 0.618) % 1) * (to - from - 12);
   const middle = (from + to) / 2;
+  pen.fillStyle = colour("faint");
+  pen.fillRect(from, top - 4, to - from, bottom - top + 8);
   return s(
     "g",
     { class: "axis" },
-    s("rect", { class: "lane", x: from, y: top, width: to - from, height: bottom - top, rx: 6 }),
     ...label.split(" ").map((word, i) => s("text", { x: middle, y: bottom + 16 + 13 * i, "text-anchor": "middle" }, word)),
   );
 }
 
-function paint(pen: CanvasRenderingContext2D, px: Float32Array, py: Float32Array, dx: number, dy: number, options: CloudOptions): void {
+function paint(pen: CanvasRenderingContext2D, px: Float32Array, py: Float32Array, options: CloudOptions): void {
   const n = px.length;
   const radius = n > 20_000 ? 1.5 : n > 4_000 ? 2 : n > 800 ? 2.6 : 3.6;
   const alpha = n > 20_000 ? 0.25 : n > 4_000 ? 0.4 : 0.6;
@@ -76,8 +95,8 @@ function paint(pen: CanvasRenderingContext2D, px: Float32Array, py: Float32Array
       pen.globalAlpha = options.faded?.(i) ? alpha / 3 : wanted ? 0.95 : alpha;
       const r = wanted ? radius + 1.2 : radius;
       pen.beginPath();
-      if (wanted) pen.rect(px[i] - dx - r, py[i] - dy - r, 2 * r, 2 * r);
-      else pen.arc(px[i] - dx, py[i] - dy, r, 0, 2 * Math.PI);
+      if (wanted) pen.rect(px[i] - r, py[i] - r, 2 * r, 2 * r);
+      else pen.arc(px[i], py[i], r, 0, 2 * Math.PI);
       pen.fill();
     }
   }

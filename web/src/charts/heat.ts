@@ -22,10 +22,10 @@ export function heat(width: number, options: HeatOptions): Plot {
   const { rows, columns } = options;
   const rowHeight = rows.length <= 60 ? 20 : Math.max(2, Math.min(12, 900 / rows.length));
   const names = rowHeight >= 10 ? Math.min(180, width * 0.3) : 12;
-  const head = Math.min(110, 16 + 6.2 * Math.max(...columns.map((one) => Math.min(16, one.length))));
-  const cellWidth = (width - names - 8) / columns.length;
-  const tilted = cellWidth < 44;
-  const top = (tilted ? head : 22) + 26;
+    const longest = Math.max(...columns.map((one) => Math.min(16, one.length)));
+  const tilted = (width - names - 8) / columns.length < 7 * longest + 4;
+  const cellWidth = (width - names - (tilted ? 58 : 8)) / columns.length;
+  const top = (tilted ? Math.min(110, 16 + 6.2 * longest) : 22) + 26;
   const height = top + rows.length * rowHeight + 8;
   const svg = drawing(width, height, options.label);
   const { canvas, pen } = canvasAt(names, top, cellWidth * columns.length, rows.length * rowHeight);

@@ -66,7 +66,7 @@ export function pairedDifference(of: Diagnosis, a: number, b: number): Differenc
   if (of.pairs.only) return fromCounts(shared, of.pairs.only[a * n + b], of.pairs.only[b * n + a]);
   const mean = of.pairs.difference![a * n + b];
   const se = of.pairs.se![a * n + b];
-  return { shared, mean, se, p: twoSided(mean / se), onlyFirst: null, onlySecond: null };
+  return { shared, mean, se, p: of.pairs.p![a * n + b], onlyFirst: null, onlySecond: null };
 }
 
 function verdicts(view: View, chosen: number[]): HTMLElement {
@@ -82,7 +82,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
   const told = (at: number) => {
     const byAbility = latent(at).p < 0.05;
     const byCount = (plain(at)?.p ?? 1) < 0.05;
-    return byAbility && byCount ? "differ, by ability and by counting" : byAbility ? "differ by ability only" : byCount ? "differ by counting only" : "cannot be told apart";
+    return byAbility && byCount ? "different" : byAbility ? "different by ability only" : byCount ? "different by counting only" : "cannot be told apart";
   };
   const columns: Column[] = [
     {
@@ -96,13 +96,13 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
       more: [["ability_p", (at) => latent(at).p]],
     },
     {
-      key: "difference", label: `${of.binary ? "Accuracy" : "Mean"} difference`, about: "Paired over the samples both answered", width: 210, numeric: true, value: (at) => plain(at)?.mean ?? null,
+      key: "difference", label: `${of.binary ? "Accuracy" : "Mean"} difference, %`, about: "Paired over the samples both answered", width: 210, numeric: true, value: (at) => plain(at)?.mean ?? null,
       show: (at) => {
         const d = plain(at);
-        return d ? `${percent(d.mean, 2)} (${percent(d.mean - 1.96 * d.se, 2)} to ${percent(d.mean + 1.96 * d.se, 2)})` : "";
+        return d ? `${number(100 * d.mean, 1)} (${number(100 * (d.mean - 1.96 * d.se), 1)} to ${number(100 * (d.mean + 1.96 * d.se), 1)})` : "";
       },
     },
-    { key: "p", label: of.binary ? "Exact p" : "p", about: of.binary ? "McNemar's exact test on samples that only one solved" : "Paired normal test", width: 80, numeric: true, value: (at) => plain(at)?.p ?? null, show: (at) => pValue(plain(at)?.p ?? NaN) },
+    { key: "p", label: of.binary ? "Exact p" : "p", about: of.binary ? "McNemar's exact test on samples that only one solved" : "Student's t over the samples both answered", width: 80, numeric: true, value: (at) => plain(at)?.p ?? null, show: (at) => pValue(plain(at)?.p ?? NaN) },
     ...(of.binary
       ? [{
           key: "only_first", label: "Solved by one only", about: "Samples that only the first of the two solved : that only the second solved", width: 150, numeric: true,

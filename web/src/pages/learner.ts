@@ -9,6 +9,7 @@ import { brief, interval, number, percent, shown } from "../text";
 import { choice, facts, heading, mastery, type Page, placeOf, type View } from "../view";
 
 const SPOKES = 16;
+const ROWS = 30; // skills of the chart; the table has all
 
 export const learner: Page = (view) => {
   const { learners } = view.of;
@@ -32,7 +33,7 @@ export const learner: Page = (view) => {
       [number(learners.ability[i]), `ability, ${number(learners.low[i])} to ${number(learners.high[i])}`],
       [percent(learners.accuracy[i]), `${view.plain}, ${percent(learners.accuracy_low[i])} to ${percent(learners.accuracy_high[i])}`],
     ]),
-    ...(view.hasSkills ? [strengths(view, i), h("div", { class: "columns even" }, shape(view, i), levels(view, i))] : []),
+    ...(view.hasSkills ? [strengths(view, i), h("div", { class: "columns even" }, shape(view, i), levels(view, i)), skillTable(view, i)] : []),
     h("div", { class: "columns even" }, surprises(view, i, "failed"), surprises(view, i, "solved")),
   ];
 };
@@ -99,16 +100,17 @@ function shape(view: View, i: number): HTMLElement {
 }
 
 function levels(view: View, i: number): HTMLElement {
-  const { skills, learners } = view.of;
+  const { skills } = view.of;
   const k = skills.name.length;
   const order = skills.name.map((_, skill) => skill).sort((a, b) => skills.ability[i * k + b] - skills.ability[i * k + a]);
-  const pool = skills.name.map((_, skill) => mean(learners.name.map((_, who) => skills.ability[who * k + skill])));
+  const pool = poolMeans(view);
+  const chosen = k <= ROWS ? order : [...order.slice(0, ROWS / 2), ...order.slice(-ROWS / 2)];
   return figure({
-    title: "Ability by skill",
+    title: chosen.length < k ? `Ability by skill: best and worst ${ROWS / 2}` : "Ability by skill",
     note: `Lines are 95 % intervals, the short bar is the pool's mean, the figure at the right plain ${view.plain}.`,
     draw: (width) => ({
       svg: forest(
-        order.map((skill) => ({
+        chosen.map((skill) => ({
           name: skills.name[skill],
           href: view.skill(skill),
           value: skills.ability[i * k + skill],
@@ -119,10 +121,32 @@ function levels(view: View, i: number): HTMLElement {
           lines: [skills.name[skill], `ability ${view.skillAbility(i, skill)}`, `pool's mean ${number(pool[skill])}`, `${view.plain} ${view.skillAccuracy(i, skill)}`],
         })),
         width,
-        { label: "Ability by skill with 95 % intervals", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: k > 40 ? 18 : 24 },
+        { label: "Ability by skill with 95 % intervals", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: k > 20 ? 18 : 24 },
       ),
     }),
   });
+}
+
+function poolMeans(view: View): number[] {
+  const { skills, learners } = view.of;
+  const k = skills.name.length;
+  return skills.name.map((_, skill) => mean(learners.name.map((_, who) => skills.ability[who * k + skill])));
+}
+
+function skillTable(view: View, i: number): HTMLElement {
+  const { skills: s } = view.of;
+  const k = s.name.length;
+  const pool = poolMeans(view);
+  const at = (skill: number) => i * k + skill;
+  const columns: Column[] = [
+    { key: "skill", label: "Skill", width: 150, value: (skill) => s.name[skill], show: (skill) => view.skillLink(skill) },
+    { key: "ability", label: "Ability", width: 180, numeric: true, value: (skill) => s.ability[at(skill)], show: (skill) => view.skillAbility(i, skill), more: [["low", (skill) => s.low[at(skill)]], ["high", (skill) => s.high[at(skill)]]] },
+    { key: "pool", label: "Pool's mean", width: 110, numeric: true, value: (skill) => pool[skill], show: (skill) => number(pool[skill]) },
+    { key: "mastery", label: "Mastery", width: 90, numeric: true, value: (skill) => s.mastery[at(skill)], show: (skill) => number(s.mastery[at(skill)]) },
+    { key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", width: 200, numeric: true, value: (skill) => s.accuracy[at(skill)], show: (skill) => `${percent(s.accuracy[at(skill)])} (${percent(s.accuracy_low[at(skill)])} to ${percent(s.accuracy_high[at(skill)])})`, more: [["accuracy_low", (skill) => s.accuracy_low[at(skill)]], ["accuracy_high", (skill) => s.accuracy_high[at(skill)]]] },
+    { key: "responses", label: "Responses", width: 110, numeric: true, value: (skill) => Math.round(s.n[at(skill)]) },
+  ];
+  return new WindowedTable({ title: "Every skill", columns, rows: s.name.map((_, skill) => skill), sort: "-ability", height: 400 }).element;
 }
 
 function surprises(view: View, i: number, kind: "solved" | "failed"): HTMLElement {

@@ -3,7 +3,7 @@ import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { chance, response, skillsOf } from "../model";
 import { type Column, WindowedTable } from "../table";
-import { count, interval, number, percent } from "../text";
+import { count, number, percent } from "../text";
 import { facts, heading, type View } from "../view";
 import { answer } from "./compare";
 import { flagChips } from "./samples";
@@ -20,7 +20,7 @@ export function sampleDetail(view: View, j: number): Node[] {
     if (given === null) return [];
     const likely = chance(of, j, i);
     const said = of.binary ? (given ? "right" : "wrong") : `response ${number(given)}`;
-    return [{ name: who, ability: axis.of(i), response: given, chance: likely, href: view.learner(i), lines: [who, said, `${axis.label} ${number(axis.of(i))}`, likely === null ? "" : `expected ${number(likely)}`].filter(Boolean) }];
+    return [{ name: who, ability: axis.of(i), response: given, chance: likely, href: view.learner(i), lines: [who, said, `${axis.label} ${axis.interval(i)}`, likely === null ? "" : `expected ${number(likely)}`].filter(Boolean) }];
   });
   const smooth = axis.whole;
   const hasChance = points.some((one) => one.chance !== null);
@@ -46,6 +46,7 @@ export function sampleDetail(view: View, j: number): Node[] {
 interface AbilityAxis {
   label: string;
   of: (learner: number) => number;
+  interval: (learner: number) => string;
   whole: boolean; // the expected response is a function of this number alone
 }
 
@@ -54,8 +55,8 @@ function abilityOn(view: View, skills: number[]): AbilityAxis {
   const { of } = view;
   const k = of.skills.name.length;
   if (skills.length === 1 && k > 1 && ["camilla-base", "skill-vanilla"].includes(String(of.provenance["diagnoser"])))
-    return { label: `ability on ${of.skills.name[skills[0]]}`, of: (i) => of.skills.ability[i * k + skills[0]], whole: true };
-  return { label: "ability", of: (i) => of.learners.ability[i], whole: of.provenance["diagnoser"] === "irt" };
+    return { label: `ability on ${of.skills.name[skills[0]]}`, of: (i) => of.skills.ability[i * k + skills[0]], interval: (i) => view.skillAbility(i, skills[0]), whole: true };
+  return { label: "ability", of: (i) => of.learners.ability[i], interval: (i) => view.ability(i), whole: of.provenance["diagnoser"] === "irt" };
 }
 
 function solvers(view: View, j: number, axis: AbilityAxis): HTMLElement {
@@ -65,7 +66,7 @@ function solvers(view: View, j: number, axis: AbilityAxis): HTMLElement {
     { key: "rank", label: "Rank", width: 80, numeric: true, value: (i) => i + 1 },
     { key: "response", label: "Response", width: 110, numeric: true, value: (i) => response(of, j, i), show: (i) => answer(response(of, j, i), of.binary) },
     { key: "expected", label: "Expected", width: 110, numeric: true, value: (i) => chance(of, j, i), show: (i) => number(chance(of, j, i)) },
-    { key: "ability", label: "Ability", width: 200, numeric: true, value: (i) => axis.of(i), show: (i) => (axis.label === "ability" ? interval(of.learners.ability[i], of.learners.low[i], of.learners.high[i]) : number(axis.of(i))) },
+    { key: "ability", label: "Ability", width: 200, numeric: true, value: (i) => axis.of(i), show: (i) => axis.interval(i) },
   ];
   return new WindowedTable({ title: "Every learner on this sample", columns, rows: of.learners.name.map((_, i) => i), sort: "rank", height: 480 }).element;
 }

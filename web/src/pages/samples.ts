@@ -128,7 +128,7 @@ function flagList(view: View): HTMLElement {
   return h(
     "ul",
     { class: "chips flags" },
-    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-suspicion" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
+    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-mislabelled" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
   );
 }
 
@@ -202,10 +202,10 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "suspicion", label: "Suspicion", about: "How much the able learners' failure contradicts the sample; orders the flags", width: 100, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
+    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 100, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
     { key: "flags", label: "Flags", width: 190, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
   ];
-  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-suspicion", onSort: (sort) => remember({ sort }) });
+  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-mislabelled", onSort: (sort) => remember({ sort }) });
 }
 
 /** A rounded column is exported with the decimals that are known. */
