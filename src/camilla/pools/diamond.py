@@ -20,7 +20,7 @@ NUMBERS = ("carat", "table", "x", "y", "z")
 TENTH = 10
 
 GRIDS = (
-    Grid("support_vector", "sklearn.svm:SVR", {"kernel": ["rbf", "linear"]}, {"cache_size": 500}, cost=0.3),
+    Grid("support_vector", "sklearn.svm:SVR", {"kernel": ["rbf", "linear"]}, {"cache_size": 500}, cost=0.06),
     Grid("ridge", "sklearn.linear_model:Ridge", {"alpha": [0.5]}, {"max_iter": 500, "tol": 1e-3}, cost=0.001),
     Grid(
         "decision_tree",
@@ -33,26 +33,26 @@ GRIDS = (
         "lightgbm:LGBMRegressor",
         {"max_depth": [2, 4, 8], "n_estimators": [500, 1000, 2000]},
         {"learning_rate": 0.05, "n_jobs": 1, "verbosity": -1},
-        cost=0.5,
+        cost=lambda settings: 6e-5 * settings["n_estimators"],
     ),
     Grid(
         "random_forest",
         "sklearn.ensemble:RandomForestRegressor",
         {"max_features": [2, 4, 8], "min_samples_split": [4, 8, 10], "n_estimators": [200, 500]},
         {"max_depth": 6},
-        cost=0.5,
+        cost=lambda settings: 4e-4 * settings["n_estimators"],
     ),
     Grid(
         "k_neighbors",
         "sklearn.neighbors:KNeighborsRegressor",
         {"leaf_size": [10, 20, 30, 50], "n_neighbors": [3, 5, 7]},
-        cost=0.05,
+        cost=0.005,
     ),
     Grid(
         "gradient_boosting",
         "sklearn.ensemble:GradientBoostingRegressor",
         {"min_samples_split": [2, 4, 8, 10], "n_estimators": [100, 200, 300, 500]},
-        cost=0.5,
+        cost=lambda settings: 1e-3 * settings["n_estimators"],
     ),
     Grid(
         "xgboost",
@@ -63,13 +63,13 @@ GRIDS = (
             "reg_lambda": [0.5, 1.0, 2.0],
         },
         {"n_jobs": 1},
-        cost=0.2,
+        cost=0.02,
     ),
     Grid(
         "adaboost",
         "sklearn.ensemble:AdaBoostRegressor",
         {"learning_rate": [0.03, 0.3, 1.0], "loss": ["square"], "n_estimators": [50, 100, 500]},
-        cost=0.5,
+        cost=lambda settings: 1.2e-3 * settings["n_estimators"],
     ),
     Grid(
         "mlp",
@@ -79,14 +79,14 @@ GRIDS = (
             "hidden_layer_sizes": [(32,), (64,), (32, 32)],
             "alpha": [0.001, 0.01, 0.1],
         },
-        cost=1.0,
+        cost=0.2,
     ),
     Grid(
         "catboost",
         "catboost:CatBoostRegressor",
         {"learning_rate": [0.003, 0.03, 0.1], "l2_leaf_reg": [0.3, 1.0, 3.0], "depth": [4, 7, 10]},
         CATBOOST,
-        cost=2.0,
+        cost=lambda settings: 0.018 * 1.6 ** settings["depth"],
     ),
 )
 NOTES = (

@@ -53,10 +53,13 @@ def fingerprints(smiles: list[str]) -> NDArray[np.float64]:
 
 
 def esol_data(path: Path) -> DataSet:
-    """delaney-processed.csv: the molecules of the paper where a column marks them, else all."""
+    """delaney-processed.csv: the molecules of the paper where a column marks them, else all.
+
+    Samples are called by their row in the file, from 0.
+    """
     file = path / "delaney-processed.csv" if path.is_dir() else path
     marked = USED in column_names(file)
-    frame = read_frame(file, columns=[SMILES, TARGET, *([USED] if marked else [])])
+    frame = read_frame(file, columns=[SMILES, TARGET, *([USED] if marked else [])]).with_row_index("row")
     if marked:
         frame = frame.filter(pl.col(USED).cast(pl.String).str.to_lowercase().is_in(["1", "true"]))
     bits = fingerprints(frame[SMILES].to_list())
@@ -64,7 +67,7 @@ def esol_data(path: Path) -> DataSet:
         "esol",
         pl.DataFrame(bits, schema=[f"bit_{bit}" for bit in range(BITS)]),
         frame[TARGET].to_numpy().astype(np.float64),
-        tuple(str(row) for row in range(frame.height)),
+        tuple(frame["row"].cast(pl.String).to_list()),
     )
 
 

@@ -1,6 +1,6 @@
 """Learners of one kind over a grid of settings."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import product
@@ -27,6 +27,7 @@ class Grid:
     `now` says what a setting that the library has since dropped is called today:
     {"loss": {"log": {"loss": "log_loss"}}}. Names keep the paper's word. `kept` lists the combinations
     wanted where not all are: values apart by spaces, in the order of `settings`, learners by commas.
+    `cost` is the learner's, or a function of its settings.
     """
 
     family: str
@@ -34,7 +35,7 @@ class Grid:
     settings: Mapping[str, Sequence[Any]]
     fixed: Mapping[str, Any] = field(default_factory=dict)
     now: Mapping[str, Mapping[Any, Mapping[str, Any]]] = field(default_factory=dict)
-    cost: float = 1.0
+    cost: float | Callable[[Mapping[str, Any]], float] = 1.0
     kept: str = ""
 
     def learners(self) -> tuple[Learner, ...]:
@@ -52,7 +53,8 @@ class Grid:
         given = dict(self.fixed)
         for key, value in settings.items():
             given |= {} if key in given else self.now.get(key, {}).get(value, {key: value})
-        return Learner(name, build(**given), self.family, settings, self.cost)
+        cost = self.cost(settings) if callable(self.cost) else self.cost
+        return Learner(name, build(**given), self.family, settings, cost)
 
     @property
     def mapped(self) -> tuple[str, ...]:

@@ -1,0 +1,114 @@
+"""A killed run goes on where it was, and ends as if nothing had happened."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+
+from camilla.errors import DataError
+from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.running import Clock, run, seconds_guessed
+from camilla.pools.validation import Folds
+
+HERE = Path(__file__).parent
+
+
+def start(folder: Path, table: Path, log: Path) -> "subprocess.Popen[str]":
+    """The command, with twelve slow learners."""
+    command = [
+        sys.executable, "-c", "from camilla.cli.main import main; main()", "pool", "classifiers", str(table),
+        "-o", str(folder), "--learners", "pool_learners:SLOW", "--folds", "3", "--jobs", "1",
+    ]  # fmt: skip
+    return subprocess.Popen(
+        command, cwd=HERE, env=os.environ | {"FITS_LOG": str(log)}, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+
+
+def outcomes(folder: Path) -> int:
+    return len(list((folder / "outcomes").glob("*.msgpack"))) if (folder / "outcomes").exists() else 0
+
+
+def test_killed_at_any_moment_it_resumes_and_ends_with_the_same_files(
+    frame: pl.DataFrame, tmp_path: Path
+) -> None:
+    """SIGKILL after 2 and after 7 of 12 outcomes. Only what was in flight is done again: at most one
+    learner a kill, three fits."""
+    table, log = tmp_path / "small.csv", tmp_path / "fits.log"
+    frame.write_csv(table)
+    unbroken = start(tmp_path / "unbroken", table, tmp_path / "other.log")
+    assert unbroken.wait() == 0, unbroken.communicate()[1]
+    for wanted in (2, 7):
+        running = start(tmp_path / "broken", table, log)
+        while outcomes(tmp_path / "broken") < wanted and running.poll() is None:
+            time.sleep(0.005)
+        running.send_signal(signal.SIGKILL)
+        running.communicate()
+    assert outcomes(tmp_path / "broken") < 12
+    assert not (tmp_path / "broken/scores.parquet").exists()
+    last = start(tmp_path / "broken", table, log)
+    assert last.wait() == 0, last.communicate()[1]
+    last.communicate()
+    unbroken.communicate()
+    for name in ("scores.parquet", "folds.parquet", "learners.parquet"):
+        assert (tmp_path / "broken" / name).read_bytes() == (tmp_path / "unbroken" / name).read_bytes()
+    fits = log.read_text().splitlines()
+    assert set(fits) == {f"slow-{i}" for i in range(12)}
+    assert 36 <= len(fits) <= 36 + 2 * 3
+
+
+def logged(data: DataSet, folder: Path, *learners: Learner) -> list[str]:
+    lines: list[str] = []
+    run(Pool("test", "scores", [data], learners, Folds(3)), folder, watch=lines.append)
+    return lines
+
+
+def test_only_what_is_new_or_changed_is_computed(data: DataSet, tmp_path: Path) -> None:
+    one = Learner("one", KNeighborsClassifier(3))
+    assert len(logged(data, tmp_path, one)) == 1
+    assert logged(data, tmp_path, one) == ["1 of 1 outcomes are there already"]
+    lines = logged(data, tmp_path, one, Learner("two", KNeighborsClassifier(5)))
+    assert lines[0] == "1 of 2 outcomes are there already"
+    assert len(lines) == 2
+    assert "already" not in logged(data, tmp_path, Learner("one", KNeighborsClassifier(9)))[0]
+
+
+def test_a_damaged_outcome_is_computed_again(data: DataSet, tmp_path: Path) -> None:
+    one = Learner("one", LogisticRegression())
+    pool = Pool("test", "scores", [data], [one], Folds(3))
+    before = run(pool, tmp_path).predictions()
+    (file,) = (tmp_path / "outcomes").glob("*.msgpack")
+    file.write_bytes(file.read_bytes()[:100])
+    assert run(pool, tmp_path).predictions().equals(before)
+
+
+def test_a_file_in_the_way_of_the_folder_is_said(data: DataSet, tmp_path: Path) -> None:
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(DataError, match="cannot be made a folder"):
+        logged(data, tmp_path / "taken", Learner("one", LogisticRegression()))
+
+
+def test_time_left_is_learned_family_by_family(data: DataSet, tmp_path: Path) -> None:
+    """After a fit of `fast` that took as guessed and one of `slow` that took ten times its guess, what is
+    left (one of each) takes 1 + 10 guesses, at one wall second a second of work."""
+    from camilla.pools.fitting import Fit, Outcome
+    from camilla.pools.running import prepare, works
+
+    learners = [
+        Learner(f"{family}{i}", KNeighborsClassifier(), family) for family in ("fast", "slow") for i in (0, 1)
+    ]
+    pool = Pool("test", "scores", [data], learners, Folds(3))
+    left = list(works(pool, prepare(pool)))
+    guess = seconds_guessed(left[0])
+    clock = Clock(left, 0)
+    for work, factor in ((left[0], 1), (left[2], 10)):
+        clock.after(Outcome(work.learner.name, "small", work.key, [Fit(0, factor * guess, [])], b""))
+    clock.started = time.monotonic() - 11 * guess
+    assert clock.seconds_left() == pytest.approx(11 * guess, rel=0.05)
