@@ -160,7 +160,7 @@ def rezipped(rng: Random, data: bytes) -> bytes:
 def _entries(data: bytes) -> dict[str, bytes]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            small = [entry for entry in archive.infolist() if entry.file_size < 1 << 20]
+            small = [e for e in archive.infolist() if e.file_size < 1 << 20 and e.compress_size < 1 << 16]
             return {entry.filename: archive.read(entry) for entry in small}
     except UNZIPPABLE:
         return {}

@@ -47,10 +47,7 @@ class Archive:
         """One entry, if it neither says nor turns out to be larger than a log can be."""
         entry = self._entries[name]
         self._check_size(name, entry.file_size, entry.compress_size)
-        if entry.compress_type == ZSTD:
-            data = self._zstd(entry)
-        else:
-            data = self._inflated(entry)
+        data = self._zstd(entry) if entry.compress_type == ZSTD else self._inflated(entry)
         self._check_size(name, len(data), entry.compress_size)
         return data
 

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import polars as pl
 
@@ -12,6 +12,7 @@ from camilla.loaders.runs import About, Row, Run
 
 Join = Literal["id", "content"]
 REASONS = ("", "unscored", "errored", "truncated")
+REASON = {None: 0} | {reason: code for code, reason in enumerate(REASONS) if reason}
 SCHEMA = {
     "sample": pl.String,
     "score": pl.Float64,
@@ -57,25 +58,25 @@ class Collection:
         if not run.learner or not run.task:
             raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
         names = _names(run, self.join)
-        pairs: dict[Pair, int] = {}
-        codes = []
-        for row in run.rows:
-            pair = Pair(row.metric, row.filter)
-            pairs[pair] = pairs.get(pair, 0) + (row.score is not None)
-            codes.append(self.codes.setdefault(pair, len(self.codes)))
+        columns: Any = zip(*run.rows, strict=True) if run.rows else ((),) * len(Row._fields)
+        _, score, metric, filter, trial, content, why = columns
+        pairs = list(zip(metric, filter, strict=True))
+        code = {pair: self.codes.setdefault(Pair(*pair), len(self.codes)) for pair in dict.fromkeys(pairs)}
+        scored = Counter(pair for pair, one in zip(pairs, score, strict=True) if one is not None)
         frame = pl.DataFrame(
             {
                 "sample": names,
-                "score": [row.score for row in run.rows],
-                "pair": codes,
-                "trial": [row.trial for row in run.rows],
-                "content": [row.content for row in run.rows],
-                "why": [REASONS.index(row.why or "") for row in run.rows],
+                "score": score,
+                "pair": [code[pair] for pair in pairs],
+                "trial": trial,
+                "content": content,
+                "why": [REASON[one] for one in why],
             },
             schema=SCHEMA,
         )
         self.describe(run, names)
-        self.kept.append(Kept(replace(run, rows=[], about={}, run=run.run or run.source), frame, pairs))
+        lean = replace(run, rows=[], about={}, run=run.run or run.source)
+        self.kept.append(Kept(lean, frame, {Pair(*pair): scored[pair] for pair in code}))
 
     def describe(self, run: Run, names: list[str]) -> None:
         """Keeps what the run says about samples that no run before it described."""

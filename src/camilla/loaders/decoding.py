@@ -12,6 +12,7 @@ from camilla.errors import DataError
 
 LARGEST_FILE = 2 << 30
 LONGEST_LINE = 256 << 20
+BATCH = 4 << 20
 LONGEST_NAME = 500
 LONGEST_TEXT = 200
 
@@ -61,17 +62,34 @@ def decode_file(path: Path, decoder: "msgspec.json.Decoder[Value]") -> Value:
 
 def decode_lines(path: Path, decoder: "msgspec.json.Decoder[Value]") -> Iterator[tuple[int, Value]]:
     """Line number and value of each line that is not blank."""
+    for number, line in numbered_lines(path):
+        yield number, decode(line, decoder, f"{path}: line {number}")
+
+
+def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """The lines of a file that are not blank, counted from 1."""
+    number = 0
+    for batch in _batches(path):
+        if number == 0:
+            batch[0] = batch[0].removeprefix(b"\xef\xbb\xbf")
+        for line in batch:
+            number += 1
+            if line and not line.isspace():
+                yield number, line
+
+
+def _batches(path: Path) -> Iterator[list[bytes]]:
+    """Lines in batches of some megabytes; of a file that could be one endless line, one by one."""
     try:
         with path.open("rb") as file:
-            number = 0
+            if path.stat().st_size <= LONGEST_LINE:
+                while batch := file.readlines(BATCH):
+                    yield batch
+                return
             while line := file.readline(LONGEST_LINE + 1):
-                number += 1
                 if len(line) > LONGEST_LINE:
-                    raise DataError(f"{path}: line {number} has more than {LONGEST_LINE:,} bytes.")
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if not line.isspace():
-                    yield number, decode(line, decoder, f"{path}: line {number}")
+                    raise DataError(f"{path}: a line has more than {LONGEST_LINE:,} bytes.")
+                yield [line]
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}.") from error
 

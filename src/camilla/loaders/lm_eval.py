@@ -5,9 +5,6 @@ indented array into `<model_args>_<task>.jsonl`; 0.4.3 brought hashes of the doc
 `filter` and `metrics`, 0.5.0 the scores of repeats.
 """
 
-import hashlib
-import json
-from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,32 +12,10 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from camilla.loaders.decoding import (
-    decode,
-    decode_file,
-    decode_lines,
-    is_score,
-    name_in,
-    number_in,
-    plain,
-    shortened,
-)
+from camilla.loaders.decoding import decode, decode_file, name_in, plain
+from camilla.loaders.lm_eval_rows import ANY, Described, Entry, Repeats, entries, score_of
 from camilla.loaders.peeking import Peek
-from camilla.loaders.runs import About, Loader, Row, Run, Sniffed
-
-HASHES = ("doc_hash", "prompt_hash", "target_hash")
-ANSWERS = ("target", "arguments", "resps", "filtered_resps")
-RESERVED = frozenset((*HASHES, *ANSWERS, "doc_id", "doc", "filter", "metrics", "scores_per_repeat"))
-TEXTS = ("question", "problem", "query", "instruction", "prompt", "goal", "ctx", "input", "text", "sentence")
-SKILLS = ("subject", "category", "level", "topic", "domain", "type", "language")
-
-Line = dict[str, msgspec.Raw]
-LINE = msgspec.json.Decoder(Line)
-LINES = msgspec.json.Decoder(list[Line])
-ANY = msgspec.json.Decoder()
-DOC = msgspec.json.Decoder(
-    msgspec.defstruct("Doc", [(name, Any, None) for name in TEXTS + SKILLS])  # only what is looked at
-)
+from camilla.loaders.runs import Loader, Row, Run, Sniffed, Why
 
 
 class TaskConfig(msgspec.Struct):
@@ -88,20 +63,20 @@ def runs(path: Path) -> Iterator[Run]:
     """The one run in a file of samples."""
     header = _header(path)
     rows: list[Row] = []
-    about: dict[str, About] = {}
+    about = Described(path, _groups(header))
     left_out = _lower_is_better(header)
-    seen: Counter[str] = Counter()
-    shared = _groups(header)
-    for place, line in _lines(path):
-        sample = _sample(line, place)
-        if sample not in about:
-            about[sample] = _about(line, shared, place)
-        if "filter" in line:
-            filter = plain(decode(line["filter"], ANY, place))
-        else:
-            seen[sample] += 1
-            filter = "none" if seen[sample] == 1 else f"filter {seen[sample]}"
-        rows += _scores(line, sample, filter, left_out, place)
+    for entry in entries(path):
+        doc_id = entry.doc_id
+        sample = str(doc_id) if type(doc_id) is int and abs(doc_id) < 2**63 else _name(entry, path)
+        if sample not in about.entries:
+            about.entries[sample] = entry
+        for metric, value in entry.scores:
+            if type(value) is Repeats:
+                rows += _repeats(entry, sample, metric, value, left_out)
+            else:
+                score = score_of(value, metric, left_out)
+                why: Why | None = "unscored" if score is None else None
+                rows.append(Row(sample, score, metric, entry.filter, 0, entry.content, why))
     yield Run(
         header.learner,
         header.task,
@@ -116,69 +91,17 @@ def runs(path: Path) -> Iterator[Run]:
     )
 
 
-def _lines(path: Path) -> Iterator[tuple[str, Line]]:
-    with path.open("rb") as file:
-        is_array = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["
-    if is_array:
-        entries = decode_file(path, LINES)
-        for at, line in enumerate(entries):
-            yield f"{path}: entry {at}", line
-    else:
-        for number, line in decode_lines(path, LINE):
-            yield f"{path}: line {number}", line
+def _name(entry: Entry, path: Path) -> str:
+    return name_in(entry.doc_id, where=f"{path}: row {entry.number}", what="doc_id")
 
 
-def _sample(line: Line, place: str) -> str:
-    return name_in(decode(line.get("doc_id", msgspec.Raw(b"null")), ANY, place), where=place, what="doc_id")
-
-
-def _scores(line: Line, sample: str, filter: str, left_out: dict[str, str], place: str) -> Iterator[Row]:
-    content = _content(line, place)
-    repeats = decode(line["scores_per_repeat"], ANY, place) if "scores_per_repeat" in line else None
-    for metric in _metrics(line, place):
-        value = decode(line[metric], ANY, place) if metric in line else None
-        values = repeats.get(metric, value) if isinstance(repeats, dict) else value
-        for trial, one in enumerate(values if values is not value and isinstance(values, list) else [value]):
-            number = number_in(one)
-            if one is not None and number is None:
-                left_out.setdefault(metric, "not a single number")
-            elif number is not None and not is_score(number):
-                left_out.setdefault(metric, "outside 0 to 1")
-            why = None if number is not None else "unscored"
-            yield Row(sample, number, metric, filter, trial, content, why)  # type: ignore[arg-type]
-
-
-def _metrics(line: Line, place: str) -> list[str]:
-    """The row's own list of metrics, else every key that is nothing else."""
-    if "metrics" in line:
-        listed = decode(line["metrics"], ANY, place)
-        if isinstance(listed, list):
-            return [metric for metric in listed if isinstance(metric, str)]
-    return [key for key in line if key not in RESERVED]
-
-
-def _content(line: Line, place: str) -> str | None:
-    """The harness's hash of the document, or the same made here for logs older than it."""
-    if "doc_hash" in line:
-        return plain(decode(line["doc_hash"], ANY, place))[:16] or None
-    if "doc" not in line:
-        return None
-    doc = decode(line["doc"], ANY, place)
-    try:
-        text = json.dumps(doc, indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return None
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _about(line: Line, shared: tuple[tuple[str, str], ...], place: str) -> About:
-    raw = bytes(line.get("doc", b"")).lstrip()
-    if not raw.startswith(b"{"):
-        return About(skills=shared)
-    doc = decode(raw, DOC, place)
-    text = next((value for name in TEXTS if isinstance(value := getattr(doc, name), str) and value), "")
-    own = tuple((name, value) for name in SKILLS if (value := plain(getattr(doc, name))))
-    return About(shortened(text), own + shared)
+def _repeats(
+    entry: Entry, sample: str, metric: str, values: Repeats, left_out: dict[str, str]
+) -> Iterator[Row]:
+    for trial, value in enumerate(values):
+        score = score_of(value, metric, left_out)
+        why: Why | None = "unscored" if score is None else None
+        yield Row(sample, score, metric, entry.filter, trial, entry.content, why)
 
 
 def _header(path: Path) -> Header:

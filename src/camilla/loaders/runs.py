@@ -1,6 +1,6 @@
 """What every loader hands over: runs of one learner on one task, and the rows in them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
@@ -54,7 +54,7 @@ class Run:
     run: str = ""
     date: str = ""  # sorts by age
     version: str = ""  # of the task
-    about: dict[str, About] = field(default_factory=dict)
+    about: Mapping[str, About] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)  # of the learner
     left_out: dict[str, str] = field(default_factory=dict)  # metric → why it is no score
     named_by_task: bool = True  # whether sample names are only unique within the task
