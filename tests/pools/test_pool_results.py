@@ -102,7 +102,7 @@ def test_a_failed_fit_costs_that_learner_and_is_reported(data: DataSet, tmp_path
     }
     scores = pl.read_parquet(tmp_path / "scores.parquet")
     assert {name for name in scores.columns if scores[name].null_count()} == set(said)
-    assert scores.select(said).null_count().row(0) == (120, 120, 120)
+    assert scores.select(list(said)).null_count().row(0) == (120, 120, 120)
 
 
 def test_warnings_of_every_fit_are_kept(data: DataSet, tmp_path: Path) -> None:
