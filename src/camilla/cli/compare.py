@@ -71,6 +71,7 @@ def compare(
     else:
         _print(found, flips)
     if fail_if_worse and found.is_worse(margin):
+        typer.echo(f"failed: {_reason(found, margin)}", err=True)
         raise typer.Exit(WORSE)
 
 
@@ -129,6 +130,12 @@ def _print(found: "Comparison", flips: int) -> None:
             typer.echo(f"B {word} {part.height}: {names}" + (f" and {rest} more" if rest > 0 else ""))
     for note in found.notes:
         typer.echo(f"note: {note}")
+
+
+def _reason(found: "Comparison", margin: float | None) -> str:
+    if margin is None:
+        return f"{brief(found.b)} is worse than {brief(found.a)}."
+    return f"it is not shown that {brief(found.b)} is at most {margin:g} below {brief(found.a)}."
 
 
 def _sentence(effect: "Effect", level: float) -> str:

@@ -15,6 +15,11 @@ from camilla.data.responses import ResponseTable
 from camilla.errors import DataError
 
 Level = Literal["fine", "note", "warning"]
+STANDING_OUT = 5  # learners whose response is not the sample's median
+NO_LEARNER, NO_SAMPLE = (
+    "no learner answered exactly as another",
+    "no sample has exactly the responses of another",
+)
 Floats = NDArray[np.float64]
 
 
@@ -115,23 +120,22 @@ def _learners(table: ResponseTable, matrix: Floats) -> Finding:
 
 
 def _copies(table: ResponseTable, matrix: Floats) -> Iterator[Finding]:
+    """Samples count only where five learners or more stand out: the same few failures are no copy."""
     filled = np.nan_to_num(matrix, nan=-1.0)
-    varies = _highest(matrix) > _lowest(matrix)
     learners = [group for group in _equal_rows(filled) if np.any(filled[group[0]] >= 0)]
     names = tuple(table.learners[i] for group in learners for i in group)
-    says = (
-        f"{len(names)} learners answered exactly as another: {quoted(names)}"
-        if names
-        else "no learner is a copy"
-    )
+    says = f"{len(names)} learners answered exactly as another: {quoted(names)}" if names else NO_LEARNER
     yield Finding("copies of learners", "warning" if names else "fine", says, names)
-    columns = np.flatnonzero(varies)
+    answered = ~np.isnan(matrix).all(axis=0)
+    middle = np.full(table.n_samples, np.nan)
+    middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
+    columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
     samples = [columns[group] for group in _equal_rows(np.ascontiguousarray(filled[:, columns].T))]
     names = tuple(table.samples[j] for group in samples for j in group)
-    expected = table.n_learners < 20  # with few learners samples agree by chance
-    says = f"{len(names)} samples have the same responses as another" if names else "no sample is a copy"
-    says += ", which few learners make likely" if names and expected else ""
-    yield Finding("copies of samples", "fine" if not names else "note", says, names)
+    says = (
+        f"{len(names)} samples have exactly the responses of another: {quoted(names)}" if names else NO_SAMPLE
+    )
+    yield Finding("copies of samples", "warning" if names else "fine", says, names)
 
 
 def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:

@@ -81,9 +81,10 @@ def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> 
         raise DataError("no two learners share two samples; nothing can be estimated from this table.")
     spreads = np.array([np.var(pair.difference, ddof=1) for pair in pairs])
     trials = round(table.n_responses / len(table.cells().response))
-    over = "two learners" if learners else f"{len(pairs)} pairs of neighbours on the board"
     low, high = np.sqrt(np.quantile(spreads, (0.1, 0.9)))
-    said = f"estimated from {over}; σ of a sample's difference is {low:.3f} to {high:.3f} (10–90 %)."
+    said = f"estimated from {len(pairs)} pairs of neighbours on the board, σ {low:.3f} to {high:.3f} (10–90 %)."
+    if len(pairs) == 1:
+        said = f"estimated from {len(pairs[0].sample)} samples of two learners."
     return Estimated(_median_design(pairs, float(np.median(spreads)), trials), said)
 
 
