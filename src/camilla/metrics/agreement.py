@@ -61,24 +61,30 @@ def pair_agreement(
     """
     comparison = _Comparison(responses, margin)
     n = len(responses)
-    patterns, pattern_of = np.unique(skill_mask, axis=0, return_inverse=True)
     wins = np.zeros((skill_mask.shape[1], n, n), np.uint32)
     doc = np.full(responses.shape[1], np.nan)
-    for pattern, needed in enumerate(patterns):
-        shares = {} if mastery is None or not needed.any() else _shares(mastery[:, needed])
-        samples = np.flatnonzero(pattern_of.ravel() == pattern)
-        total = np.zeros((n, n), np.uint32)
+    for needed, samples in _by_pattern(skill_mask):
+        shares = None if mastery is None else _shares(mastery[:, needed])
         for start in range(0, len(samples), 255):
             part = np.zeros((n, n), np.uint8)  # bytes add quickly, up to 255 of them
             for sample in samples[start : start + 255]:
                 better = comparison.better(sample)
                 np.add(part, better.view(np.uint8), out=part)
-                if shares:
-                    doc[sample] = _consistency(better, shares)
-            total += part
-        wins[needed] += total
-    told = wins + wins.transpose(0, 2, 1)
-    return PairAgreement(np.divide(wins, told, out=np.full(wins.shape, np.nan), where=told > 0), doc)
+                if shares is not None:
+                    doc[sample] = shares.consistency(better)
+            for skill in needed:
+                wins[skill] += part
+    with np.errstate(invalid="ignore"):  # 0/0 is NaN: nothing tells the two apart
+        return PairAgreement(wins / (wins + wins.transpose(0, 2, 1)), doc)
+
+
+def _by_pattern(skill_mask: Mask) -> list[tuple[NDArray[np.intp], list[int]]]:
+    """(skills, the samples that need just these) for each set of skills that occurs."""
+    samples: dict[bytes, list[int]] = {}
+    for sample, row in enumerate(skill_mask):
+        samples.setdefault(row.tobytes(), []).append(sample)
+    patterns = [(np.flatnonzero(skill_mask[rows[0]]), rows) for rows in samples.values()]
+    return [(needed, rows) for needed, rows in patterns if len(needed)]
 
 
 class _Comparison:
@@ -105,24 +111,32 @@ class _Comparison:
         return np.greater(apart, self.margin[sample], out=self.out)
 
 
-def _shares(mastery: Floats) -> dict[float, NDArray[np.uint64]]:
-    """Each share of these skills with more mastery, and as bits the pairs that have it."""
-    ahead = (mastery.T[:, :, None] > mastery.T[:, None, :]).sum(axis=0, dtype=np.uint16)
+class _Shares(NamedTuple):
+    """Each share of a sample's skills with more mastery, and as bits the pairs that have it."""
+
+    share: Floats  # [shares]
+    pairs: NDArray[np.uint64]  # [shares, words]
+
+    def consistency(self, better: Mask) -> float:
+        """Σ share · pairs / Σ pairs among those where a did better."""
+        count = np.bitwise_count(self.pairs & _bits(better)).sum(axis=1, dtype=np.int64)
+        total = int(count.sum())
+        return float(self.share @ count) / total if total else float("nan")
+
+
+def _shares(mastery: Floats) -> _Shares:
+    """The shares that can occur on a sample that needs all these skills."""
+    n_skills = mastery.shape[1]
+    ahead = np.zeros((len(mastery), len(mastery)), np.min_scalar_type(n_skills))
+    for level in mastery.T:
+        ahead += level[:, None] > level[None, :]
     told = ahead + ahead.T
     found: dict[float, NDArray[np.uint64]] = {}
-    for down in range(1, mastery.shape[1] + 1):
+    for down in range(1, n_skills + 1):
         for up in range(down + 1):
             bits = _bits((told == down) & (ahead == up))
             found[up / down] = found.get(up / down, np.uint64(0)) | bits
-    return found
-
-
-def _consistency(better: Mask, shares: dict[float, NDArray[np.uint64]]) -> float:
-    """Σ share · pairs / Σ pairs among those where a did better."""
-    bits = _bits(better)
-    pairs = {share: int(np.bitwise_count(bits & at).sum()) for share, at in shares.items()}
-    total = sum(pairs.values())
-    return sum(share * count for share, count in pairs.items()) / total if total else float("nan")
+    return _Shares(np.array(list(found)), np.array(list(found.values())))
 
 
 def _bits(pairs: Mask) -> NDArray[np.uint64]:

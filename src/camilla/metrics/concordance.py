@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-Whole = NDArray[np.int64]
+Whole = NDArray[Any]  # whole numbers, int64 or, where they suffice, int32
 BLOCK = 1 << 20  # values that are worked on at a time
 DIRECT = 16  # up to here all pairs are compared, beyond it halves are merged
 
@@ -37,19 +37,23 @@ def pair_counts(responses: Floats, mastery: Floats, skill_mask: NDArray[np.bool_
     n = len(responses)
     sample, skill = np.nonzero(skill_mask)
     seen = ~np.isnan(responses)
-    response_rank, mastery_rank = dense_ranks(responses), dense_ranks(mastery)
+    small: Any = np.int32 if (n + 1) ** 2 < 2**31 else np.int64
+    response_rank, mastery_rank = dense_ranks(responses).astype(small), dense_ranks(mastery).astype(small)
+    response_ties = tied_pairs(np.sort(np.where(seen, response_rank, n).T, axis=1))
+    mastery_ties = tied_pairs(np.sort(mastery_rank.T, axis=1))
     counts = PairCounts(np.zeros(skill_mask.shape, np.int64), np.zeros(skill_mask.shape, np.int64))
     step = max(1, BLOCK // n)
     for rows in pairwise([*range(0, len(sample), step), len(sample)]):
         j, k = sample[slice(*rows)], skill[slice(*rows)]
         there = seen.T[j]
-        by_response = np.where(there, response_rank.T[j], n)
-        by_mastery = np.where(there, mastery_rank.T[k], n)
-        key = np.sort(by_mastery * (n + 1) + by_response, axis=1)
-        count = there.sum(axis=1)
-        absent = _pairs(n - count)
-        tied = tied_pairs(np.sort(by_response, axis=1)) + tied_pairs(np.sort(by_mastery, axis=1))
-        told = _pairs(count) - (tied - tied_pairs(key) - absent)
+        by_response, by_mastery = response_rank.T[j], mastery_rank.T[k]
+        ties, count = mastery_ties[k], np.full(len(j), n)
+        if not there.all():
+            by_response, by_mastery = (np.where(there, ranks, n) for ranks in (by_response, by_mastery))
+            ties, count = tied_pairs(np.sort(by_mastery, axis=1)), there.sum(axis=1)
+        key = np.sort(by_mastery * small(n + 1) + by_response, axis=1)
+        tied = response_ties[j] + ties - tied_pairs(key) - _pairs(n - count)
+        told = _pairs(count) - tied
         counts.discordant[j, k] = inversions(key % (n + 1))
         counts.concordant[j, k] = told - counts.discordant[j, k]
     return counts
@@ -60,20 +64,20 @@ def dense_ranks(values: Floats) -> Whole:
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
     ranked = np.take_along_axis(rows, order, axis=1)
-    step = np.zeros(rows.shape, np.int64)
+    step = np.zeros(rows.shape, np.int32)
     np.not_equal(ranked[:, 1:], ranked[:, :-1], out=step[:, 1:], casting="unsafe")
-    ranks = np.empty(rows.shape, np.int64)
-    np.put_along_axis(ranks, order, np.cumsum(step, axis=1), axis=1)
+    ranks = np.empty(rows.shape, np.int32)
+    np.put_along_axis(ranks, order, np.cumsum(step, axis=1, out=step), axis=1)
     return ranks.T
 
 
 def tied_pairs(ranked: Whole) -> Whole:
     """Pairs of equal values in each sorted row: every value is tied with those before it in its run."""
     place = np.arange(ranked.shape[1])
-    starts = np.zeros(ranked.shape, np.int64)
-    np.multiply(ranked[:, 1:] != ranked[:, :-1], place[1:], out=starts[:, 1:])
+    starts = np.zeros(ranked.shape, ranked.dtype)
+    np.multiply(ranked[:, 1:] != ranked[:, :-1], place[1:].astype(ranked.dtype), out=starts[:, 1:])
     np.maximum.accumulate(starts, axis=1, out=starts)
-    return _pairs(len(place)) - starts.sum(axis=1)
+    return _pairs(len(place)) - starts.sum(axis=1, dtype=np.int64)
 
 
 def inversions(values: Whole) -> Whole:
@@ -86,13 +90,13 @@ def inversions(values: Whole) -> Whole:
     size = DIRECT
     while size < n:
         size *= 2
-    padded = np.full((n_rows, size), values.max(initial=0), np.int64)
+    padded = np.full((n_rows, size), values.max(initial=0), values.dtype)
     padded[:, :n] = values
     total = _direct_inversions(padded)
     half = DIRECT
     while half < size:
         blocks = padded.reshape(-1, 2 * half)
-        key = np.sort(2 * blocks + (np.arange(2 * half) >= half), axis=1)
+        key = np.sort(2 * blocks + (np.arange(2 * half) >= half).astype(values.dtype), axis=1)
         places = (key % 2 == 0) @ np.arange(2.0 * half)
         before = places.astype(np.int64) - _pairs(half)
         total += before.reshape(n_rows, -1).sum(axis=1)
