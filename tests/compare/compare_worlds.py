@@ -59,3 +59,29 @@ def trials(rng: np.random.Generator, tables: int, n: int = 120, each: int = 3) -
 
 
 WORLDS = {"right/wrong": right_or_wrong, "scores": scores, "clusters": clustered, "trials": trials}
+
+
+class Board(NamedTuple):
+    """12 learners who differ in nothing: each sample is as hard for all."""
+
+    matrix: Floats
+    group: NDArray[np.int64] | None
+
+
+def equal_answers(rng: np.random.Generator) -> Board:
+    return Board((rng.random((12, 100)) < rng.random(100)).astype(float), None)
+
+
+def equal_scores(rng: np.random.Generator) -> Board:
+    p = rng.random(100)
+    return Board(rng.beta(2 * p + 0.1, 2 - 2 * p + 0.1, (12, 100)), None)
+
+
+def equal_in_clusters(rng: np.random.Generator) -> Board:
+    """A learner has moods: it does better or worse on a whole cluster."""
+    group = np.repeat(np.arange(25), 4)
+    own = rng.normal(size=(12, 25))[:, group] + rng.normal(size=(12, 100))
+    return Board((own > rng.normal(size=100)).astype(float), group)
+
+
+NULLS = {"right/wrong": equal_answers, "scores": equal_scores, "clusters": equal_in_clusters}

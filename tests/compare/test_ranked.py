@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from compare_worlds import WORLDS
+from compare_worlds import NULLS, WORLDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import t as student
@@ -80,26 +80,14 @@ def test_pairs_told_apart_are_statsmodels_holm(seed: int, n: int) -> None:
     assert (told_apart_by_holm(p, 0.05)[upper] == multipletests(p[upper], 0.05, method="holm")[0]).all()
 
 
-def null_tables(kind: str, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray | None]:
-    """12 learners who differ in nothing: each sample is as hard for all; clusters are hard together."""
-    if kind == "right/wrong":
-        return (rng.random((12, 100)) < rng.random(100)).astype(float), None
-    if kind == "scores":
-        p = rng.random(100)
-        return rng.beta(2 * p + 0.1, 2 - 2 * p + 0.1, (12, 100)), None
-    group = np.repeat(np.arange(25), 4)
-    own = rng.normal(size=(12, 25))[:, group] + rng.normal(size=(12, 100))  # moods of a learner on a cluster
-    return (own > rng.normal(size=100)).astype(float), group
-
-
-@pytest.mark.parametrize("kind", ["right/wrong", "scores", "clusters"])
+@pytest.mark.parametrize("kind", NULLS)
 def test_boards_of_equals_are_rarely_torn_apart(kind: str) -> None:
     """600 null tables, 66 pairs each: at most 5 % of tables with any pair told apart, plus two standard
     errors of .9 points, for what is measured is a share of 600."""
     rng = np.random.default_rng(1)
     wrong = 0
     for _ in range(600):
-        matrix, group = null_tables(kind, rng)
+        matrix, group = NULLS[kind](rng)
         wrong += bool(told_apart_by_holm(pair_tests(matrix, group).p_value, 0.05).any())
     assert wrong / 600 <= 0.05 + 2 * 0.009
 

@@ -82,7 +82,7 @@ def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> 
     spreads = np.array([np.var(pair.difference, ddof=1) for pair in pairs])
     trials = round(table.n_responses / len(table.cells().response))
     low, high = np.sqrt(np.quantile(spreads, (0.1, 0.9)))
-    said = f"estimated from {len(pairs)} pairs of neighbours on the board, σ {low:.3f} to {high:.3f} (10–90 %)."
+    said = f"estimated from {len(pairs)} neighbours on the board, σ {low:.3f} to {high:.3f} (10–90 %)."
     if len(pairs) == 1:
         said = f"estimated from {len(pairs[0].sample)} samples of two learners."
     return Estimated(_median_design(pairs, float(np.median(spreads)), trials), said)
