@@ -83,7 +83,8 @@ def ranks_held(tables: int, rng: np.random.Generator) -> float:
 PAGE = """# Coverage of compare and rank
 
 Nominal 95 % intervals over {tables} simulated tables a row; the Monte-Carlo standard error of a share of
-95 % is {error:.1f} points. Worlds are written out in `tests/compare/compare_worlds.py`: four outcomes a sample with a
+95 % is {error:.1f} points. Worlds are written out in `tests/compare/compare_worlds.py`: four outcomes a
+sample with a
 true difference of .05, scores that are Beta, trials with a probability a sample, and clusters with a
 correlation of .3 inside.
 
