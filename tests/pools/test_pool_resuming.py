@@ -1,5 +1,7 @@
 """A killed run goes on where it was, and ends as if nothing had happened."""
 
+import importlib.util
+import linecache
 import os
 import signal
 import subprocess
@@ -78,6 +80,23 @@ def test_only_what_is_new_or_changed_is_computed(data: DataSet, tmp_path: Path) 
     assert lines[0] == "1 of 2 outcomes are there already"
     assert len(lines) == 2
     assert "already" not in logged(data, tmp_path, Learner("one", KNeighborsClassifier(9)))[0]
+
+
+def test_changed_code_of_an_own_learner_is_run_again(data: DataSet, tmp_path: Path) -> None:
+    """A class without a package has no version; its code stands for it."""
+    code = "from pool_learners import Centroids\nclass Mine(Centroids):\n    factor = {}\n"
+    for factor in (1, 2):
+        (tmp_path / "mine.py").write_text(code.format(factor))
+        spec = importlib.util.spec_from_file_location("mine", tmp_path / "mine.py")
+        assert spec is not None
+        assert spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        sys.modules["mine"] = module
+        linecache.checkcache()
+        lines = logged(data, tmp_path, Learner("mine", module.Mine()))
+        assert "already" not in lines[0]
+    assert logged(data, tmp_path, Learner("mine", module.Mine())) == ["1 of 1 outcomes are there already"]
 
 
 def test_a_damaged_outcome_is_computed_again(data: DataSet, tmp_path: Path) -> None:

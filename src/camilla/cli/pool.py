@@ -149,7 +149,7 @@ def _run(
 
 def _title(document: dict[str, Any]) -> str:
     return (
-        f"{document['learners']} learners on {len(document['data'])} data sets: {document['fits']} fits, "
+        f"{document['learners']} learners, {len(document['data'])} data sets, {document['fits']} fits: "
         f"{len(document['failed'])} failed, {document['fits_with_warnings']} with warnings, "
-        f"{len(document['duplicates'])} duplicates, {document['cpu_seconds']:.0f} CPU seconds"
+        f"{len(document['duplicates'])} duplicates, {document['cpu_seconds']:.1f} CPU seconds"
     )

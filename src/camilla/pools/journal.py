@@ -1,11 +1,12 @@
 """Finished work on disk: one small file a learner and data set, so that a killed run goes on where it was."""
 
 import hashlib
+import inspect
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,23 @@ def data_hash(data: DataSet) -> str:
 
 def fingerprint(learner: Learner) -> str:
     """Of the class and its settings; what has no settings is hashed whole."""
-    kind = type(learner.estimator)
+    kind: Any = type(learner.estimator)
     params: Any = learner.estimator
     if hasattr(params, "get_params"):
         params = params.get_params()
-    return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(params)}"
+    return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(params)}{_source(kind)}"
+
+
+@cache
+def _source(kind: type) -> str:
+    """The code of a class that comes with no package, and so with no version, hashed."""
+    room = kind.__module__.split(".")[0]
+    if room == "camilla" or room in packages_distributions():
+        return ""
+    try:
+        return " " + hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
+    except (OSError, TypeError):  # made at a prompt
+        return ""
 
 
 def split_hash(splits: Sequence[Split]) -> str:

@@ -36,6 +36,8 @@ class Results:
     pool: Pool
     prepared: Sequence[Prepared]
     outcomes: Sequence[Outcome]
+    n_computed: int = 0  # outcomes that were not there before
+    seconds: float = 0.0  # on the wall
 
     def predictions(self) -> pl.DataFrame:
         """data_set, sample, truth, fold and one column a learner; null where a fit failed.

@@ -28,6 +28,7 @@ def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lam
 
     `jobs` None is what `joblib.parallel_config` says, else one; −1 is every core.
     """
+    started = time.monotonic()
     journal = Journal(folder / "outcomes")
     prepared = prepare(pool)
     asked = list(works(pool, prepared))
@@ -40,7 +41,8 @@ def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lam
         journal.write(outcome)
         found[outcome.key] = outcome
         watch(clock.after(outcome))
-    return Results(pool, prepared, [found[work.key] for work in asked])
+    in_order = [found[work.key] for work in asked]
+    return Results(pool, prepared, in_order, len(left), time.monotonic() - started)
 
 
 def works(pool: Pool, prepared: Iterable[Prepared]) -> Iterator[Work]:

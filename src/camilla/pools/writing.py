@@ -75,6 +75,7 @@ def provenance(results: Results, copies: dict[str, str], fits: pl.DataFrame) -> 
         "learners": len(pool.learners),
         "fits": fits.height,
         "cpu_seconds": round(float(fits["seconds"].sum()), 3),
+        "last_run": {"outcomes_computed": results.n_computed, "wall_seconds": round(results.seconds, 1)},
         "fits_with_warnings": fits.filter(pl.col("warnings").list.len() > 0).height,
         "failed": failed.select("learner", "data_set", "fold", "error").to_dicts(),
         "duplicates": copies,
