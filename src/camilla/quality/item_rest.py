@@ -35,12 +35,12 @@ def item_rest(matrix: Floats) -> Correlation:
         influence = np.where(seen, u * v - r * (u**2 + v**2) / 2, 0.0)
         se = np.sqrt((influence**2).sum(axis=0) / (n * (n - 3)))
         half = ndtri(0.975) * se / (1 - r**2)
-        centre = np.arctanh(r)
-    known = (n >= FEWEST) & np.isfinite(half)
+        known = (n >= FEWEST) & np.isfinite(half)
+        centre, half = np.where(known, np.arctanh(r), np.nan), np.where(known, half, np.nan)
     return Correlation(
         np.where(n >= FEWEST, r, np.nan),
-        np.where(known, np.tanh(centre - half), np.nan),
-        np.where(known, np.tanh(centre + half), np.nan),
+        np.tanh(centre - half),
+        np.tanh(centre + half),
     )
 
 

@@ -33,7 +33,7 @@ def greedy(moments: Moments, size: int) -> Indices:
     choice of k.
     """
     factors, noise = moments.factors, moments.noise
-    target = factors.mean(axis=0)
+    target = factors.mean(axis=0)  # what is not known yet of the full score: Σ over the unchosen / M
     covariance = np.eye(factors.shape[1])  # of z, given what has been chosen
     unchosen = np.ones(len(noise), bool)
     chosen = np.empty(size, np.int64)
@@ -43,6 +43,7 @@ def greedy(moments: Moments, size: int) -> Indices:
         worth = shared**2 / (np.einsum("mk,mk->m", spread, factors) + noise)
         j = int(np.where(unchosen, worth, -1.0).argmax())
         chosen[k], unchosen[j] = j, False
+        target = target - factors[j] / len(noise)
         covariance = covariance - np.outer(spread[j], spread[j]) / (spread[j] @ factors[j] + noise[j])
     return chosen
 

@@ -207,7 +207,9 @@ def _row(errors: Errors) -> dict[str, float | None]:
     return {
         "mae": mae, "mae_low": _off(mae, -mae_half), "mae_high": _off(mae, mae_half),
         "rmse": float(np.sqrt(np.nanmean(errors.square))),
-        "kendall": tau, "kendall_low": _off(tau, -tau_half), "kendall_high": _off(tau, tau_half),
+        "kendall": tau,
+        "kendall_low": None if (low := _off(tau, -tau_half)) is None else max(low, -1.0),
+        "kendall_high": None if (high := _off(tau, tau_half)) is None else min(high, 1.0),
     }  # fmt: skip
 
 

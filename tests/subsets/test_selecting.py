@@ -1,0 +1,147 @@
+"""Subsets: what they lose on held-out learners, what is written, what a new learner is estimated at."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import camilla
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError, SettingError
+from camilla.subsets.crossfit import Candidate, Crossfit, Errors, chosen_elsewhere
+from camilla.subsets.forms import document, inspect_sample_id, lm_eval_samples, write
+from camilla.subsets.selecting import Subset, expected_errors, select
+
+
+@pytest.fixture(scope="module")
+def world() -> ResponseTable:
+    return camilla.simulate(120, 300, seed=8).table
+
+
+@pytest.fixture(scope="module")
+def chosen(world: ResponseTable) -> Subset:
+    return select(world.take_learners(range(80)), 40, repeats=1)
+
+
+def test_it_is_ahead_of_random_and_stratified_subsets(world: ResponseTable) -> None:
+    """120 learners × 300 samples, five folds twice: the error's standard error is about .0015."""
+    found = expected_errors(world, [20, 60])
+    for n in (20, 60):
+        by = {row["way"]: row for row in found.filter(pl.col("n") == n).to_dicts()}
+        for other in ("random", "stratified"):
+            assert by["chosen"]["mae"] < by[other]["mae"]
+            assert by["chosen"]["kendall"] > by[other]["kendall"]
+        assert by["chosen"]["mae_low"] < by["chosen"]["mae"] < by["chosen"]["mae_high"]
+
+
+def test_the_expected_error_is_what_new_learners_have(world: ResponseTable, chosen: Subset) -> None:
+    """40 learners that had no part: their root mean square error is the promised one up to a factor of 1.3,
+    three times the 1/√80 by which 40 squares vary; intervals of 95 % hold at least 34 of 40 scores."""
+    new = world.take_learners(range(80, 120))
+    found = chosen.estimate(new)
+    off = found["score"].to_numpy() - new.learner_means().mean
+    assert chosen.error is not None
+    assert 1 / 1.3 < np.sqrt(np.mean(off**2)) / chosen.error < 1.3
+    inside = (found["low"].to_numpy() <= new.learner_means().mean) & (
+        new.learner_means().mean <= found["high"].to_numpy()
+    )
+    assert inside.sum() >= 34
+
+
+def test_an_estimate_is_the_intercept_and_the_weighted_responses(
+    world: ResponseTable, chosen: Subset
+) -> None:
+    weight = dict(chosen.samples.select("sample", "weight").iter_rows())
+    x = world.matrix()[100]
+    by_hand = chosen.intercept + sum(
+        weight[name] * x[j] for j, name in enumerate(world.samples) if name in weight
+    )
+    found = chosen.estimate(world.take_learners([100]))
+    assert found["score"][0] == pytest.approx(by_hand, abs=1e-12)
+    assert found["n_missing"][0] == 0
+    part = world.take_learners([100]).take_samples([world.samples.index(name) for name in list(weight)[:30]])
+    assert chosen.estimate(part)["n_missing"][0] == 10
+
+
+def test_the_candidate_is_chosen_on_other_folds() -> None:
+    """A is better on fold 0, B on fold 1: each fold must get what did well on the other, the worse one."""
+    fold = np.array([[0, 0, 1, 1]])
+    tau = np.full((1, 2), 0.5)
+
+    def errors(*values: float) -> Errors:
+        each = np.array([values])
+        return Errors(each, each**2, tau)
+
+    by = {
+        ("A by m", 5): errors(1, 1, 9, 9),
+        ("B by m", 5): errors(9, 9, 1, 1),
+        ("stratified", 5): errors(5, 5, 5, 5),
+    }
+    found = chosen_elsewhere(Crossfit(by, fold), [Candidate("m", "A"), Candidate("m", "B")], 5)
+    assert found.absolute.tolist() == [[9, 9, 9, 9]]
+
+
+def test_many_learners_are_described_by_principal_components() -> None:
+    table = camilla.simulate(520, 60, seed=9).table
+    found = select(table, 10, repeats=1)
+    assert "components" in found.provenance["settings"]["chosen"]
+    assert found.samples.height == 10
+
+
+def test_where_nobody_answered_everything_the_error_is_not_known() -> None:
+    table = camilla.simulate(30, 40, missing=0.3, seed=1).table
+    found = select(table, 10)
+    assert found.error is None
+    assert found.expected.height == 0
+    assert found.estimate(table)["low"].null_count() == 30
+    with pytest.raises(DataError, match="no full score is known"):
+        expected_errors(table, [10])
+
+
+def subset_of(samples: list[str], tasks: list[str | None]) -> Subset:
+    frame = pl.DataFrame(
+        {"sample": samples, "task": tasks, "weight": [0.5] * len(samples), "accuracy": [0.5] * len(samples)},
+        schema_overrides={"task": pl.String},
+    )
+    return Subset(frame, 0.1, 0.02, pl.DataFrame(), {})
+
+
+def test_harness_arguments_name_documents_by_number_and_task() -> None:
+    found = subset_of(["gsm8k/17", "arc#3", "arc#11"], ["gsm8k", "arc", "arc"])
+    assert lm_eval_samples(found) == {"arc": [3, 11], "gsm8k": [17]}
+    assert inspect_sample_id(found) == "17,3,11"
+    assert lm_eval_samples(subset_of(["django__django-1", "x"], [None, None])) == {}
+    assert inspect_sample_id(subset_of(["django__django-1", "x"], [None, None])) == "django__django-1,x"
+    assert lm_eval_samples(subset_of(["4", "2"], [None, None])) == {"task": [2, 4]}
+
+
+def test_a_subset_is_written_whole_or_not_at_all(chosen: Subset, tmp_path: Path) -> None:
+    folder = write(chosen, tmp_path / "subset")
+    assert json.loads((folder / "subset.json").read_text())["intercept"] == chosen.intercept
+    assert pl.read_csv(folder / "weights.csv").height == 40
+    assert (folder / "inspect_sample_ids.txt").read_text().count(",") == 39
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["subset"]
+    with pytest.raises(DataError, match="is there already"):
+        write(chosen, folder)
+    with pytest.raises(DataError, match="there is no folder"):
+        write(chosen, tmp_path / "nowhere" / "subset")
+    assert set(document(chosen)) >= {"provenance", "intercept", "error", "samples", "expected"}
+
+
+def test_what_cannot_be_selected_is_refused(world: ResponseTable, chosen: Subset) -> None:
+    with pytest.raises(SettingError, match="300 of 300 samples"):
+        select(world, 300)
+    with pytest.raises(SettingError, match="at least 2 folds"):
+        select(world, 10, folds=1)
+    with pytest.raises(DataError, match="has 4 learners"):
+        select(world.take_learners(range(4)), 10)
+    with pytest.raises(DataError, match="no response to any of the 40 chosen"):
+        chosen.estimate(ResponseTable.from_matrix([[0, 1]], samples=["x", "y"]))
+
+
+def test_the_order_of_learners_and_samples_changes_nothing(world: ResponseTable, chosen: Subset) -> None:
+    rng = np.random.default_rng(4)
+    part = world.take_learners(rng.permutation(80)).take_samples(rng.permutation(300))
+    assert select(part, 40, repeats=1).samples.equals(chosen.samples)
