@@ -135,7 +135,7 @@ def _copies(table: ResponseTable, matrix: Floats) -> Iterator[Finding]:
     says = (
         f"{len(names)} samples have exactly the responses of another: {quoted(names)}" if names else NO_SAMPLE
     )
-    yield Finding("copies of samples", "warning" if names else "fine", says, names)
+    yield Finding("copies of samples", "note" if names else "fine", says, names)
 
 
 def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
