@@ -137,13 +137,13 @@ def _run(
     with parallel(backend), progress(f"pool {pool.name}") as watch:
         results = run(chosen, output, jobs=jobs, watch=watch)
     document = write_results(results, output, join=join)
+    for failure in document["failed"]:
+        who, where = brief(failure["learner"]), brief(failure["data_set"])
+        typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
     if json:
         print_json(document)
     else:
         print_frame(summary(results), title=_title(document))
-        for failure in document["failed"]:
-            who, where = brief(failure["learner"]), brief(failure["data_set"])
-            typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
         typer.echo(f"Written to {output}.")
 
 
