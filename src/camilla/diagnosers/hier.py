@@ -10,11 +10,21 @@ import numpy as np
 from camilla.data.skill_graph import topological
 from camilla.diagnoser import Floats, Readout, Size, needed_graph, needed_skills
 from camilla.engine.activations import sigmoid
-from camilla.engine.training import OURS, Start, Training, raised, released_biases, through, xavier
+from camilla.engine.training import (
+    OURS,
+    Start,
+    Training,
+    raised,
+    released_biases,
+    rising_network,
+    through,
+    xavier,
+)
 
 ROUNDED = 0.05  # the hinge is round over this much, so that a learner held by it has a mode
 RELEASED_BATCH = 4096
 GAIN = 2.0
+CROSSED_GAIN = 8.0
 
 
 class Params(NamedTuple):
@@ -117,9 +127,10 @@ def _start(diagnoser: Any, rng: np.random.Generator, start: Start, *, crossed: b
     biases = [released_biases(rng, pair)[0] for pair in pairs]
     informed = diagnoser.precision > 0
     if informed:
-        for layer in range(len(pairs)):
-            weights[layer] = GAIN * np.abs(weights[layer])
+        weights[:2] = [GAIN * np.abs(weight) for weight in weights[:2]]
         biases[:2] = [-(rng.random(h) * GAIN / 4).astype(np.float32) for _ in range(2)]
+    if informed and crossed:
+        weights[2:], biases[2:] = rising_network(rng, widths, CROSSED_GAIN / h)
     positive, negative = (
         raised(xavier(rng, size.n_learners, n_edges), start.learner) + np.float32(sign * informed)
         for sign in (0.5, -0.5)
