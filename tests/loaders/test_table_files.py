@@ -171,3 +171,13 @@ def test_a_parquet_row_is_counted_from_one(tmp_path):
 
 def test_one_learner_can_be_read_so_that_it_can_be_placed(csv):
     assert read(csv("learner,sample,response\na,x,1\na,y,0\n")).n_learners == 1
+
+
+def test_wide_samples_that_repeat_between_tasks_are_named_by_task(tmp_path):
+    (tmp_path / "wide.csv").write_text("task,item,a,b\nsums,0,1,0\nsums,1,1,1\nwords,0,0,1\n")
+    table = read(tmp_path / "wide.csv", rows="samples", sample="item", task="task")
+    assert table.samples == ("sums/0", "sums/1", "words/0")
+    assert table.task == ("sums", "sums", "words")
+    (tmp_path / "twice.csv").write_text("task,item,a,b\nsums,0,1,0\nsums,0,1,1\n")
+    with pytest.raises(DataError, match="repeat a name"):
+        read(tmp_path / "twice.csv", rows="samples", sample="item", task="task")

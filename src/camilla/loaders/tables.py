@@ -165,6 +165,8 @@ def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> Loaded
     id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
     responses = [name for name in names if name != id and name not in aside]
     frame, origin = _read(path, None, responses, missing)
+    if roles.rows == "samples" and {id, roles.task} <= set(frame.columns):
+        frame = _named_by_task(frame, id, str(roles.task))
     parts = wide_parts(frame, roles.rows, id, aside, origin)
     sample = name_column(frame, id, origin)
     parts = parts._replace(
@@ -172,6 +174,13 @@ def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> Loaded
         cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
     )
     return Loaded(ResponseTable(**parts._asdict()), frame, origin, id)
+
+
+def _named_by_task(frame: pl.DataFrame, id: str, task: str) -> pl.DataFrame:
+    """Samples called task/name where names repeat: many benchmarks number the samples of each task from 0."""
+    if not frame[id].is_duplicated().any():
+        return frame
+    return frame.with_columns(pl.format("{}/{}", task, id).alias(id))
 
 
 def _read(
