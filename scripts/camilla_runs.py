@@ -1,7 +1,8 @@
 """Runs every experiment of docs/results/camilla.md; what build/camilla.parquet holds is not run again.
 
 Run with CAMILLA_DATA set to the folder of real data sets; the Diamond log is the one that
-`camilla pool diamond` leaves in build/pools/diamond. With words, only the parts of the plan so called.
+`camilla pool diamond` leaves in build/pools/diamond. With words, only the parts of the plan so called;
+with a number among them, only so many of the seeds.
 """
 
 import os
@@ -105,14 +106,16 @@ def main() -> None:
     if "CAMILLA_DATA" not in os.environ:
         sys.exit("CAMILLA_DATA is not set; it names the folder of real data sets")
     STORE.parent.mkdir(exist_ok=True)
+    most = next((int(word) for word in sys.argv[1:] if word.isdigit()), len(SEEDS))
+    names = [word for word in sys.argv[1:] if not word.isdigit()]
     tables = read_tables(Path(os.environ["CAMILLA_DATA"]))
     for part in PLAN:
         if part.table not in tables:
             print(f"no table {part.table} yet", file=sys.stderr)
-        elif len(sys.argv) < 2 or part.name in sys.argv[1:]:
+        elif not names or part.name in names:
             camilla.experiment(
                 part.experiment, {part.table: tables[part.table]}, diagnosers=part.diagnosers,
-                seeds=part.seeds, sizes=part.sizes, store=STORE, jobs=1,
+                seeds=part.seeds[:most], sizes=part.sizes, store=STORE, jobs=1,
                 watch=lambda line, part=part: print(part.name, line, file=sys.stderr, flush=True),
             )  # fmt: skip
 

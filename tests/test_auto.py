@@ -84,15 +84,19 @@ def test_skills_difficulty_and_discrimination_are_still_there() -> None:
 
 
 def test_intervals_cover_the_expected_response() -> None:
-    """40 worlds of 30 learners: a standard error of .6 points; samples rest on 30 responses each."""
+    """30 worlds of 30 learners: a standard error of .8 points.
+
+    Samples rest on 30 responses each and count as known: 92.6 % is what that leaves of 95 % for θ of 40
+    learners (docs/design/intervals.md).
+    """
     covered = []
-    for seed in range(40):
+    for seed in range(30):
         rng = np.random.default_rng(seed)
         p = two_parameter(rng, 30, 100)
         board = camilla.diagnose(answered(p, rng)).learners.sort("learner")
         truth = p.mean(axis=1)
         covered.append((board["low"].to_numpy() <= truth) & (truth <= board["high"].to_numpy()))
-    assert 0.92 < np.mean(covered) < 0.98
+    assert 0.90 < np.mean(covered) < 0.98
 
 
 def test_auto_takes_no_settings_and_is_of_no_paper() -> None:

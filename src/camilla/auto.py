@@ -13,6 +13,7 @@ from camilla.engine.settings import settings_as_data
 from camilla.errors import SettingError
 
 AUTO = "auto"
+FEW_LEARNERS = 20
 MOST_CELLS = 2_000_000  # above, diagnosers are chosen on fewer samples
 
 
@@ -34,12 +35,13 @@ class Found(NamedTuple):
 
 
 def candidates(size: Size) -> list[tuple[str, dict[str, Any]]]:
-    """Simple ones first: one ability with samples weighted freely, skills, many dimensions, any covariance.
+    """Simple ones first: one ability, skills, many dimensions, any covariance.
 
-    A 2PL with the prior N(1, 1) on discriminations ranks learners more steadily from few samples than
-    one whose prior was chosen (docs/design/auto.md), so the chosen prior must earn its place.
+    The first weighs samples by their discriminations under a fixed prior, which ranks learners more
+    steadily than a chosen one (docs/design/auto.md): N(1, 1), or N(1, 1/10) where learners are few.
     """
-    found: list[tuple[str, dict[str, Any]]] = [("irt", {"precision": 1.0}), ("irt", {})]
+    held = 1.0 if size.n_learners >= FEW_LEARNERS else 10.0
+    found: list[tuple[str, dict[str, Any]]] = [("irt", {"precision": held}), ("irt", {})]
     if size.skill_mask is not None:
         found.append(("camilla-base", {"signs": "free"}))
     found.append(("mirt", {}))

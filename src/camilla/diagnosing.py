@@ -41,7 +41,9 @@ def diagnose(
     with one_blas_thread():
         found = auto.fit(diagnoser, size, layout, settings=given, seed=seed, valid=None, watch=watch)
         watch("standard errors")
-        spread = engine.spread(found.fit.diagnoser, found.fit.solution.params, layout)
+        spread = engine.spread(
+            found.fit.diagnoser, found.fit.solution.params, layout, standard=not found.trials
+        )
         readout = readout_of(found, spread)
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit), ConvergenceWarning, stacklevel=2)

@@ -55,6 +55,10 @@ def print_diagnosis(found: "Diagnosis", *, learners: int, samples: int) -> None:
     hardest = _with_intervals(found.samples.sort("accuracy", "expected", "sample").head(samples))
     print_frame(hardest, title=f"{hardest.height} hardest of {made['n_samples']} samples")
     chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
+    tried = dict.fromkeys(trial["diagnoser"] for trial in made["candidates"])
+    if tried:
+        others = ", ".join(name for name in tried if name != made["diagnoser"])
+        typer.echo(f"auto chose {made['diagnoser']} before {others} on held-out responses.")
     typer.echo(
         f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
         + f", seed {made['seed']}, data {made['data_hash'][:12]}, "

@@ -134,10 +134,10 @@ def parameter_count(diagnoser: Any) -> int:
     return sum(part.size for part in parts)
 
 
-def spread(diagnoser: Any, params: Any, layout: Layout) -> Spread | None:
+def spread(diagnoser: Any, params: Any, layout: Layout, *, standard: bool = True) -> Spread | None:
     """How sure the fit is; None where the diagnoser's own readout knows."""
     if diagnoser.engine == "bilinear":
-        return uncertainty.spread(diagnoser, params, layout)
+        return uncertainty.spread(diagnoser, params, layout, standard=standard)
     if diagnoser.engine == "neural":
         from camilla.engine.neural_spread import spread as neural_spread
 

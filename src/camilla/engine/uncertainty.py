@@ -35,11 +35,15 @@ class _Group(NamedTuple):
     samples: NDArray[np.intp]
 
 
-def spread(diagnoser: HasProblem, params: Factors, layout: Layout) -> Spread:
-    """Abilities and sample factors on the scale they are read on, with their covariances."""
+def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: bool = True) -> Spread:
+    """Abilities and sample factors on the scale they are read on, with their covariances.
+
+    Not `standard`: abilities are for expected responses, on which the place of the pool matters too, so
+    that it must not be taken out of the covariances; samples are then held fixed.
+    """
     problem = diagnoser.problem()
     n_learners, n_dims = params.ability.shape
-    joint = problem.standardise and n_learners * n_dims <= JOINT_LIMIT
+    joint = standard and problem.standardise and n_learners * n_dims <= JOINT_LIMIT
     blocks = np.tile(learner_prior(problem, params).precision, (n_learners, 1, 1))
     excess = np.zeros_like(blocks)
     loss_of_samples = np.zeros((n_learners, n_dims, n_learners, n_dims)) if joint else None
