@@ -64,10 +64,10 @@ def test_whole_blocks_are_seen() -> None:
     matrix[:20, :100], matrix[20:, 150:] = np.nan, np.nan
     found = missingness_of(matrix)
     assert (found.blocks, found.in_blocks) == (3, True)
-    overlap = overlap_of(matrix)
+    overlap = overlap_of(~np.isnan(matrix))
     assert (overlap.fewest, overlap.none, overlap.parts) == (50, 0, 1)
     matrix[:20, 100:150] = np.nan
-    assert overlap_of(matrix)._replace(median=0) == (0, 0, 400, 2)
+    assert overlap_of(~np.isnan(matrix))._replace(median=0) == (0, 0, 400, 2)
     assert levels(check_table(ResponseTable.from_matrix(matrix)))["overlap"] == "warning"
 
 

@@ -40,7 +40,7 @@ def test_right_or_wrong_pairs_are_statsmodels_mcnemar_on_shared_samples(seed: in
         counts = np.array([[np.sum(x * y), np.sum(x > y)], [np.sum(y > x), np.sum((1 - x) * (1 - y))]])
         assert found.p_value[i, j] == pytest.approx(min(mcnemar(counts, exact=True).pvalue, 1), rel=1e-5)
         assert found.difference[i, j] == pytest.approx(np.mean(x - y), rel=1e-5, abs=1e-7)
-        assert (found.shared[i, j], found.p_value[j, i]) == (shared.sum(), found.p_value[i, j])
+        assert (found.shared()[i, j], found.p_value[j, i]) == (shared.sum(), found.p_value[i, j])
 
 
 @given(st.integers(0, 1000))

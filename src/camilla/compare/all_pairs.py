@@ -14,7 +14,7 @@ from camilla.diagnoser import Watch
 Floats = NDArray[np.float64]
 Single = NDArray[np.float32]
 
-BLOCK = 1 << 22  # pairs held at once
+BLOCK = 1 << 20  # pairs held at once
 NONE = 1e-12  # a variance below this is rounding
 
 
@@ -23,7 +23,19 @@ class PairTests(NamedTuple):
 
     difference: Single  # NaN where no sample is shared
     p_value: Single  # two-sided; 1 where nothing can be told, and on the diagonal
-    shared: Single  # samples both answered
+    seen: NDArray[np.floating]  # [learners, blocks of samples], 1 where answered
+    size: NDArray[np.floating]  # [blocks], samples
+
+    def shared(self) -> NDArray[np.floating]:
+        """Samples both answered [learners, learners]."""
+        return self.seen * self.size @ self.seen.T
+
+
+class Tested(NamedTuple):
+    """A block of pairs."""
+
+    difference: NDArray[np.floating]
+    p_value: NDArray[np.floating]
 
 
 class Side(NamedTuple):
@@ -74,7 +86,7 @@ def pair_tests(
     else:
         easy = np.where(seen, matrix, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
         side = side_of(np.where(seen, matrix - easy, 0), seen)
-    found = PairTests(*(np.zeros((n_learners, n_learners), np.float32) for _ in PairTests._fields))
+    difference, p_value = (np.zeros((n_learners, n_learners), np.float32) for _ in Tested._fields)
     step = max(1, BLOCK // n_learners)
     for start in range(0, n_learners, step):
         watch(f"pairs of learner {start + 1} of {n_learners}")
@@ -84,15 +96,14 @@ def pair_tests(
         else:
             parts = None if group is None else _parts(side.response, seen, group, rows, columns)
             block = _scores(side.rows(rows), side.rows(columns), parts)
-        for whole, part, sign in zip(found, block, (-1, 1, 1), strict=True):
-            whole[rows, columns] = part
-            whole[columns, rows] = sign * part.T
-    np.fill_diagonal(found.p_value, 1)
-    np.fill_diagonal(found.difference, 0)
-    return found
+        difference[rows, columns], difference[columns, rows] = block.difference, -block.difference.T
+        p_value[rows, columns], p_value[columns, rows] = block.p_value, block.p_value.T
+    np.fill_diagonal(p_value, 1)
+    np.fill_diagonal(difference, 0)
+    return PairTests(difference, p_value, side.seen, side.size)
 
 
-def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> PairTests:
+def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
     both = one.response @ other.response.T
     won = one.total @ other.seen.T - both
     lost = one.seen @ other.total.T - both
@@ -102,15 +113,15 @@ def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> PairTests:
     else:
         p = lookup[np.minimum(lost, won).astype(np.int32), (lost + won).astype(np.int32)]
     with np.errstate(invalid="ignore"):
-        return PairTests((won - lost) / shared, p.astype(np.float32), shared)
+        return Tested((won - lost) / shared, p)
 
 
-def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) -> PairTests:
+def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) -> Tested:
     total = one.total @ other.seen.T - one.seen @ other.total.T
     square = one.square @ other.seen.T + one.seen @ other.square.T - 2 * (one.response @ other.response.T)
     shared = one.seen * one.size @ other.seen.T
     spread = plain_spread(total, square, shared) if parts is None else clustered_spread(parts)
-    return PairTests(*(part.astype(np.float32) for part in (spread.mean, student_p(spread), shared)))
+    return Tested(spread.mean, student_p(spread))
 
 
 def student_p(spread: Spread) -> Floats:

@@ -64,7 +64,7 @@ def check_table(table: ResponseTable, *, seed: int = 0) -> Checked:
         _samples(table, matrix),
         _learners(table, matrix),
         *_copies(table, matrix),
-        *_missing(matrix, seed),
+        *_missing(matrix),
         _dimensions(dimensions),
     )
     return Checked(findings, dimensions, made_of(table, seed=seed))
@@ -149,7 +149,7 @@ def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
     return [order[start : start + n] for start, n in zip(starts, count, strict=True) if n > 1]
 
 
-def _missing(matrix: Floats, seed: int) -> Iterator[Finding]:
+def _missing(matrix: Floats) -> Iterator[Finding]:
     if not np.isnan(matrix).any():
         yield Finding("missing responses", "fine", "none: every learner answered every sample")
         return
@@ -161,7 +161,7 @@ def _missing(matrix: Floats, seed: int) -> Iterator[Finding]:
     )
     yield Finding("missing responses", "note", f"{found.share * 100:.3g} % of the cells, {where}")
     yield _depends(found)
-    overlap = overlap_of(matrix, seed=seed)
+    overlap = overlap_of(~np.isnan(matrix))
     says = f"two learners share {overlap.median} samples (median), {overlap.fewest} at least"
     if overlap.parts > 1:
         says += f"; learners fall into {overlap.parts} sets with no sample in common: no scale joins them"

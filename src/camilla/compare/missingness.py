@@ -10,8 +10,6 @@ from camilla.compare.all_pairs import side_of
 
 Floats = NDArray[np.float64]
 
-LEARNERS_OF_PAIRS = 2000  # more are drawn from at random when pairs are counted
-
 
 class Missingness(NamedTuple):
     """Where responses are missing."""
@@ -74,18 +72,21 @@ def _ranks(values: Floats) -> Floats:
     return (np.cumsum(count) - (count - 1) / 2)[place]
 
 
-def overlap_of(matrix: Floats, *, seed: int = 0) -> Overlap:
-    """Shared samples of all pairs, of 2,000 learners drawn at random where there are more."""
-    seen = ~np.isnan(matrix)
-    if len(seen) > LEARNERS_OF_PAIRS:
-        drawn = np.random.default_rng(seed).choice(len(seen), LEARNERS_OF_PAIRS, replace=False)
-        seen = seen[np.sort(drawn)]
+def overlap_of(seen: NDArray[np.bool_]) -> Overlap:
+    """Shared samples of all pairs of rows, counted between the different sets of samples that occur."""
     side = side_of(np.zeros(seen.shape, np.float32), seen)
-    shared = side.seen * side.size @ side.seen.T
-    pairs = shared[np.triu_indices(len(shared), 1)]
-    if len(pairs) == 0:
+    kinds, count = np.unique(side.seen, axis=0, return_counts=True)
+    shared = kinds * side.size @ kinds.T
+    pairs = np.outer(count, count).astype(np.float64)
+    np.fill_diagonal(pairs, count * (count - 1))
+    inside = pairs > 0
+    if not inside.any():
         return Overlap(0, 0, 0, 1)
-    return Overlap(int(pairs.min()), int(np.median(pairs)), int(np.sum(pairs == 0)), _parts(shared > 0))
+    order = np.argsort(shared[inside], kind="stable")
+    ordered, total = shared[inside][order], np.cumsum(pairs[inside][order])
+    median = ordered[np.searchsorted(total, total[-1] / 2)]
+    none = int(np.sum(pairs[inside & (shared == 0)])) // 2
+    return Overlap(int(ordered[0]), int(median), none, _parts(shared > 0))
 
 
 def _parts(joined: NDArray[np.bool_]) -> int:

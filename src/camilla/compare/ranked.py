@@ -11,6 +11,7 @@ from scipy.special import stdtrit
 
 from camilla.compare.all_pairs import PairTests, pair_tests
 from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
+from camilla.compare.missingness import overlap_of
 from camilla.compare.provenance import made_of
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Watch
@@ -47,7 +48,7 @@ class Ranking:
             {
                 "a": names[i].tolist(),
                 "b": names[j].tolist(),
-                "shared": self.tests.shared[i, j].astype(np.int64),
+                "shared": self.tests.shared()[i, j].astype(np.int64),
                 "difference": self.tests.difference[i, j].astype(np.float64),
                 "p_value": p[i, j],
                 "holm_p": holm_over_pairs(p)[i, j],
@@ -93,7 +94,7 @@ def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = l
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
-        tuple(_notes(table, matrix, tests)),
+        tuple(_notes(table, matrix)),
         made_of(table, level=level),
     )
 
@@ -133,8 +134,13 @@ def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None,
 def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
     """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
     n = len(p)
-    small = np.concatenate([row[i + 1 :][row[i + 1 :] <= alpha] for i, row in enumerate(p)])
-    return p <= holm_reach(small, n * (n - 1) // 2, alpha)
+    n_pairs = n * (n - 1) // 2
+    sure = int(np.count_nonzero(p <= alpha / n_pairs)) // 2  # Holm rejects these at once
+    unsure = [
+        row[i + 1 :][(row[i + 1 :] > alpha / n_pairs) & (row[i + 1 :] <= alpha)] for i, row in enumerate(p)
+    ]
+    reach = holm_reach(np.concatenate(unsure), n_pairs - sure, alpha)
+    return p <= max(reach, alpha / n_pairs)
 
 
 def _rows(
@@ -156,18 +162,18 @@ def _rows(
     ).with_columns(pl.col("se", "low", "high").fill_nan(None))
 
 
-def _notes(table: ResponseTable, matrix: Floats, tests: PairTests) -> list[str]:
+def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
     notes = []
     if gone := table.n_learners - len(matrix):
         notes.append(f"{gone} learners have no responses and are left out.")
     if np.isnan(matrix).any():
         n = (~np.isnan(matrix)).sum(axis=1)
-        shared = tests.shared[np.triu_indices(len(matrix), 1)] if len(matrix) < 3000 else tests.shared
+        overlap = overlap_of(~np.isnan(matrix))
         notes.append(
             f"learners answered different samples, {n.min()} to {n.max()} of {matrix.shape[1]} each: means "
             "are of different samples. Pairs are told apart on the samples both answered, "
-            f"{int(shared.min())} at least."
+            f"{overlap.fewest} at least."
         )
-        if apart := int(np.sum(tests.shared == 0)) // 2:
-            notes.append(f"{apart} pairs share no sample and cannot be told apart.")
+        if overlap.none:
+            notes.append(f"{overlap.none} pairs share no sample and cannot be told apart.")
     return notes
