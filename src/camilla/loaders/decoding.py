@@ -19,6 +19,7 @@ LONGEST_TEXT = 200
 Value = TypeVar("Value")
 # Depth ends at Python's recursion limit; an integer of thousands of digits is a ValueError.
 UNDECODABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError, OverflowError)
+ANY_JSON = msgspec.json.Decoder()
 NOT_A_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b', re.DOTALL)
 
 

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from camilla.loaders.decoding import decode, decode_file, name_in, plain
-from camilla.loaders.lm_eval_rows import ANY, Described, Entry, Repeats, entries, score_of
+from camilla.loaders.decoding import ANY_JSON, decode, decode_file, name_in, plain
+from camilla.loaders.lm_eval_rows import Described, Entry, Repeats, entries, score_of
 from camilla.loaders.peeking import Peek
 from camilla.loaders.runs import Loader, Row, Run, Sniffed, Why
 
@@ -122,7 +122,7 @@ def _header(path: Path) -> Header:
 def _model_in_args(results: Results) -> str:
     """pretrained=NAME or model=NAME of the model arguments."""
     raw = results.config.get("model_args")
-    arguments = None if raw is None else decode(raw, ANY, "config.model_args")
+    arguments = None if raw is None else decode(raw, ANY_JSON, "config.model_args")
     if isinstance(arguments, str):
         arguments = dict(part.partition("=")[::2] for part in arguments.split(","))
     if not isinstance(arguments, dict):
@@ -173,7 +173,7 @@ def _lower_is_better(header: Header) -> dict[str, str]:
 def _settings(header: Header) -> dict[str, str]:
     results = header.results
     config = {
-        name: plain(decode(results.config[name], ANY, f"config.{name}"))
+        name: plain(decode(results.config[name], ANY_JSON, f"config.{name}"))
         for name in ("model", "model_args", "limit", "gen_kwargs")
         if name in results.config
     }

@@ -15,7 +15,15 @@ from typing import Any, NamedTuple
 import msgspec
 
 from camilla.errors import DataError
-from camilla.loaders.decoding import decode, decode_file, number_in, numbered_lines, plain, shortened
+from camilla.loaders.decoding import (
+    ANY_JSON,
+    decode,
+    decode_file,
+    number_in,
+    numbered_lines,
+    plain,
+    shortened,
+)
 from camilla.loaders.runs import About
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
@@ -28,7 +36,6 @@ MOST_METRICS = 200
 Fields = dict[str, msgspec.Raw]
 FIELDS = msgspec.json.Decoder(Fields)
 ARRAY = msgspec.json.Decoder(list[Fields])
-ANY = msgspec.json.Decoder()
 DOC = msgspec.json.Decoder(
     msgspec.defstruct("Doc", [(name, Any, None) for name in TEXTS + SKILLS])  # only what is looked at
 )
@@ -106,17 +113,17 @@ def _quick(fields: Fields, place: str) -> Quick | None:
 
 
 def _by_key(fields: Fields, seen: Counter[Any], number: int, where: str) -> Entry:
-    doc_id = decode(fields.get("doc_id", UNSET), ANY, where)
+    doc_id = decode(fields.get("doc_id", UNSET), ANY_JSON, where)
     if "filter" in fields:
-        filter = plain(decode(fields["filter"], ANY, where))
+        filter = plain(decode(fields["filter"], ANY_JSON, where))
     else:
         key = str(doc_id)[:100]
         seen[key] += 1
         filter = "none" if seen[key] == 1 else f"filter {seen[key]}"
-    repeats = decode(fields["scores_per_repeat"], ANY, where) if "scores_per_repeat" in fields else None
+    repeats = decode(fields["scores_per_repeat"], ANY_JSON, where) if "scores_per_repeat" in fields else None
     scores = []
     for metric in _metrics(fields, where):
-        value = decode(fields[metric], ANY, where) if metric in fields else None
+        value = decode(fields[metric], ANY_JSON, where) if metric in fields else None
         again = repeats.get(metric) if isinstance(repeats, dict) else None
         scores.append((metric, Repeats(again) if isinstance(again, list) and again else value))
     return Entry(doc_id, filter, _content(fields, where), scores, fields.get("doc", UNSET), number)
@@ -129,7 +136,7 @@ class Repeats(list[Any]):
 def _metrics(fields: Fields, where: str) -> list[str]:
     """The row's own list of metrics, else every key that is nothing else."""
     if "metrics" in fields:
-        listed = decode(fields["metrics"], ANY, where)
+        listed = decode(fields["metrics"], ANY_JSON, where)
         if isinstance(listed, list):
             return _few([metric for metric in listed if isinstance(metric, str)], where)
     return _few([key for key in fields if key not in RESERVED], where)
@@ -144,10 +151,10 @@ def _few(metrics: list[str], where: str) -> list[str]:
 def _content(fields: Fields, where: str) -> str | None:
     """The harness's hash of the document, or the same made here for logs older than it."""
     if "doc_hash" in fields:
-        return plain(decode(fields["doc_hash"], ANY, where))[:16] or None
+        return plain(decode(fields["doc_hash"], ANY_JSON, where))[:16] or None
     if "doc" not in fields:
         return None
-    doc = decode(fields["doc"], ANY, where)
+    doc = decode(fields["doc"], ANY_JSON, where)
     try:
         text = json.dumps(doc, indent=2, ensure_ascii=False)
     except (ValueError, RecursionError):

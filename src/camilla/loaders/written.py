@@ -28,8 +28,6 @@ def read_written(path: Path) -> ResponseTable | None:
 
 
 def _table(path: Path, names: Names) -> ResponseTable:
-    if pl.read_parquet(path, n_rows=1).height == 0:
-        raise FormatError(f"{path}: has no responses.")
     frame = read_frame(path)
     fields = names.fields()
     mask = names.mask()

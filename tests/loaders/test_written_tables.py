@@ -1,0 +1,98 @@
+"""What a Parquet file of a table carries, and that it comes back."""
+
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+from camilla.data.carried import KEY
+from camilla.data.responses import ResponseTable
+from camilla.data.skill_graph import SkillGraph
+from camilla.data.skills import SkillMap
+from camilla.errors import CamillaError, FormatError
+from camilla.loaders.tables import read
+
+
+@pytest.fixture
+def table() -> ResponseTable:
+    """Three learners, one of them silent; four samples, one that nobody answered; trials and weights."""
+    return ResponseTable(
+        ("a", "b", "silent"),
+        ("x", "y", "z", "nobody"),
+        np.array([0, 0, 1, 1]),
+        np.array([0, 0, 1, 2]),
+        np.array([1.0, 0.5, 0.0, 1.0]),
+        weight=np.array([1.0, 2.0, 1.0, 1.0]),
+        trial=np.array([0, 1, 0, 0]),
+        task=("t", "t", "u", "u"),
+        cluster=("k", "k", "l", "l"),
+        skill_map=SkillMap(("s", "r"), np.array([[1, 0], [1, 1], [0, 1], [1, 0]], bool)),
+        skill_graph=SkillGraph((("s", "r"),)),
+        learner_metadata=pl.DataFrame({"learner": ["b", "a"], "date": ["2026", "2025"]}),
+        sample_metadata=pl.DataFrame({"sample": ["x", "y", "z"], "text": ["Why?", None, "How?"]}),
+        n_missing=7,
+    )
+
+
+def test_everything_comes_back(table: ResponseTable, tmp_path: Path) -> None:
+    back = read(table.write(tmp_path / "t.parquet"))
+    for name in ("learners", "samples", "task", "cluster", "n_missing"):
+        assert getattr(back, name) == getattr(table, name)
+    for name in ("learner", "sample", "response", "weight", "trial"):
+        np.testing.assert_array_equal(getattr(back, name), getattr(table, name))
+    assert back.digest() == table.digest()
+    assert back.skill_graph == table.skill_graph
+    assert back.learner_metadata is not None
+    assert dict(back.learner_metadata.select("learner", "date").iter_rows())["b"] == "2026"
+    assert back.sample_metadata is not None
+    assert back.sample_metadata["text"].to_list() == ["Why?", None, "How?", None]
+
+
+def test_the_rows_are_a_plain_long_table_for_anyone(table: ResponseTable, tmp_path: Path) -> None:
+    frame = pl.read_parquet(table.write(tmp_path / "t.parquet"))
+    assert frame.columns == ["learner", "sample", "response", "trial", "weight", "task", "cluster"]
+    assert frame.height == 4
+
+
+def test_columns_can_still_be_named_by_hand(table: ResponseTable, tmp_path: Path) -> None:
+    path = table.write(tmp_path / "t.parquet")
+    back = read(path, learner="learner", sample="sample", response="response")
+    assert (back.learners, back.task) == (("a", "b"), None)
+
+
+def test_other_skills_take_the_place_of_those_in_the_file(table: ResponseTable, tmp_path: Path) -> None:
+    path = table.write(tmp_path / "t.parquet")
+    (tmp_path / "skills.csv").write_text("sample,hard\nx,easy\ny,hard\nz,hard\nnobody,easy\n")
+    for skills, names in ((f"{tmp_path}/skills.csv:hard", ("easy", "hard")), (":task", ("t", "u"))):
+        back = read(path, skills=skills)
+        assert back.skill_map is not None
+        assert back.skill_map.skills == names
+
+
+def test_an_account_can_travel_with_the_table(table: ResponseTable, tmp_path: Path) -> None:
+    path = table.write(tmp_path / "t.parquet", provenance={"made": "here"})
+    assert '"provenance":{"made":"here"}' in pl.read_parquet_metadata(path)[KEY]
+
+
+@pytest.mark.parametrize(
+    "note",
+    ["{", "{}", '{"version":1,"learners":"!!","samples":""}', '{"version":9,"learners":"","samples":""}'],
+)
+def test_damaged_notes_are_one_clear_error(note: str, table: ResponseTable, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    table.to_long().write_parquet(path, metadata={KEY: note})
+    with pytest.raises(FormatError, match=r"damaged|newer"):
+        read(path)
+
+
+def test_rows_changed_behind_our_back_are_noticed(table: ResponseTable, tmp_path: Path) -> None:
+    path = table.write(tmp_path / "t.parquet")
+    notes = pl.read_parquet_metadata(path)
+    frame = pl.read_parquet(path).with_columns(learner=pl.lit("stranger"))
+    frame.write_parquet(path, metadata={KEY: notes[KEY]})
+    with pytest.raises(FormatError, match="'stranger'"):
+        read(path)
+    table.to_long().drop("sample").write_parquet(path, metadata={KEY: notes[KEY]})
+    with pytest.raises(CamillaError, match="has lost its column 'sample'"):
+        read(path)
