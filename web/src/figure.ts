@@ -27,7 +27,7 @@ export function figure(options: FigureOptions): HTMLElement & { redraw: () => vo
     h(
       "header",
       { class: "bar" },
-      h("h3", {}, options.title),
+      h("h2", {}, options.title),
       h(
         "span",
         { class: "tools" },

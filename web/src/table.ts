@@ -59,7 +59,7 @@ export class WindowedTable {
     this.element = h(
       "section",
       { class: options.whole ? "card table whole" : "card table" },
-      h("header", { class: "bar" }, h("h3", {}, options.title), this.said, h("span", { class: "tools" }, saveButton)),
+      h("header", { class: "bar" }, h("h2", {}, options.title), this.said, h("span", { class: "tools" }, saveButton)),
       options.note ? h("p", { class: "quiet note" }, options.note) : null,
       this.scroller,
     );

@@ -30,6 +30,11 @@ export function explained<E extends Element>(mark: E, lines: () => string[]): E 
   return mark;
 }
 
+/** What a screen reader says of a mark: its lines, after the text it shows if there is any. */
+export function spoken(lines: string[], shownText: string): Record<string, string> {
+  return shownText ? { "aria-description": lines.slice(1).join("; ") } : { "aria-label": lines.join("; ") };
+}
+
 export function hushOnEscape(): void {
   addEventListener("keydown", (event) => {
     if (event.key === "Escape") hush();

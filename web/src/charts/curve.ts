@@ -2,7 +2,7 @@ import { line } from "d3-shape";
 import { s } from "../dom";
 import { explained } from "../tooltip";
 import { shown } from "../text";
-import { extent, drawing, scale, xAxis, yAxis } from "./axes";
+import { extent, group, scale, xAxis, yAxis } from "./axes";
 
 export interface CurvePoint {
   name: string;
@@ -17,7 +17,7 @@ export interface CurvePoint {
 export function itemCurve(points: CurvePoint[], width: number, axis: string, smooth: boolean, label: string): SVGSVGElement {
   const height = Math.min(340, Math.max(250, width * 0.5));
   const [left, top, right, bottom] = [52, 22, width - 16, height - 50];
-  const svg = drawing(width, height, label);
+  const svg = group(width, height, label);
   const x = scale(extent(points.map((one) => one.ability)), [left + 8, right - 8]);
   const y = scale([0, 1], [bottom - 12, top + 12], false);
   svg.append(xAxis(x, top, bottom, axis), yAxis(y, left, right, "response"));

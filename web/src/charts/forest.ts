@@ -1,5 +1,5 @@
 import { s } from "../dom";
-import { explained } from "../tooltip";
+import { explained, spoken } from "../tooltip";
 import { brief, shown } from "../text";
 import { extent, group, scale, xAxis } from "./axes";
 
@@ -47,7 +47,7 @@ export function forest(rows: ForestRow[], width: number, options: ForestOptions)
     const y = top + i * row + apart(i) + row / 2;
     const mark = s(
       one.href ? "a" : "g",
-      { href: one.href, class: "row", "aria-label": one.lines.join("; "), tabindex: one.href ? null : 0, role: one.href ? null : "img" },
+      { href: one.href, class: "row", ...spoken(one.lines, one.href && one.name ? one.name : ""), tabindex: one.href ? null : 0, role: one.href ? null : "img" },
       s("rect", { class: "hit", x: bracket, y: y - row / 2, width: width - bracket, height: row, rx: 4 }),
       s("text", { class: "who", x: bracket + names, y, "text-anchor": "end", "dominant-baseline": "central", direction: "ltr" }, brief(one.name, letters)),
       one.reference !== undefined && Number.isFinite(one.reference)

@@ -1,6 +1,6 @@
 import { s } from "../dom";
 import { quantile } from "../statistics";
-import { explained } from "../tooltip";
+import { explained, spoken } from "../tooltip";
 import { brief, shown } from "../text";
 import { extent, group, scale, xAxis } from "./axes";
 
@@ -29,7 +29,7 @@ export function spread(rows: SpreadRow[], width: number, axis: string, label: st
     const ticks = one.values.filter(Number.isFinite).map((value) => `M${x(value).toFixed(1)} ${y - 5}v10`);
     const mark = s(
       "a",
-      { href: one.href, class: "row", "aria-label": one.lines.join("; ") },
+      { href: one.href, class: "row", ...spoken(one.lines, one.name) },
       s("rect", { class: "hit", x: 0, y: y - row / 2, width, height: row, rx: 4 }),
       s("text", { class: "who", x: names, y, "text-anchor": "end", "dominant-baseline": "central" }, brief(one.name, Math.floor(names / 7))),
       s("path", { class: "ticks c0", d: ticks.join("") }),

@@ -60,9 +60,9 @@ function strengths(view: View, i: number): HTMLElement {
   return h(
     "section",
     { class: "card" },
-    h("header", { class: "bar" }, h("h3", {}, "Strengths and weaknesses that are significant")),
+    h("header", { class: "bar" }, h("h2", {}, "Strengths and weaknesses that are significant")),
     h("p", { class: "quiet note" }, `${found.kind[0].toUpperCase()}${found.kind.slice(1)}; 95\u00a0%, adjusted over its ${k} skills (Holm).`),
-    h("div", { class: "columns even" }, h("div", {}, h("h4", {}, "Stronger than its level"), list(by(1), "None is sure.")), h("div", {}, h("h4", {}, "Weaker than its level"), list(by(-1), "None is sure."))),
+    h("div", { class: "columns even" }, h("div", {}, h("h3", {}, "Stronger than its level"), list(by(1), "None is sure.")), h("div", {}, h("h3", {}, "Weaker than its level"), list(by(-1), "None is sure."))),
   );
 }
 

@@ -53,12 +53,12 @@ export const made: Page = (view) => {
     heading("How this was made", `By camilla ${view.report.version}. This page is one file: it holds its data, asks nothing of any network and fits nothing.`),
     ...sections,
     ...(view.report.tables ? [h("p", { class: "callout" }, "All rows lie beside this page in ", name(view.report.tables), ": learners, samples, skills and responses as Parquet.")] : []),
-    h("section", { class: "card prose" }, h("h3", {}, "What each number means"), h("dl", { class: "meanings" }, ...meanings.flatMap(([word, text]) => [h("dt", {}, kept(word)), h("dd", {}, kept(text))]))),
-    h("section", { class: "card prose" }, h("h3", {}, "What it cannot tell"), h("ul", {}, ...LIMITS.map((text) => h("li", {}, text)))),
+    h("section", { class: "card prose" }, h("h2", {}, "What each number means"), h("dl", { class: "meanings" }, ...meanings.flatMap(([word, text]) => [h("dt", {}, kept(word)), h("dd", {}, kept(text))]))),
+    h("section", { class: "card prose" }, h("h2", {}, "What it cannot tell"), h("ul", {}, ...LIMITS.map((text) => h("li", {}, text)))),
     h(
       "section",
       { class: "card prose" },
-      h("h3", {}, "Saving and sharing"),
+      h("h2", {}, "Saving and sharing"),
       h("p", {}, "Charts save as SVG and PNG, tables as CSV. In CSV, text that a spreadsheet would take for a formula starts with an apostrophe. The address keeps the view: copy it to send someone to the same place of the same file."),
     ),
   ];
@@ -68,7 +68,7 @@ function model(view: View): HTMLElement {
   const made = view.of.provenance;
   const words = MODELS[String(made["diagnoser"])] ?? "See the documentation of the diagnoser.";
   const state = made["converged"] === false ? "The fit stopped before it converged: take its numbers as provisional." : "The fit converged.";
-  return h("section", { class: "card prose" }, h("h3", {}, "In a sentence"), h("p", {}, `${words} ${state}`));
+  return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`));
 }
 
 const ABOUT: Record<string, string> = {

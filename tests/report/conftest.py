@@ -1,0 +1,93 @@
+"""Pages as they are made, and the system's Chromium with no network to open them."""
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import camilla
+from camilla.diagnosis import Diagnosis
+from camilla.report.build import write_report
+
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="session")
+def digits_diagnosis() -> Diagnosis:
+    """The demo's diagnosis, with the settings that it chooses."""
+    return camilla.diagnose(camilla.digits(), "camilla-base", skill_correlation=0.8, precision=3.0)
+
+
+@pytest.fixture(scope="session")
+def digits_page(digits_diagnosis: Diagnosis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("digits")
+    digits_diagnosis.save(folder / "diagnosis")
+    return write_report([folder / "diagnosis"], folder / "report.html").page
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """The system's browser."""
+    where = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if where is None:
+        pytest.skip("there is no Chromium; install it (apt-get install chromium) to run the browser tests")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=where, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Opened:
+    """A page with what it said and asked for."""
+
+    def __init__(self, page: Any, file: Path) -> None:
+        self.page = page
+        self.file = file
+        self.trouble: list[str] = []
+        self.requests: list[str] = []
+        page.on("console", lambda said: said.type in ("error", "warning") and self.trouble.append(said.text))
+        page.on("pageerror", lambda error: self.trouble.append(str(error)))
+        page.on("request", lambda request: self.requests.append(request.url))
+
+    def go(self, route: str = "") -> Any:
+        """Opens a view and waits until it is drawn."""
+        self.page.goto("about:blank")
+        self.page.goto(f"{self.file.as_uri()}#/{route}")
+        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
+        self.page.wait_for_selector("main h1", timeout=60_000)
+        self.page.wait_for_function("[...document.querySelectorAll('.plot')].every(p => p.childElementCount)")
+        return self.page
+
+    def asked_elsewhere(self) -> list[str]:
+        """Requests for anything but the file itself and what it holds."""
+        own = (self.file.as_uri(), "about:blank", "data:", "blob:")
+        return [url for url in self.requests if not url.startswith(own)]
+
+
+@pytest.fixture
+def opened(chromium: Any) -> Iterator[Callable[..., Opened]]:
+    """Opens a file in a context of its own, offline."""
+    contexts = []
+
+    def open_(file: Path, **settings: Any) -> Opened:
+        context = chromium.new_context(
+            **{"viewport": {"width": 1360, "height": 900}, "offline": True, "accept_downloads": True}
+            | settings
+        )
+        contexts.append(context)
+        return Opened(context.new_page(), file)
+
+    yield open_
+    for context in contexts:
+        context.close()

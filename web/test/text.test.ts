@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { brief, fileName, interval, number, pValue, percent, shown } from "../src/text";
+
+test("numbers have a real minus sign, and no minus zero", () => {
+  assert.equal(number(-1.234), "−1.23");
+  assert.equal(number(-0.001), "0.00");
+  assert.equal(number(NaN), "");
+  assert.equal(number(null), "");
+});
+
+test("an interval that is not known is left out", () => {
+  assert.equal(interval(1, 0.5, 1.5), "1.00 (0.50 to 1.50)");
+  assert.equal(interval(1, NaN, NaN), "1.00");
+});
+
+test("percent signs stay with their number, small p-values are bounded", () => {
+  assert.equal(percent(0.988), "98.8\u00a0%");
+  assert.equal(pValue(0.0004), "< .001");
+  assert.equal(pValue(0.0524), ".052");
+});
+
+test("marks that turn text round are spelled out", () => {
+  assert.equal(shown("a\u202eb\u0007"), "a\\u202eb\\x07");
+  assert.equal(shown("שלום é 😀"), "שלום é 😀");
+});
+
+test("a long name is cut between characters, not inside one", () => {
+  assert.equal(brief("😀😀😀😀", 3), "😀😀…");
+  assert.equal(brief("abc", 3), "abc");
+});
+
+test("any text gives a file name", () => {
+  assert.equal(fileName("Who beats whom?", "svg"), "who-beats-whom.svg");
+  assert.equal(fileName("../../</script>", "csv"), "script.csv");
+  assert.equal(fileName("שלום", "csv"), "camilla.csv");
+});
