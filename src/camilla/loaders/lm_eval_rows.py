@@ -107,7 +107,8 @@ def _quick(fields: Fields, place: str) -> Quick | None:
     if not {"filter", "metrics", "doc_hash", "doc"} <= fields.keys():
         return None
     metrics = tuple(_metrics(fields, place))
-    if len(set(metrics)) < len(metrics) or RESERVED & set(metrics):
+    odd = not all(metric.isprintable() and "\\" not in metric and '"' not in metric for metric in metrics)
+    if odd or len(set(metrics)) < len(metrics) or RESERVED & set(metrics):
         return None
     return Quick(metrics)
 
