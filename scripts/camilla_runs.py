@@ -41,7 +41,7 @@ PLAN = (
     Part("titanic", "reliability", "titanic", (*QUICK, *QUICK_SKILLS, *QUICK_PUBLISHED, "dina")),
     Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto", "mirt")),
     Part("stability", "rank-stability", "cifar100", ("irt", "auto"), sizes=(250, 1000, 5000)),
-    Part("stability", "rank-stability", "cifar100", ("irt", "auto"), sizes=(500, 2500)),
+    Part("between", "rank-stability", "cifar100", ("irt", "auto"), sizes=(500, 2500)),
     Part("camilla", "rank-consistency", "esol", ("camilla",)),
     Part("camilla", "rank-consistency", "titanic", ("camilla",), seeds=SEEDS[:3]),
     Part("camilla", "reliability", "titanic", ("camilla",)),
@@ -95,10 +95,9 @@ def _helm(path: Path) -> ResponseTable:
 
 def _diamond() -> dict[str, ResponseTable]:
     """The log of our own pool, if it was made."""
-    found = sorted(DIAMOND.glob("**/responses.parquet"))
-    if not found:
+    if not (DIAMOND / "responses.parquet").exists():
         return {}
-    return {"diamond": camilla.read(found[0])}
+    return {"diamond": camilla.read(DIAMOND / "responses.parquet", skills=str(DIAMOND / "skills.parquet"))}
 
 
 def main() -> None:
