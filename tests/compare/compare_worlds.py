@@ -35,6 +35,12 @@ def right_or_wrong(rng: np.random.Generator, tables: int, n: int = 200) -> World
     return World(a.astype(float), b.astype(float), None, 0.05, 0.575)
 
 
+def few_flips(rng: np.random.Generator, tables: int, n: int) -> World:
+    """Both right .6, A alone .01, B alone .04, both wrong .35."""
+    u = rng.random((tables, n))
+    return World((u < 0.61).astype(float), ((u < 0.6) | (u > 0.96)).astype(float), None, 0.03, 0.61)
+
+
 def scores(rng: np.random.Generator, tables: int, n: int = 100) -> World:
     """a ~ Beta(2, 2), b = .7a + .3v with v ~ Beta(3, 2): means .5 and .35 + .18."""
     a = rng.beta(2, 2, (tables, n))
@@ -84,4 +90,22 @@ def equal_in_clusters(rng: np.random.Generator) -> Board:
     return Board((own > rng.normal(size=100)).astype(float), group)
 
 
-NULLS = {"right/wrong": equal_answers, "scores": equal_scores, "clusters": equal_in_clusters}
+def equal_with_gaps(rng: np.random.Generator) -> Board:
+    """Scores of which a third is missing, of some samples more than of others."""
+    matrix = equal_scores(rng).matrix
+    matrix[rng.random(matrix.shape) < np.linspace(0.1, 0.6, 100)] = np.nan
+    return Board(matrix, None)
+
+
+def equal_over_trials(rng: np.random.Generator) -> Board:
+    """Means of three trials on 40 samples."""
+    return Board(rng.binomial(3, rng.random(40), (12, 40)) / 3, None)
+
+
+NULLS = {
+    "right/wrong": equal_answers,
+    "scores": equal_scores,
+    "scores with gaps": equal_with_gaps,
+    "3 trials of 40 samples": equal_over_trials,
+    "clusters": equal_in_clusters,
+}
