@@ -130,7 +130,7 @@ def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosi
 
 def test_the_command_writes_and_says_where(small: Path, tmp_path: Path) -> None:
     run = subprocess.run(
-        [sys.executable, "-c", "from camilla.cli.main import main; main()", "report", str(small), "-o", "a.html"],
+        [sys.executable, "-c", "from camilla.cli.main import main; main()", "report", small, "-o", "a.html"],
         cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert run.stdout.startswith("Written to a.html (0.")

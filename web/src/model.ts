@@ -81,6 +81,7 @@ export interface Surprise {
 export interface Diagnosis {
   name: string;
   provenance: Record<string, unknown>;
+  model: string; // its formula
   unit: boolean;
   binary: boolean;
   latent: boolean;

@@ -137,6 +137,7 @@ def section(of: Diagnosed) -> dict[str, Any]:
     return {
         "name": of.name,
         "provenance": made,
+        "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
         "unit": of.found.readout.unit_scale,
         "binary": not made["fractional"],
         "latent": of.mask is None and of.found.readout.skill_weight is not None and len(of.skills) > 1,

@@ -32,10 +32,11 @@ def sections(path: Path) -> list[dict[str, Any]]:
             f"{path}: has no results of {', '.join(WORDS)}. Make some with camilla experiment NAME TABLE."
         )
     means = experiment_summary(results)
-    return [
+    made = [
         _section(name, table, part, results.filter(pl.col("experiment") == name, pl.col("table") == table))
         for (name, table), part in means.group_by("experiment", "table", maintain_order=True)
     ]
+    return sorted(made, key=lambda section: list(WORDS).index(section["name"]))
 
 
 def _section(name: str, table: str, means: pl.DataFrame, rows: pl.DataFrame) -> dict[str, Any]:
@@ -44,7 +45,8 @@ def _section(name: str, table: str, means: pl.DataFrame, rows: pl.DataFrame) -> 
         column: sorted(set(rows[column].drop_nulls().to_list()))
         for column in ("data_hash", "camilla", "versions")
     }
-    columns = [column for column in means.columns if not means[column].is_null().all()]
+    told = means.drop("experiment", "table")
+    columns = [column for column in told.columns if not told[column].is_null().all()]
     return {
         "name": name,
         "title": f"{name} on {shown(table)}",

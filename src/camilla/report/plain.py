@@ -1,11 +1,12 @@
 """What is read without a script: headline, sentences and tables as plain HTML."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 
+from camilla.data.html import html_table
 from camilla.data.names import shown
 from camilla.report.diagnosed import Diagnosed
 from camilla.report.sources import Sources
@@ -24,20 +25,6 @@ def text_of(parts: Sequence[Part], of: Diagnosed) -> str:
     )
 
 
-def table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
-    """Cells are escaped; numbers have three decimals."""
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
-    body = "".join("<tr>" + "".join(f"<td>{_cell(value)}</td>" for value in row) + "</tr>" for row in rows)
-    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
-    return f"<table><caption>{escape(caption)}</caption>{inside}</table>"
-
-
-def _cell(value: Any) -> str:
-    if value is None or (isinstance(value, float) and not np.isfinite(value)):
-        return ""
-    return f"{value:.3f}" if isinstance(value, float) else f"<bdi>{escape(shown(str(value)))}</bdi>"
-
-
 def diagnosis(of: Diagnosed) -> str:
     """The summary, the leaderboard, skills with their best learner, flagged samples, provenance."""
     parts = [f"<h1>{escape(text_of(headline(of), of))}</h1>"]
@@ -46,13 +33,13 @@ def diagnosis(of: Diagnosed) -> str:
     ]
     columns = ["rank", "learner", "ability", "low", "high", "accuracy", "accuracy_low", "accuracy_high"]
     rows = of.found.learners.head(MOST_ROWS).select(columns).rows()
-    parts.append(table("Learners by ability", columns, rows))
+    parts.append(html_table("Learners by ability", columns, rows))
     if len(of.skills) > 1:
         parts.append(_skills(of))
     parts.append(_samples(of))
     made = of.found.provenance
     parts.append(
-        table("How it was made", ["what", "value"], [(key, str(value)) for key, value in made.items()])
+        html_table("How it was made", ["what", "value"], [(key, str(value)) for key, value in made.items()])
     )
     return "".join(parts)
 
@@ -64,7 +51,7 @@ def _skills(of: Diagnosed) -> str:
         (name, of.learners[best[k]], float(ability[best[k], k]), float(accuracy[best[k], k]))
         for k, name in enumerate(of.skills[:MOST_ROWS])
     ]
-    return table("Skills", ["skill", "best learner", "ability", "accuracy"], rows)
+    return html_table("Skills", ["skill", "best learner", "ability", "accuracy"], rows)
 
 
 def _samples(of: Diagnosed) -> str:
@@ -73,14 +60,14 @@ def _samples(of: Diagnosed) -> str:
         (of.samples[j], float(accuracy[j]), ", ".join(name for name in marks if marks[name][j]))
         for j in of.suspects[:MOST_SUSPECTS]
     ]
-    return table("Samples to look at", ["sample", "accuracy", "flags"], rows)
+    return html_table("Samples to look at", ["sample", "accuracy", "flags"], rows)
 
 
 def board(section: dict[str, Any]) -> str:
     """The EPP leaderboard."""
     columns = ("epp", "low", "high", "p_beats_average")
     rows = zip(section["player"], *(section[name].tolist() for name in columns), strict=True)
-    return table("Players by EPP", ["player", *columns], rows)
+    return html_table("Players by EPP", ["player", *columns], rows)
 
 
 def everything(found: Sources) -> str:
@@ -88,5 +75,5 @@ def everything(found: Sources) -> str:
     parts = ["<p>This page draws itself with a script; without one, its tables stand here.</p>"]
     parts += [diagnosis(one) for one in found.diagnoses]
     parts += [board(one) for one in found.boards]
-    parts += [table(one["title"], one["columns"], one["rows"]) for one in found.experiments]
+    parts += [html_table(one["title"], one["columns"], one["rows"]) for one in found.experiments]
     return "".join(parts)

@@ -10,7 +10,7 @@ import { type Column, WindowedTable } from "../table";
 import { brief, count, interval, number, percent, pValue, shown } from "../text";
 import { choice, facts, heading, type Page } from "../view";
 
-const MOST = 50;
+const MOST = 26;
 const sigma = (x: number) => 1 / (1 + Math.exp(-x));
 
 export const epp: Page = (view) => {
@@ -82,7 +82,7 @@ function fit(board: Board): HTMLElement {
         y: empirical,
         domain: [[0.5, 1], [Math.min(0.5, low), 1]],
         diagonal: true,
-        height: 360,
+        height: Math.min(520, Math.max(320, width * 0.9)),
         lines: (at) => [`${shown(board.player[first[at]])} against ${shown(board.player[second[at]])}`, `predicted ${percent(predicted[at])}`, `won ${percent(empirical[at])} of ${count(Math.round(played[at]))}`],
       }),
   });

@@ -66,9 +66,9 @@ export const made: Page = (view) => {
 
 function model(view: View): HTMLElement {
   const made = view.of.provenance;
-  const words = MODELS[String(made["diagnoser"])] ?? "See the documentation of the diagnoser.";
+  const words = MODELS[String(made["diagnoser"])] ?? "";
   const state = made["converged"] === false ? "The fit stopped before it converged: take its numbers as provisional." : "The fit converged.";
-  return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`));
+  return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`), h("p", { class: "mono quiet formula" }, view.of.model));
 }
 
 const ABOUT: Record<string, string> = {
