@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.data.cells import Cells
+from camilla.data.html import IN_NOTEBOOK, html_table
 from camilla.data.names import nearest
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Floats, Readout
@@ -173,6 +174,13 @@ class Diagnosis:
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
         )
+
+    def _repr_html_(self) -> str:
+        made = self.provenance
+        columns = ["rank", "learner", "ability", "low", "high", "accuracy"]
+        state = "converged" if made["converged"] else "NOT converged"
+        caption = f"{made['diagnoser']}, {made['n_learners']} learners × {made['n_samples']} samples, {state}"
+        return html_table(caption, columns, self.learners.head(IN_NOTEBOOK).select(columns).rows())
 
     @property
     def coordinates(self) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from camilla.data.carried import carry
 from camilla.data.cells import Cells, Means, aggregate, means
 from camilla.data.columns import Origin
 from camilla.data.dataframes import as_polars
+from camilla.data.html import responses_in_notebook
 from camilla.data.long import Roles, long_parts
 from camilla.data.predictions import relative_error, right_or_wrong
 from camilla.data.skill_graph import SkillGraph
@@ -66,6 +67,9 @@ class ResponseTable:
         missing = f", {self.n_missing} missing" if self.n_missing else ""
         size = f"{self.n_learners} learners × {self.n_samples} samples, {self.n_responses} responses"
         return f"ResponseTable({size}{missing}{skills})"
+
+    def _repr_html_(self) -> str:
+        return responses_in_notebook(self)
 
     @classmethod
     def from_long(
