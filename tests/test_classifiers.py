@@ -5,6 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import rankdata
 from sklearn.metrics import roc_auc_score
 
 from camilla.classifiers import (
@@ -12,7 +13,7 @@ from camilla.classifiers import (
     classifier_table,
     diagnose_classifiers,
     load_classifiers,
-    place_classifiers,
+    ranked,
 )
 from camilla.data.attributes import ATTRIBUTE_EDGES, ATTRIBUTES, METRIC_ATTRIBUTES
 from camilla.data.classifier_scores import ClassifierScores, ScoreColumns
@@ -141,11 +142,30 @@ def test_a_saved_pool_places_the_same(tmp_path: Path) -> None:
     found = diagnose_classifiers(frame.drop("c07"), rule="discrete", ks="one_sided")
     found.save(tmp_path / "pool")
     saved = load_classifiers(tmp_path / "pool")
-    assert (saved.rule, saved.ks) == ("discrete", "one_sided")
-    again = place_classifiers(saved.diagnosis, ClassifierScores.from_frame(new), rule=saved.rule, ks=saved.ks)
-    assert again.skills.equals(found.place(new).skills)
+    assert saved.taken == ("discrete", "one_sided", False)
+    assert saved.place(new).skills.equals(found.place(new).skills)
     with pytest.raises(FormatError, match=r"classifiers\.json"):
         load_classifiers(tmp_path)
+
+
+def test_ranks_are_places_in_the_pool_and_leave_the_order_alone(tmp_path: Path) -> None:
+    """(rank − ½)/n of each metric, ties sharing; a newcomer's place is among the same n classifiers."""
+    frame = scores().with_columns(c03=pl.when(pl.col("data_set") != "birds").then("c03"))
+    table = classifier_table(ClassifierScores.from_frame(frame))
+    found = ranked(table, table).matrix()
+    for j in range(66):
+        column = table.matrix()[:, j]
+        seen = ~np.isnan(column)
+        np.testing.assert_allclose(found[seen, j], (rankdata(column[seen]) - 0.5) / seen.sum(), atol=1e-12)
+        assert np.isnan(found[~seen, j]).all()
+    new = frame.select("data_set", "sample", "truth", "c07")
+    pool = diagnose_classifiers(frame, new=["c07"], ranks=True, skill_correlation=0.5, precision=1.0)
+    assert pool.placed is not None
+    assert pool.placed.learners["mean"][0] == pytest.approx(np.nanmean(table.matrix()[7]), abs=1e-12)
+    pool.save(tmp_path / "pool")
+    assert load_classifiers(tmp_path / "pool").place(new).skills.equals(pool.placed.skills)
+    metrics = plain_means(pool.table)
+    assert pool.leaderboard().filter(learner="c02")["EQ mean"][0] == pytest.approx(metrics[2, 5], abs=1e-12)
 
 
 def test_skills_of_metrics_of_data_sets_and_of_samples(tmp_path: Path) -> None:

@@ -34,6 +34,9 @@ def classifiers(
         str, typer.Option(help="Equal-error threshold: interpolated or discrete.")
     ] = "interpolated",
     ks: Annotated[str, typer.Option(help="Kolmogorov–Smirnov: two_sided or one_sided.")] = "two_sided",
+    ranks: Annotated[
+        bool, typer.Option("--ranks", help="Diagnose each metric's ranks, so that all samples count alike.")
+    ] = False,
     new: Annotated[
         list[str] | None, typer.Option(help="Classifier left out of the fit and placed; may be repeated.")
     ] = None,
@@ -59,7 +62,7 @@ def classifiers(
     if among is not None:
         _place_among(among, read, json=json)
         return
-    found = _diagnosed(read, with_, skills, skill_graph, rule=rule, ks=ks, new=new or [], seed=seed)
+    found = _diagnosed(read, with_, skills, skill_graph, taken=(rule, ks, ranks), new=new or [], seed=seed)
     if output is not None:
         found.save(output)
     if json:
@@ -74,18 +77,19 @@ def classifiers(
 
 def _diagnosed(
     read: "ClassifierScores", with_: str, skills: str | None, skill_graph: Path | None, *,
-    rule: str, ks: str, new: list[str], seed: int,
+    taken: tuple[str, str, bool], new: list[str], seed: int,
 ) -> "ClassifierDiagnosis":  # fmt: skip
     from camilla.classifiers import diagnose_classifiers
     from camilla.experiments.contenders import contender
     from camilla.loaders.skill_graphs import read_skill_graph
 
     chosen = contender(with_)
+    rule, ks, ranks = taken
     graph = None if skill_graph is None else read_skill_graph(skill_graph)
     with fitting(chosen.name) as watch:
         found = diagnose_classifiers(
-            read, chosen.name, skills=skills, skill_graph=graph, new=new, rule=rule, ks=ks, seed=seed,  # type: ignore[arg-type]
-            as_published=chosen.as_published, watch=watch, **chosen.settings,
+            read, chosen.name, skills=skills, skill_graph=graph, new=new, rule=rule, ks=ks, ranks=ranks,  # type: ignore[arg-type]
+            seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings,
         )  # fmt: skip
     for copy, original in found.duplicates.items():
         typer.echo(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
@@ -95,20 +99,20 @@ def _diagnosed(
 
 
 def _place_among(folder: Path, read: "ClassifierScores", *, json: bool) -> None:
-    from camilla.classifiers import load_classifiers, place_classifiers
+    from camilla.classifiers import load_classifiers
 
-    diagnosis, rule, ks = load_classifiers(folder)
-    placed = place_classifiers(diagnosis, read, rule=rule, ks=ks)
+    saved = load_classifiers(folder)
+    placed = saved.place(read)
     if json:
-        print_json({"provenance": diagnosis.provenance} | placed.document())
+        print_json({"provenance": saved.diagnosis.provenance} | placed.document())
     else:
-        _print_placed(placed, len(diagnosis.learner_names))
+        _print_placed(placed, len(saved.diagnosis.learner_names))
 
 
 def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
     import polars as pl
 
-    made, board = found.diagnosis.provenance, found.leaderboard().head(learners)
+    made, taken, board = found.diagnosis.provenance, found.taken, found.leaderboard().head(learners)
     skills = found.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
     print_frame(
         board.select("rank", "learner", "ability", "low", "high", "mean").hstack(
@@ -123,7 +127,8 @@ def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
     chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
     typer.echo(
         f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
-        + f", {found.rule} equal-error threshold, {found.ks} KS, seed {made['seed']}, "
+        + f", {taken.rule} equal-error threshold, {taken.ks} KS{', ranks' if taken.ranks else ''}, "
+        + f"seed {made['seed']}, "
         + f"data {made['data_hash'][:12]}, {len(found.duplicates)} duplicates left out."
     )  # fmt: skip
 
@@ -151,14 +156,12 @@ def _print_placed(placed: "Placed", n_learners: int) -> None:
     import polars as pl
 
     print_frame(
-        placed.learners.rename({"accuracy": "mean"}).select(
-            "learner", "rank", "ability", "low", "high", "mean", "n", "n_unknown"
-        ),
+        placed.learners.select("learner", "rank", "ability", "low", "high", "mean", "n", "n_unknown"),
         title=f"placed among {n_learners} classifiers, samples frozen",
     )
     for name in placed.learners["learner"]:
         rows = placed.skills.filter(pl.col("learner") == name)
         print_frame(
-            rows.select("skill", "rank", "mastery", "mastery_low", "mastery_high", mean="accuracy"),
+            rows.select("skill", "rank", "mastery", "mastery_low", "mastery_high", "mean"),
             title=f"{shown(name)} by skill: mastery with its 95 % interval, plain mean of the metrics",
         )

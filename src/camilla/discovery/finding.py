@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from camilla.data.names import quoted
 from camilla.data.responses import ResponseTable
 from camilla.data.skills import SkillMap
-from camilla.discovery.grouping import grouped, rank_vectors
+from camilla.discovery.grouping import grouped, rank_vectors, refined
 from camilla.discovery.judging import Judgement, judged
 from camilla.discovery.naming import group_names
 from camilla.errors import DataError, SettingError
@@ -102,6 +102,7 @@ class _Finder:
         if self.by == "sample":
             least = max(3, responses.shape[1] // (5 * number))
             labels = grouped(vectors, number, least=least, rng=rng)
+            labels = refined(responses, labels, least=least, rng=rng) if (labels >= 0).any() else labels
         else:
             labels = _by_task(vectors, self.table.task or (), number, rng)
         if (labels < 0).all():

@@ -12,6 +12,9 @@ Labels = NDArray[np.int64]
 MOST_LEAVES = 600  # beyond it, samples that are nearly alike are joined before linkage
 DIMENSIONS = 48  # of the sketch in which they are found
 ROUNDS = 15
+SWEEPS = 10
+MOST_PAIRS = 8000  # of learners that a refinement looks at
+MOST_SIGNS = 4e7  # numbers it holds
 
 
 class Merge(NamedTuple):
@@ -52,6 +55,38 @@ def grouped(vectors: Floats, n_groups: int, *, least: int, rng: np.random.Genera
     cut = _cut(_linkage(means.T @ means, sizes), sizes, min(n_groups, len(sizes)), least)
     labels[ranking] = _settled(columns, cut[leaf], min(n_groups, len(sizes)))
     return labels
+
+
+def refined(responses: Floats, labels: Labels, *, least: int, rng: np.random.Generator) -> Labels:
+    """Moves samples to other groups while that raises the ceiling of DOA, all groups' samples counted.
+
+    The ceiling of a group is the mean over pairs of learners of ½ + |Σⱼ sign(xₐⱼ − x_bⱼ)|/2J, so a move is
+    worth the change of two such sums. No group falls below `least`; columns labelled −1 stay out.
+    """
+    a, b = np.triu_indices(len(responses), 1)
+    most = int(min(MOST_PAIRS, MOST_SIGNS / max(1, responses.shape[1])))
+    if len(a) > most:
+        chosen = rng.choice(len(a), most, replace=False)
+        a, b = a[chosen], b[chosen]
+    sign = np.sign(np.nan_to_num(responses[a] - responses[b])).T.astype(np.int32)  # [samples, pairs]
+    label, size = labels.copy(), np.bincount(labels[labels >= 0])
+    total = np.stack([sign[label == group].sum(axis=0, dtype=np.int32) for group in range(len(size))])
+    for _ in range(SWEEPS):
+        before = label.copy()
+        for sample in rng.permutation(np.flatnonzero(labels >= 0)):
+            here = label[sample]
+            if size[here] <= least:
+                continue
+            total[here] -= sign[sample]
+            gain = np.abs(total + sign[sample]).sum(axis=1) - np.abs(total).sum(axis=1)
+            there = int(np.argmax(gain)) if gain.max() > gain[here] else int(here)
+            total[there] += sign[sample]
+            size[here] -= 1
+            size[there] += 1
+            label[sample] = there
+        if np.array_equal(before, label):
+            break
+    return _by_size(label)
 
 
 def _leaves(columns: Floats, rng: np.random.Generator) -> Labels:
@@ -121,8 +156,13 @@ def _settled(columns: Floats, label: Labels, n_groups: int) -> Labels:
     if homeless.any():
         means = _means(columns[:, ~homeless], out[~homeless], len(kept))
         out[homeless] = np.argmax(_unit(means).T @ columns[:, homeless], axis=0)
-    order = np.argsort(-np.bincount(out, minlength=len(kept)), kind="stable")
-    return np.argsort(order)[out]
+    return _by_size(out)
+
+
+def _by_size(labels: Labels) -> Labels:
+    """The same groups, numbered from the largest; −1 stays."""
+    order = np.argsort(-np.bincount(labels[labels >= 0]), kind="stable")
+    return np.where(labels < 0, -1, np.argsort(order)[labels])
 
 
 def _means(columns: Floats, label: Labels, n_groups: int) -> Floats:

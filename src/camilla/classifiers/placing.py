@@ -1,0 +1,86 @@
+"""New classifiers among those of a pool, with every sample frozen."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from camilla.classifiers.tables import classifier_table, ranked
+from camilla.data.classifier_scores import ClassifierScores
+from camilla.data.names import quoted
+from camilla.data.responses import ResponseTable
+from camilla.diagnosis import Diagnosis
+from camilla.errors import DataError
+from camilla.metrics.classification import KsSide, Rule
+
+
+class Placed(NamedTuple):
+    """New classifiers among those of a pool, with every sample frozen."""
+
+    learners: pl.DataFrame  # as Diagnosis.place, and the plain mean of the metrics
+    skills: pl.DataFrame  # learner, skill, rank, mastery, mastery_low, mastery_high, …
+
+    def document(self) -> dict[str, Any]:
+        """The same as data."""
+        return {"placed": self.learners.to_dicts(), "placed_skills": self.skills.to_dicts()}
+
+
+def place_classifiers(
+    diagnosis: Diagnosis, scores: ClassifierScores, *,
+    rule: Rule = "interpolated", ks: KsSide = "two_sided", pool: ResponseTable | None = None,
+) -> Placed:  # fmt: skip
+    """New classifiers on the scale of a diagnosis that was made of classifiers' metrics.
+
+    `pool` is the table of those metrics if the diagnosis was made of their ranks.
+    """
+    metrics = classifier_table(scores, rule=rule, ks=ks)
+    if not set(metrics.samples) & set(diagnosis.sample_names):
+        raise DataError(
+            f"the new scores are of data sets {quoted(scores.data_sets)}, none of which the diagnosis has. "
+            "Data sets are matched by name: check how they are spelled."
+        )
+    table = metrics if pool is None else ranked(metrics, pool)
+    order = diagnosis.skills.select("skill").unique(maintain_order=True).with_row_index("place")
+    skills = diagnosis.place_skills(table)
+    at = ["learner", "skill"]
+    skills = (
+        with_mastery_interval(skills, diagnosis.readout.unit_scale)
+        .join(_plain_means(diagnosis, metrics), on=at, how="left", maintain_order="left")
+        .join(_ranks(diagnosis, skills), on=at, how="left", maintain_order="left")
+        .join(order, on="skill")
+        .sort(pl.col("learner").replace_strict(table.learners, range(table.n_learners)), "place")
+        .drop("place")
+    )
+    plain = pl.DataFrame({"learner": metrics.learners, "mean": metrics.learner_means().mean})
+    return Placed(diagnosis.place(table).join(plain, on="learner", maintain_order="left"), skills)
+
+
+def _ranks(diagnosis: Diagnosis, placed: pl.DataFrame) -> pl.DataFrame:
+    """The rank on each skill that a placed learner would have in the pool."""
+    pool = diagnosis.skills.select("skill", pool="ability")
+    above = placed.select("learner", "skill", "ability").join(pool, on="skill").group_by("learner", "skill")
+    return above.agg(rank=1 + (pl.col("pool") > pl.col("ability")).sum())
+
+
+def _plain_means(diagnosis: Diagnosis, table: ResponseTable) -> pl.DataFrame:
+    """Mean response of new learners on each skill's samples."""
+    matrix = table.matrix()
+    place = {name: j for j, name in enumerate(table.samples)}
+    rows = []
+    for skill, samples in diagnosis.skill_samples():
+        known = [place[name] for name in np.array(diagnosis.sample_names, object)[samples] if name in place]
+        seen = ~np.isnan(matrix[:, known])
+        total = np.where(seen, matrix[:, known], 0.0).sum(axis=1)
+        mean = np.divide(total, seen.sum(axis=1), out=np.full(len(total), np.nan), where=seen.any(axis=1))
+        rows += [
+            (name, diagnosis.skill_names[skill], value)
+            for name, value in zip(table.learners, mean, strict=True)
+        ]
+    schema = {"learner": pl.String, "skill": pl.String, "mean": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row").with_columns(pl.col("mean").fill_nan(None))
+
+
+def with_mastery_interval(skills: pl.DataFrame, unit_scale: bool) -> pl.DataFrame:
+    """mastery_low and mastery_high: the interval of the ability on the scale of mastery."""
+    low, high = (pl.col(name) if unit_scale else 1 / (1 + (-pl.col(name)).exp()) for name in ("low", "high"))
+    return skills.with_columns(mastery_low=low, mastery_high=high)
