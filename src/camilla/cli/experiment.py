@@ -42,6 +42,7 @@ def experiment(
     jobs: Annotated[int, typer.Option(help="Processes; −1 for one a core.")] = -1,
     rows: options.Rows = None,
     skills: options.Skills = None,
+    skill_graph: options.SkillGraphFile = None,
     learner: options.Learner = None,
     sample: options.Sample = None,
     response: options.Response = None,
@@ -59,7 +60,7 @@ def experiment(
     read = {
         path.stem: options.read_table(
             path, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-            weight=weight, missing=missing, ignore=ignore,
+            weight=weight, missing=missing, ignore=ignore, skill_graph=skill_graph,
         )
         for path in tables
     }  # fmt: skip
