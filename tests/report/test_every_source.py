@@ -1,0 +1,90 @@
+"""Leaderboards, experiments and several diagnoses on one page."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import camilla
+from camilla.experiments.running import experiment
+from camilla.report import boards, experiments
+from camilla.report.build import write_report
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with two diagnoses, a leaderboard and two experiments."""
+    folder = tmp_path_factory.mktemp("saved")
+    table = camilla.simulate(8, 160, skills=3, seed=6).table
+    camilla.diagnose(table, "camilla-base", precision=3.0, skill_correlation=0.5).save(folder / "by skill")
+    camilla.diagnose(table, "irt", precision=3.0).save(folder / "overall")
+    scores = np.random.default_rng(1).normal(np.linspace(1, 0, 6)[:, None], 0.5, (6, 15))
+    long = pl.DataFrame(
+        {
+            "player": np.repeat([f"player {i}" for i in range(6)], 15),
+            "round": np.tile([f"round {j}" for j in range(15)], 6),
+            "score": scores.ravel(),
+        }
+    )
+    camilla.epp(camilla.Tournament.from_long(long), prior=1.0).save(folder / "epp")
+    tables, store = {"simulated": table}, folder / "experiments.parquet"
+    experiment("reliability", tables, diagnosers=("vanilla", "irt:precision=3"), seeds=(1, 2), store=store)
+    experiment(
+        "rank-stability", tables, diagnosers=("vanilla",), seeds=(1, 2, 3), sizes=(20, 80), store=store
+    )
+    return folder
+
+
+def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callable[..., Any]) -> None:
+    names = ("by skill", "overall", "epp", "experiments.parquet")
+    shown = opened(write_report([saved / name for name in names], tmp_path / "page.html").page)
+    page = shown.go("epp")
+    assert "player 0" in page.inner_text("main .table")
+    for k in range(3):
+        page = shown.go(f"experiments?e={k}")
+        assert page.locator("main .plot svg").count() >= 1
+    assert "rank-stability on simulated" in page.inner_text("main")
+    page = shown.go("summary")
+    page.get_by_label("Diagnosis").select_option(label="overall")
+    page.wait_for_function("location.hash.includes('d=1')")
+    assert "Fitted by irt" in page.inner_text("main")
+    assert shown.trouble == []
+    assert shown.asked_elsewhere() == []
+
+
+def test_a_leaderboard_alone_makes_a_page(saved: Path, tmp_path: Path, opened: Callable[..., Any]) -> None:
+    shown = opened(write_report([saved / "epp"], tmp_path / "page.html").page)
+    assert shown.go("").inner_text("main h1") == "EPP leaderboard"
+    assert shown.trouble == []
+
+
+def test_the_boards_numbers_are_those_saved(saved: Path) -> None:
+    board = camilla.Leaderboard.load(saved / "epp")
+    made = boards.section("epp", saved / "epp")
+    np.testing.assert_array_equal(made["epp"], board.epp)
+    pairs = board.pairs()
+    half = made["win"]["half"][0, 1]
+    logit = np.log(pairs["p_win_high"][0] / (1 - pairs["p_win_high"][0]))
+    assert half == pytest.approx(logit - pairs["difference"][0], rel=1e-9)
+    assert (made["fit"]["predicted"] >= 0.5).all()
+    assert len(made["fit"]["predicted"]) == 15
+
+
+def test_lines_and_bands_are_means_over_seeds(saved: Path) -> None:
+    """Mean and Student's t interval over three seeds, computed here."""
+    (section,) = [
+        one for one in experiments.sections(saved / "experiments.parquet") if one["name"] == "rank-stability"
+    ]
+    (picture,) = [one for one in section["pictures"] if one["title"] == "Kendall's τ, n v n"]
+    (line,) = picture["series"]
+    rows = pl.read_parquet(saved / "experiments.parquet").filter(
+        experiment="rank-stability", score="kendall", comparison="n v n", size=20
+    )
+    values = rows["value"].to_numpy()
+    assert line["x"] == [20, 80]
+    assert line["value"][0] == pytest.approx(values.mean())
+    half = 4.302652729696142 * values.std(ddof=1) / np.sqrt(3)  # Student's t, two degrees of freedom
+    assert line["high"][0] - line["value"][0] == pytest.approx(half)
