@@ -124,8 +124,8 @@ def test_no_line_whatever_ends_in_anything_but_an_answer(lines: list[str]) -> No
 
 def test_replay_beats_random_subsets_and_covers() -> None:
     """100 learners × 300 samples of a 2PL world, 20 tested in each of 6 splits: at 15 and 30 samples τ is
-    above that of random subsets by more than its standard error of .015; intervals of 120 scores cover 95 % up to
-    three times .02, less what calibrated samples are not sure of."""
+    above that of random subsets by more than its standard error of .015; intervals of 120 scores cover 95 %
+    up to three times .02, less what calibrated samples are not sure of."""
     world = camilla.simulate(100, 300, seed=6).table
     found = replay(world, shares=(0.05, 0.1), splits=6, seed=1)
     assert found.shares["samples"].to_list() == [15, 30]

@@ -77,7 +77,6 @@ def test_the_candidate_is_chosen_on_other_folds() -> None:
     by = {
         ("A by m", 5): errors(1, 1, 9, 9),
         ("B by m", 5): errors(9, 9, 1, 1),
-        ("stratified", 5): errors(5, 5, 5, 5),
     }
     found = chosen_elsewhere(Crossfit(by, fold), [Candidate("m", "A"), Candidate("m", "B")], 5)
     assert found.absolute.tolist() == [[9, 9, 9, 9]]

@@ -9,6 +9,8 @@ from camilla.cli import options
 from camilla.cli.output import print_frame, print_json, progress
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from camilla.subsets.selecting import Subset
 
 
@@ -56,8 +58,8 @@ def _print(found: "Subset", output: Path | None) -> None:
     made = found.provenance
     n = made["settings"]["n"]
     print_frame(
-        found.samples.head(10),
-        title=f"{n} of {made['n_samples']} samples ({made['settings']['chosen']}), the most telling first",
+        _without_empty(found.samples.head(5)),
+        title=f"{n} of {made['n_samples']} samples ({made['settings']['chosen']})",
     )
     if found.error is None:
         typer.echo("No expected error: too few learners answered every sample.")
@@ -74,3 +76,7 @@ def _print(found: "Subset", output: Path | None) -> None:
         typer.echo(
             f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt"
         )
+
+
+def _without_empty(frame: "pl.DataFrame") -> "pl.DataFrame":
+    return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from camilla.subsets.designs import Indices, best_spread_out, greedy, spread_out, weights
+from camilla.subsets.designs import Indices, Weights, best_spread_out, greedy, spread_out, weights
 from camilla.subsets.moments import Floats, Moments
 
 DRAWS = 10  # random and stratified subsets of a size and fold
-PLAIN = ("random", "stratified", "random, weighted")  # compared with, never chosen
+PLAIN = ("random", "stratified", "random, weighted")  # compared with by every table
+EQUAL = "equal weights"  # the source of a subset whose plain mean is the estimate
 
 Known = dict[str, Moments]  # by the name of what they come from
 
@@ -24,7 +25,7 @@ class Candidate(NamedTuple):
 
     @property
     def name(self) -> str:
-        return f"{self.design} by {self.source}"
+        return self.design if self.source == EQUAL else f"{self.design} by {self.source}"
 
 
 class Errors(NamedTuple):
@@ -46,10 +47,19 @@ def chosen_by(
     candidate: Candidate, known: Known, task: NDArray[np.integer] | None, size: int, rng: np.random.Generator
 ) -> Indices:
     """The samples that a candidate keeps."""
+    if candidate.source == EQUAL:
+        return spread_out(next(iter(known.values())).mean, task, size, rng)
     moments = known[candidate.source]
     if candidate.design == "greedy":
         return greedy(moments, size)
     return best_spread_out(moments, task, size, rng)
+
+
+def weighed(candidate: Candidate, known: Known, chosen: Indices) -> Weights:
+    """The estimator of a candidate."""
+    if candidate.source == EQUAL:
+        return Weights(0.0, np.full(len(chosen), 1 / len(chosen)))
+    return weights(known[candidate.source], chosen)
 
 
 def linear(moments: Moments, chosen: Indices, responses: Floats) -> Floats:
@@ -111,7 +121,7 @@ def _estimates(
             "stratified": [responses[:, s].mean(axis=1) for s in strata],
             "random, weighted": [linear(first, s, responses) for s in drawn],
         }
-        for one in candidates:
+        for one in (one for one in candidates if one.source != EQUAL):
             chosen = (
                 sequences[one.source][:size]
                 if one.design == "greedy"
@@ -122,29 +132,14 @@ def _estimates(
     return found
 
 
-def better(errors: Errors, than: Errors, learners: NDArray[np.bool_], folds: NDArray[np.bool_]) -> float:
-    """Mean absolute error and 1 − τ as shares of another way's, averaged: below 1 is better.
-
-    Masks say on which [repeats, learners] and [repeats, folds] to compare.
-    """
-    error = errors.absolute[learners].mean() / than.absolute[learners].mean()
-    ours, theirs = 1 - errors.kendall[folds], 1 - than.kendall[folds]
-    if np.isnan(ours).all() or np.nansum(theirs) == 0:
-        return float(error)
-    return float((error + np.nansum(ours) / np.nansum(theirs)) / 2)
-
-
 def chosen_elsewhere(found: Crossfit, candidates: list[Candidate], size: int) -> Errors:
-    """For every fold the errors of the candidate that did best on the other folds of its repeat."""
-    than = found.errors["stratified", size]
-    out = _unknown(found.fold.shape, than.kendall.shape[1])
+    """For every fold the errors of the candidate with the smallest mean error on the other folds."""
+    ways = [found.errors[one.name, size] for one in candidates]
+    out = _unknown(found.fold.shape, ways[0].kendall.shape[1])
     for repeat, fold in enumerate(found.fold):
         for number in np.unique(fold):
-            learners, folds = np.zeros(found.fold.shape, bool), np.zeros(than.kendall.shape, bool)
-            learners[repeat], folds[repeat] = fold != number, np.arange(than.kendall.shape[-1]) != number
-            ways = [found.errors[one.name, size] for one in candidates]
-            best = ways[int(np.argmin([better(errors, than, learners, folds) for errors in ways]))]
             own = fold == number
+            best = ways[int(np.argmin([errors.absolute[repeat, ~own].mean() for errors in ways]))]
             out.absolute[repeat, own], out.square[repeat, own] = (
                 best.absolute[repeat, own],
                 best.square[repeat, own],

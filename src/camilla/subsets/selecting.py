@@ -14,17 +14,17 @@ from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Watch
 from camilla.errors import DataError, SettingError
 from camilla.subsets.crossfit import (
+    EQUAL,
     PLAIN,
     Candidate,
     Crossfit,
     Errors,
     Known,
-    better,
     chosen_by,
     chosen_elsewhere,
     crossfit,
+    weighed,
 )
-from camilla.subsets.designs import weights
 from camilla.subsets.moments import Floats, model_moments, principal_moments
 
 FEWEST = 6  # learners with all responses that an expected error needs
@@ -32,7 +32,9 @@ FEWEST = 6  # learners with all responses that an expected error needs
 
 @dataclass(frozen=True, eq=False)
 class Subset:
-    """`samples`, the most telling first, with the weight of each; estimate = intercept + Σ weight × response.
+    """`samples` with the weight of each: estimate = intercept + Σ weight × response.
+
+    Greedy choices stand in the order they were made, so that the first k are the choice of k.
 
     `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
     subsets of the same size, and of random subsets with the same estimator.
@@ -79,9 +81,8 @@ def select(
 ) -> Subset:  # fmt: skip
     """n samples from which the mean response over all samples, and so the ranking, is told best.
 
-    Ways to choose them are compared on held-out learners; that with the smallest error and the largest τ,
-    both against stratified subsets, is taken. Without learners that answered everything the first way is
-    taken and the expected error is not known.
+    Ways to choose them are compared on held-out learners, and that with the smallest error is taken. Without
+    learners that answered everything the first way is taken and the expected error is not known.
     """
     ordered = table.canonical().table
     _check(ordered, [n], folds, repeats)
@@ -89,20 +90,18 @@ def select(
     found = _crossfitted(ordered, [n], folds, repeats, seed, watch)
     best, error = candidates[0], None
     if found is not None:
-        than = found.errors["stratified", n]
-        everywhere = np.ones(found.fold.shape, bool), np.ones(than.kendall.shape, bool)
-        best = min(candidates, key=lambda one: better(found.errors[one.name, n], than, *everywhere))
+        best = min(candidates, key=lambda one: np.nanmean(found.errors[one.name, n].absolute))
         error = float(np.sqrt(np.nanmean(chosen_elsewhere(found, candidates, n).square)))
     watch("choosing samples")
     known = _learn(ordered, np.arange(ordered.n_learners), seed)
     chosen = chosen_by(best, known, _task_numbers(ordered), n, np.random.default_rng(seed))
-    by = weights(known[best.source], chosen)
+    by = weighed(best, known, chosen)
     samples = pl.DataFrame(
         {
             "sample": [ordered.samples[j] for j in chosen],
             "task": None if ordered.task is None else [ordered.task[j] for j in chosen],
             "weight": by.weight,
-            "accuracy": known[best.source].mean[chosen],
+            "accuracy": next(iter(known.values())).mean[chosen],
         },
         schema={"sample": pl.String, "task": pl.String, "weight": pl.Float64, "accuracy": pl.Float64},
     )
@@ -143,7 +142,7 @@ def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> 
 def _candidates(table: ResponseTable) -> list[Candidate]:
     """Model-based ways where learners are few, principal components where they are many."""
     if table.n_learners < MANY:
-        return [Candidate("mirt", "greedy"), Candidate("mirt", "stratified")]
+        return [Candidate("mirt", "greedy"), Candidate("mirt", "stratified"), Candidate(EQUAL, "stratified")]
     return [Candidate("100 components", "greedy"), Candidate("30 components", "greedy")]
 
 
@@ -189,7 +188,7 @@ def _errors_frame(found: Crossfit | None, candidates: list[Candidate], sizes: li
     """A row a way and size; `chosen` is the candidate that did best on the other folds."""
     rows = []
     if found is not None:
-        names = [*PLAIN, *(one.name for one in candidates)]
+        names = dict.fromkeys([*PLAIN, *(one.name for one in candidates)])
         for size in sizes:
             by_name = {"chosen": chosen_elsewhere(found, candidates, size)}
             by_name |= {name: found.errors[name, size] for name in names}
