@@ -1,6 +1,7 @@
 """compare, rank, power and check as a user meets them: real files, what is printed, exit codes."""
 
 import json
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -148,3 +149,26 @@ def test_what_is_wrong_is_one_message(
     assert said in ran.stderr
     assert "Traceback" not in ran.stderr
     assert ran.stdout == ""
+
+
+EXAMPLES = Path(__file__).parents[2] / "docs/examples"
+
+
+def test_two_log_folders_are_compared_with_clusters_of_their_metadata(camilla: Camilla) -> None:
+    """The example logs say of every sample which digit it is: ten clusters."""
+    folders = (str(EXAMPLES / "logistic"), str(EXAMPLES / "ridge"))
+    told = json.loads(camilla("compare", *folders, "--cluster", "category", "--json").stdout)
+    assert (told["a"], told["b"]) == ("logistic", "ridge")
+    assert (told["overall"]["n"], told["overall"]["n_clusters"]) == (500, 10)
+    assert {task["task"] for task in told["tasks"]} == {"digits_0_to_4", "digits_5_to_9"}
+    ran = camilla("compare", *folders, "--cluster", "page")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "'page'" in ran.stderr
+    assert camilla("rank", str(EXAMPLES), "--cluster", "category").returncode == 0
+
+
+def test_one_model_in_two_log_folders_is_called_by_them(camilla: Camilla, folder: Path) -> None:
+    shutil.copytree(EXAMPLES / "ridge", folder / "first")
+    shutil.copytree(EXAMPLES / "ridge", folder / "second")
+    told = json.loads(camilla("compare", "first", "second", "--json").stdout)
+    assert (told["a"], told["b"], told["overall"]["p_value"]) == ("first", "second", 1)

@@ -60,7 +60,7 @@ def compare(
     if len(inputs) == 3:
         table, a, b = read(inputs[0]), inputs[1], inputs[2]
     elif len(inputs) == 2:
-        table, a, b = _two(inputs[0], inputs[1], read)
+        table, a, b = _two(inputs[0], inputs[1], read, cluster)
     else:
         raise SettingError(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
@@ -83,24 +83,23 @@ class Two(NamedTuple):
     b: str
 
 
-def _two(one: str, other: str, read: "Callable[[str], ResponseTable]") -> Two:
+def _two(one: str, other: str, read: "Callable[[str], ResponseTable]", cluster: str | None) -> Two:
     """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
     from camilla.compare.comparing import two_tables
     from camilla.loaders.account import briefly
     from camilla.loaders.logs import holds_logs, load_logs
+    from camilla.loaders.metadata_clusters import with_clusters
 
     paths = [Path(one), Path(other)]
     if all(map(holds_logs, paths)):
-        alone = [load_logs([path]).table for path in paths]
-        names = [table.learners[0] for table in alone]
-        if names[0] != names[1] and all(table.n_learners == 1 for table in alone):
+        learners = [load_logs([path]).table.learners for path in paths]
+        if all(len(names) == 1 for names in learners) and learners[0] != learners[1]:
             together = load_logs(paths)
             for line in briefly(together):
                 typer.echo(f"note: {line}", err=True)
-            return Two(together.table, *names)
-    else:
-        alone = [read(one), read(other)]
-    table = two_tables(*alone, labels=(one, other))
+            table = together.table if cluster is None else with_clusters(together.table, cluster)
+            return Two(table, learners[0][0], learners[1][0])
+    table = two_tables(read(one), read(other), labels=(one, other))
     return Two(table, *table.learners)
 
 
@@ -112,7 +111,8 @@ def _print(found: "Comparison", flips: int) -> None:
     typer.echo(_sentence(overall, found.level))
     if found.tasks:
         columns = ("task", "n", "mean_a", "mean_b", "difference", "low", "high", "holm_p", "won", "lost")
-        frame = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in found.tasks])
+        tasks = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in found.tasks])
+        frame = tasks.with_columns(pl.col("low", "high").fill_nan(None))
         print_frame(
             frame,
             title=f"\nby task, {percent(found.level)} intervals, p-values by Holm over {frame.height} tasks",

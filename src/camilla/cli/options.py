@@ -42,13 +42,14 @@ def read_table(
 ) -> "ResponseTable":  # fmt: skip
     """The table a command was given; what was done to fit the skill map is said on standard error."""
     from camilla.errors import SettingError
+    from camilla.loaders.metadata_clusters import with_clusters
     from camilla.loaders.tables import read
 
     if rows not in (None, "samples", "learners"):
         raise SettingError(f"--rows is samples or learners, not {rows!r}.")
-    named = (rows, learner, sample, response, trial, weight, missing, ignore, task, cluster)
+    named = (rows, learner, sample, response, trial, weight, missing, ignore, task)
     if not any(named) and (table := read_logs(path, skills, skill_graph)) is not None:
-        return table
+        return table if cluster is None else with_clusters(table, cluster)
     table = read(
         path, rows=rows, skills=skills, learner=learner, sample=sample, response=response,  # type: ignore[arg-type]
         trial=trial, weight=weight, missing=tuple(missing or ()), ignore=tuple(ignore or ()),

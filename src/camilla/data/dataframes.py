@@ -1,11 +1,13 @@
 """Anyone's dataframe to Polars."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import polars as pl
 
 from camilla.errors import DataError
+
+if TYPE_CHECKING:
+    import narwhals as nw
 
 
 def as_polars(frame: Any) -> pl.DataFrame:
@@ -14,6 +16,8 @@ def as_polars(frame: Any) -> pl.DataFrame:
         return frame
     if isinstance(frame, pl.LazyFrame):
         return frame.collect()
+    import narwhals as nw  # for other frames alone: it takes a tenth of a second to load
+
     try:
         outside = nw.from_native(frame, eager_only=True)
     except TypeError as error:
