@@ -4,6 +4,9 @@ python scripts/compare_coverage.py --tables 2000 --seed 1 --out docs/results/com
 """
 
 import argparse
+import os
+import resource
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,6 +35,29 @@ CASES: dict[str, Callable[[np.random.Generator, int], World]] = {
     "22 clusters of 2 to 12": WORLDS["clusters"],
     "10 clusters of 20": lambda rng, tables: clustered(rng, tables, (20,) * 10),
     "12 clusters, one with half the samples": lambda rng, tables: clustered(rng, tables, DOMINATED),
+}
+
+
+BOARDS = {
+    "swebench_verified_agents": (
+        "swebench/swebench_verified_agents.parquet",
+        "--rows",
+        "samples",
+        "--task",
+        "repo",
+    ),
+    "the same, by repository": (
+        "swebench/swebench_verified_agents.parquet",
+        "--rows",
+        "samples",
+        "--cluster",
+        "repo",
+    ),
+    "helm_lite": (
+        "helm_lite/helm_lite_items_x_30models.parquet",
+        *("--rows", "samples", "--sample", "item", "--task", "scenario"),
+    ),
+    "metabench": ("metabench/metabench.parquet",),
 }
 
 
@@ -82,6 +108,24 @@ def ranks_held(tables: int, rng: np.random.Generator) -> float:
     return held / tables
 
 
+def seconds(folder: Path) -> list[str]:
+    """CPU seconds of whole processes of `camilla rank`, start and reading included, on one core."""
+    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", "rank"]
+    lines = []
+    for name, (path, *options) in BOARDS.items():
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        ran = subprocess.run(
+            [*command, str(folder / path), *options], capture_output=True, text=True, check=True,
+            env=os.environ | {"OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
+        )  # fmt: skip
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+        size = ran.stdout.split("\n")[0].split(";")[0]
+        lines.append(f"| {name} | {size} | {spent:.1f} |")
+        print(lines[-1], flush=True)
+    return lines
+
+
 PAGE = """# Coverage of compare and rank
 
 Nominal 95 % intervals over {tables} simulated tables a row; the Monte-Carlo standard error of a share of
@@ -101,7 +145,14 @@ samples, a difference of .03) the interval is wider than it need be.
 "torn apart" is the share of boards of 12 equal learners on which any of the 66 pairs is told apart: 5 % is
 allowed, and Holm and the exact test leave some of it unused.
 
-Made by `python scripts/compare_coverage.py --tables {tables} --seed {seed} --out docs/results/compare.md`.
+`camilla rank`, CPU seconds of the whole process on one core (start, reading, every pair, printing):
+
+| table | size | CPU seconds |
+|---|---|---|
+{seconds}
+
+Made by `CAMILLA_DATA=… python scripts/compare_coverage.py --tables {tables} --seed {seed}
+--out docs/results/compare.md`.
 """
 
 
@@ -135,6 +186,7 @@ def main() -> None:
         error=100 * np.sqrt(0.95 * 0.05 / asked.tables),
         covered="\n".join(lines),
         errors="\n".join(errors),
+        seconds="\n".join(seconds(Path(os.environ["CAMILLA_DATA"]))),
     )
     if asked.out is None:
         print(text)

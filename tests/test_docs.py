@@ -28,7 +28,9 @@ PAGES = [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
 FENCE = re.compile(r"^```(\w+)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 TABLE_FILE = re.compile(r"\.(csv|tsv|jsonl|parquet)$")
-PROGRESS = re.compile(r"^(diagnosing with [\w-]+|pool \w+|experiment): ")  # said every five seconds on a slow machine
+PROGRESS = re.compile(
+    r"^(diagnosing with [\w-]+|pool \w+|experiment|ranking|control): "
+)  # said every five seconds on a slow machine
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 # What pages call public tables that the project does not ship, and where CAMILLA_DATA has them.

@@ -138,6 +138,7 @@ def test_check_says_what_is_fine(camilla: Camilla) -> None:
         (("compare", "runs.csv", "old.csv"), 1, "3 learners"),
         (("compare", "runs.csv", "good", "bad", "--level", "2"), 2, "level"),
         (("rank", "nowhere.csv"), 1, "no such file"),
+        (("rank", "runs.csv", "--pairs"), 2, "--json"),
         (("rank", "old.csv"), 1, "two at least"),
     ],
 )

@@ -32,7 +32,10 @@ def rank(
 ) -> None:
     """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
     from camilla.compare.ranked import rank_learners
+    from camilla.errors import SettingError
 
+    if pairs and not json:
+        raise SettingError("--pairs goes with --json.")
     responses = options.read_table(
         table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
         weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
