@@ -192,7 +192,7 @@ def test_not_a_number_is_null_and_text_stays(value) -> None:
 @given(st.text(max_size=2000))
 def test_a_shortened_text_is_short_and_a_start(text: str) -> None:
     short = shortened(text)
-    assert len(short) <= 200
+    assert len(short) <= 120
     assert " ".join(text.split()).startswith(short.removesuffix("…"))
 
 

@@ -1,5 +1,6 @@
 """Joined rows to a response table with all that logs say about its samples and learners."""
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,15 +17,9 @@ SHOWN = 3
 
 def described(collection: Collection, samples: pl.Series) -> pl.DataFrame:
     """What is known of these samples, ordered by task and name, a number at its end as a number."""
-    about = collection.descriptions()
-    about = about.filter(pl.col("sample").is_in(samples.unique().implode()))
-    name = pl.col("sample")
-    keys = {
-        "\x00start": name.str.replace(r"[0-9]+$", ""),
-        "\x00number": name.str.extract(r"([0-9]+)$").cast(pl.Int64, strict=False),
-    }
-    ordered = about.with_columns(**keys).sort("task", *keys, "sample")
-    return ordered.drop(list(keys))
+    about = collection.in_reading_order()
+    wanted = samples.unique()
+    return about.filter(pl.col("sample").is_in(wanted.implode())) if len(wanted) < about.height else about
 
 
 def assembled(
@@ -35,7 +30,7 @@ def assembled(
     place = {name: index for index, name in enumerate(names)}
     of_run = np.array([place.get(run.learner, -1) for run in runs], np.int32)
     used, sample = np.unique(rows["sample"].to_numpy(), return_inverse=True)
-    about = about[used]
+    about = about[used] if len(used) < about.height else about
     cell = of_run[rows["run"].to_numpy()].astype(np.int64) * len(used) + sample
     order = np.lexsort((rows["trial"].to_numpy(), rows["run"].to_numpy(), cell))
     cell = cell[order]
@@ -43,7 +38,7 @@ def assembled(
     scored = ~np.isnan(score)
     learner, sample = np.divmod(cell[scored], len(used))
     trial = _trials(cell[scored])
-    cluster = about["cluster"]
+
     table = ResponseTable(
         tuple(names),
         tuple(about["sample"]),
@@ -51,13 +46,28 @@ def assembled(
         sample,
         score[scored],
         trial=trial if trial.any() else None,
-        task=tuple(about["task"]),
-        cluster=None if cluster.null_count() == len(cluster) else tuple(cluster.fill_null(about["sample"])),
+        task=_repeating(about["task"]),
+        cluster=None
+        if cluster.null_count() == len(cluster)
+        else _repeating(cluster.fill_null(about["sample"])),
         learner_metadata=_learners(names, runs),
         sample_metadata=_telling(about),
         n_missing=int((~scored).sum()),
     )
     return table, _missing(cell, scored, rows["why"].to_numpy()[order], len(names) * len(used))
+
+
+def _clusters(about: pl.DataFrame) -> tuple[str, ...] | None:
+    """Those of the logs; a sample of which they name none is a cluster of its own."""
+    cluster = about["cluster"]
+    if cluster.null_count() == len(cluster):
+        return None
+    return _repeating(cluster.fill_null(about["sample"]))
+
+
+def _repeating(names: pl.Series) -> tuple[str, ...]:
+    """The names, each different one as a single object."""
+    return tuple(map(sys.intern, names))
 
 
 def _trials(cell: NDArray[np.int64]) -> NDArray[np.int32]:

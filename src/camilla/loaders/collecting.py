@@ -52,6 +52,7 @@ class Collection:
     about: list[pl.DataFrame] = field(default_factory=list)
     known: set[str] = field(default_factory=set)
     codes: dict[Pair, int] = field(default_factory=dict)
+    in_order: bool = False
 
     def add(self, run: Run) -> None:
         """Takes a run in; its rows and descriptions leave Python objects here."""
@@ -87,6 +88,7 @@ class Collection:
                 fresh[name] = run.about.get(row.sample, About())
         if not fresh:
             return
+        self.in_order = False
         kinds = dict.fromkeys(kind for one in fresh.values() for kind, _ in one.skills)
         skills = [dict(one.skills) for one in fresh.values()]
         columns: dict[str, Iterable[str | None]] = {
@@ -99,11 +101,22 @@ class Collection:
         text = dict.fromkeys(columns, pl.String)
         self.about.append(pl.DataFrame({name: list(given) for name, given in columns.items()}, schema=text))
 
-    def descriptions(self) -> pl.DataFrame:
-        """One row a sample: sample, task, text, cluster, and a column a kind of skill."""
-        if not self.about:
-            return pl.DataFrame(schema=dict.fromkeys(("sample", "task", "text", "cluster"), pl.String))
-        return pl.concat(self.about, how="diagonal")
+    def in_reading_order(self) -> pl.DataFrame:
+        """One row a sample: sample, task, text, cluster, a column a kind of skill; by task and name.
+
+        A number at the end of a name counts as a number. There may be millions, so they are put in order
+        once and the parts let go.
+        """
+        if len(self.about) == 1 and self.in_order:
+            return self.about[0]
+        texts = dict.fromkeys(("sample", "task", "text", "cluster"), pl.String)
+        about = pl.concat(self.about, how="diagonal") if self.about else pl.DataFrame(schema=texts)
+        name = pl.col("sample")
+        start = name.str.replace(r"[0-9]+$", "")
+        number = name.str.extract(r"([0-9]+)$").cast(pl.Int64, strict=False)
+        order = about.select(pl.arg_sort_by("task", start, number, name)).to_series()
+        self.about, self.in_order = [about[order]], True
+        return self.about[0]
 
 
 def _names(run: Run, join: Join) -> list[str]:

@@ -14,7 +14,7 @@ LARGEST_FILE = 2 << 30
 LONGEST_LINE = 256 << 20
 BATCH = 4 << 20
 LONGEST_NAME = 500
-LONGEST_TEXT = 200
+LONGEST_TEXT = 120
 
 Value = TypeVar("Value")
 # Depth ends at Python's recursion limit; an integer of thousands of digits is a ValueError.
