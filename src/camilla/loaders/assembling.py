@@ -47,9 +47,7 @@ def assembled(
         score[scored],
         trial=trial if trial.any() else None,
         task=_repeating(about["task"]),
-        cluster=None
-        if cluster.null_count() == len(cluster)
-        else _repeating(cluster.fill_null(about["sample"])),
+        cluster=_clusters(about),
         learner_metadata=_learners(names, runs),
         sample_metadata=_telling(about),
         n_missing=int((~scored).sum()),
