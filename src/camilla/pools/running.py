@@ -11,6 +11,7 @@ from camilla.pools.journal import Journal, data_hash, key_of, split_hash
 from camilla.pools.results import Prepared, Results
 
 Watch = Callable[[str], None]
+BATCH = 4  # fits a worker between two writings, where the backend cannot hand over each
 
 
 def prepare(pool: Pool) -> list[Prepared]:
@@ -59,12 +60,16 @@ def works(pool: Pool, prepared: Iterable[Prepared]) -> Iterator[Work]:
 
 
 def _outcomes(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
-    """As they are finished."""
+    """As they are finished, or batch by batch where the backend hands nothing over before the end."""
     import joblib
+    from joblib.parallel import get_active_backend
 
-    if left:
-        parallel = joblib.Parallel(n_jobs=jobs, return_as="generator_unordered")
-        yield from parallel(joblib.delayed(fit_learner)(work) for work in left)
+    one_by_one = get_active_backend()[0].supports_return_generator
+    how = "generator_unordered" if one_by_one else "list"
+    with joblib.Parallel(n_jobs=jobs, return_as=how) as parallel:
+        size = len(left) if one_by_one else BATCH * joblib.effective_n_jobs(jobs)
+        for start in range(0, len(left), max(size, 1)):
+            yield from parallel(joblib.delayed(fit_learner)(work) for work in left[start : start + size])
 
 
 def seconds_guessed(work: Work) -> float:
