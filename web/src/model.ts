@@ -42,6 +42,7 @@ export interface Skills {
 /** Matrices are [samples, learners] and [samples, skills]. */
 export interface Samples {
   total: number;
+  suspects: number; // probably mislabelled or pointing the wrong way
   name: string[];
   difficulty: Float32Array;
   difficulty_se: Float32Array;

@@ -104,9 +104,9 @@ export function choice(label: string, options: [value: string, text: string][], 
   return h("label", { class: "choice" }, h("span", {}, label), select);
 }
 
-export function heading(title: string | (Node | string)[], lead?: string | (Node | string)[]): HTMLElement {
+export function heading(title: string | (Node | string)[], lead?: string | (Node | string)[], over?: string): HTMLElement {
   const asNodes = (text: string | (Node | string)[]) => (typeof text === "string" ? [text] : text);
-  return h("header", { class: "page" }, h("h1", { tabindex: -1 }, ...asNodes(title)), lead ? h("p", { class: "lead" }, ...asNodes(lead)) : null);
+  return h("header", { class: "page" }, over ? h("p", { class: "over" }, over) : null, h("h1", { tabindex: -1 }, ...asNodes(title)), lead ? h("p", { class: "lead" }, ...asNodes(lead)) : null);
 }
 
 /** Small figures with their meaning beneath. */

@@ -205,6 +205,7 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
     shown_expected = of.found.diagnoser.engine != "counts" and seen.size <= MOST_EXPECTED
     return {
         "total": len(of.samples),
+        "suspects": len(of.suspects),
         "name": [of.samples[j] for j in kept],
         **{name: Rounded(values[kept], digits[name]) for name, values in columns.items()},
         "n": of.column("samples", "n")[kept].astype(np.uint32),

@@ -1,5 +1,6 @@
 """Results of experiments as the page draws them: dots with intervals, lines with bands."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -41,10 +42,8 @@ def sections(path: Path) -> list[dict[str, Any]]:
 
 def _section(name: str, table: str, means: pl.DataFrame, rows: pl.DataFrame) -> dict[str, Any]:
     draw = _stability if name == "rank-stability" else _dots
-    made = {
-        column: sorted(set(rows[column].drop_nulls().to_list()))
-        for column in ("data_hash", "camilla", "versions")
-    }
+    made = {name: sorted(set(rows[name].drop_nulls())) for name in ("data_hash", "camilla", "versions")}
+    made["versions"] = [json.loads(text) for text in made["versions"]]
     told = means.drop("experiment", "table")
     columns = [column for column in told.columns if not told[column].is_null().all()]
     return {

@@ -12,7 +12,7 @@ Floats = NDArray[np.float64]
 
 FLAGS = {
     "mislabelled": "probably mislabelled: it is solved as if its key were wrong, by those who know least",
-    "reversed": "negative discrimination: the abler a learner, the less often it is right",
+    "reversed": "negative discrimination or correlation with the rest: the able fail it, others do not",
     "nobody": "nobody solved it",
     "everybody": "everybody solved it: it tells no learner from another",
 }

@@ -150,10 +150,17 @@ def _look_at(of: Diagnosed) -> Finding:
     shown = [at[int(j)] for j in suspects[:LISTED]]
     parts: list[Part] = []
     if len(suspects):
-        parts.append(f"{len(suspects)} of {len(of.samples):,} samples contradict the able learners; first ")
+        one = len(suspects) == 1
+        parts.append(
+            f"{len(suspects)} of {len(of.samples):,} samples {'contradicts' if one else 'contradict'} "
+        )
+        parts.append("the able learners: " if len(suspects) <= LISTED else "the able learners; first ")
         for number, sample in enumerate(shown):
             parts += [", " if number else "", {"sample": sample}]
-        parts.append(". They may be mislabelled or broken: look at them before you trust small differences.")
+        parts.append(
+            f". {'It' if one else 'They'} may be mislabelled or broken: look before you trust small "
+        )
+        parts.append("differences.")
     else:
         parts.append("No sample contradicts the able learners.")
     if n := int(flags["nobody"].sum()):

@@ -17,7 +17,7 @@ export const learner: Page = (view) => {
   const options = learners.name.map((one, rank): [string, string] => [one, `${rank + 1}. ${brief(one, 60)}`]);
   const ranks = learners.rank_low ? `${learners.rank_low[i]} to ${learners.rank_high![i]}` : "";
   return [
-    heading([name(learners.name[i])], "What this learner can do, skill by skill, and where it surprised."),
+    heading([name(learners.name[i])], "What this learner can do, skill by skill, and where it surprised.", "Learner"),
     h(
       "div",
       { class: "controls" },

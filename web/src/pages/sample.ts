@@ -26,7 +26,7 @@ export function sampleDetail(view: View, j: number): Node[] {
   const hasChance = points.some((one) => one.chance !== null);
   return [
     h("p", { class: "back" }, link(view.to("samples", { ...view.query, sample: null }), "← all samples")),
-    heading([name(s.name[j])], [...(skills.length ? ["Skill: ", ...skills.flatMap((k, i) => [i ? ", " : "", view.skillLink(k)])] : []), " ", flagChips(view, j)]),
+    heading([name(s.name[j])], [...(skills.length ? ["Skill: ", ...skills.flatMap((k, i) => [i ? ", " : "", view.skillLink(k)])] : []), " ", flagChips(view, j)], "Sample"),
     facts([
       [percent(s.accuracy[j]), `${view.plain} of ${count(s.n[j])} responses`],
       [Number.isFinite(b) ? number(b) : "–", Number.isFinite(b) ? `difficulty, ${number(b - 1.96 * bse)} to ${number(b + 1.96 * bse)}` : "difficulty: not determined, discrimination is not told from 0"],

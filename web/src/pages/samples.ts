@@ -190,20 +190,20 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
   const both = (key: "difficulty" | "discrimination", label: string, about: string): Column => {
     const se = s[`${key}_se`];
     return {
-      key, label, about, width: 168, numeric: true, value: (j) => finite(s[key][j], 2),
+      key, label, about, width: 162, numeric: true, value: (j) => finite(s[key][j], 2),
       show: (j) => interval(s[key][j], s[key][j] - 1.96 * se[j], s[key][j] + 1.96 * se[j]),
       more: [[`${key}_se`, (j) => finite(se[j], 2)]],
     };
   };
   const columns: Column[] = [
-    { key: "sample", label: "Sample", width: 130, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
-    ...(s.needs ? [{ key: "skill", label: "Skills", width: 110, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
+    { key: "sample", label: "Sample", width: 120, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
+    ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
     { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 100, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
-    { key: "flags", label: "Flags", width: 190, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
+    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 112, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
+    { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
   ];
   return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-mislabelled", onSort: (sort) => remember({ sort }) });
 }

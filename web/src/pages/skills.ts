@@ -116,7 +116,7 @@ function oneSkill(view: View, k: number): Node[] {
   const top = best(view, k);
   return [
     h("p", { class: "back" }, link(view.to("skills"), "← all skills")),
-    heading([name(s.name[k])], ["Best: ", view.learnerLink(top), `, ability ${view.skillAbility(top, k)}.`]),
+    heading([name(s.name[k])], ["Best: ", view.learnerLink(top), `, ability ${view.skillAbility(top, k)}.`], view.of.latent ? "Latent skill" : "Skill"),
     h(
       "div",
       { class: "controls" },

@@ -12,7 +12,6 @@ export const summary: Page = (view) => {
   const made = of.provenance;
   const missing = Number(made["n_missing"]);
   const cells = Number(made["n_learners"]) * Number(made["n_samples"]);
-  const suspects = of.samples.flag_totals["mislabelled"] + of.samples.flag_totals["reversed"];
   return [
     h("header", { class: "page hero" }, h("p", { class: "over" }, view.report.title), h("h1", { tabindex: -1 }, ...view.sentence(of.headline))),
     facts([
@@ -20,7 +19,7 @@ export const summary: Page = (view) => {
       [count(of.samples.total), "samples"],
       ...(view.hasSkills ? ([[count(of.skills.name.length), of.latent ? "latent skills" : "skills"]] as [string, string][]) : []),
       [count(Number(made["n_responses"])), missing ? `responses, ${percent(missing / cells)} missing` : "responses, none missing"],
-      [count(suspects), "samples to look at"],
+      [count(of.samples.suspects), of.samples.suspects === 1 ? "sample to look at" : "samples to look at"],
     ]),
     h("div", { class: "columns" }, words(view), h("div", { class: "stack" }, leaders(view), hardness(view))),
   ];
