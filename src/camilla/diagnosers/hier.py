@@ -106,48 +106,79 @@ def _hinge(x: Any, xp: Any) -> Any:
     return inside**2 / (2 * ROUNDED) + xp.maximum(x - ROUNDED, 0)
 
 
-def _published(size: Size) -> dict[str, Any]:
-    return {
-        "precision": 0.0,
-        "penalty": 0.001 * RELEASED_BATCH,
-        "training": Training(
-            rate=0.005, batch=RELEASED_BATCH, epochs=100, patience=10, worth=0.0, least_steps=1,
-            averaged=False, monitor="auc",
-        ),
-    }  # fmt: skip
+@dataclass(frozen=True, eq=False)
+class _Hier:
+    """What HierMIRT and HierNCD have in common: everything but the comparison."""
 
+    name: ClassVar[str]
+    crossed: ClassVar[bool]
+    engine: ClassVar[str] = "neural"
+    parameters_type: ClassVar[Any] = Params
+    axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
+    size: Size
+    hidden: int = 64
+    penalty: float = 1.0
+    precision: float = 1.0
+    training: Training = OURS
 
-def _start(diagnoser: Any, rng: np.random.Generator, start: Start, *, crossed: bool) -> Params:
-    """Xavier's start; an informed one has rising weights, and children that follow their parents."""
-    size, h = diagnoser.size, diagnoser.hidden
-    k, n_edges = size.n_skills, len(size.skill_edges)
-    widths = (h, max(h // 2, 1), 1) if crossed else ()
-    pairs = [(k, h), (k, h), *pairwise(widths)]
-    weights = [xavier(rng, a, b) for a, b in pairs]
-    biases = [released_biases(rng, pair)[0] for pair in pairs]
-    informed = diagnoser.precision > 0
-    if informed:
-        weights[:2] = [GAIN * np.abs(weight) for weight in weights[:2]]
-        biases[:2] = [-(rng.random(h) * GAIN / 4).astype(np.float32) for _ in range(2)]
-    if informed and crossed:
-        weights[2:], biases[2:] = rising_network(rng, widths, CROSSED_GAIN / h)
-    positive, negative = (
-        raised(xavier(rng, size.n_learners, n_edges), start.learner) + np.float32(sign * informed)
-        for sign in (0.5, -0.5)
-    )
-    return Params(
-        raised(xavier(rng, size.n_learners, k), start.learner),
-        positive,
-        negative,
-        raised(xavier(rng, size.n_samples, k), start.sample),
-        xavier(rng, size.n_samples, 1),
-        tuple(weights),
-        tuple(biases),
-    )
+    def __post_init__(self) -> None:
+        needed_graph(self.size, self.name)
+
+    @property
+    def model(self) -> Model:
+        return Model(needed_graph(self.size, self.name), self.penalty, self.crossed)
+
+    @classmethod
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        return {"precision": (1.0, 0.1)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """64 units, batches of 4,096, rate .005, λ = .001 summed over the batch; no prior."""
+        return {
+            "precision": 0.0,
+            "penalty": 0.001 * RELEASED_BATCH,
+            "training": Training(
+                rate=0.005, batch=RELEASED_BATCH, epochs=100, patience=10, worth=0.0, least_steps=1,
+                averaged=False, monitor="auc",
+            ),
+        }  # fmt: skip
+
+    def init(self, rng: np.random.Generator, start: Start) -> Params:
+        """Xavier's start; an informed one has rising weights, and children that follow their parents."""
+        size, h = self.size, self.hidden
+        k, n_edges = size.n_skills, len(needed_graph(size, self.name))
+        widths = (h, max(h // 2, 1), 1) if self.crossed else ()
+        pairs = [(k, h), (k, h), *pairwise(widths)]
+        weights = [xavier(rng, a, b) for a, b in pairs]
+        biases = [released_biases(rng, pair)[0] for pair in pairs]
+        informed = self.precision > 0
+        if informed:
+            weights[:2] = [GAIN * np.abs(weight) for weight in weights[:2]]
+            biases[:2] = [-(rng.random(h) * GAIN / 4).astype(np.float32) for _ in range(2)]
+        if informed and self.crossed:
+            weights[2:], biases[2:] = rising_network(rng, widths, CROSSED_GAIN / h)
+        positive, negative = (
+            raised(xavier(rng, size.n_learners, n_edges), start.learner) + np.float32(sign * informed)
+            for sign in (0.5, -0.5)
+        )
+        return Params(
+            raised(xavier(rng, size.n_learners, k), start.learner),
+            positive,
+            negative,
+            raised(xavier(rng, size.n_samples, k), start.sample),
+            xavier(rng, size.n_samples, 1),
+            tuple(weights),
+            tuple(biases),
+        )
+
+    def readout(self, params: Params, spread: Any) -> Readout:
+        mask = needed_skills(self.size, self.name)
+        return spread.read(mask / mask.sum(axis=1, keepdims=True), unit_scale=True, explicit=True)
 
 
 @dataclass(frozen=True, eq=False)
-class HierMIRT:
+class HierMIRT(_Hier):
     """m from the skill graph; U = tanh(Wᵤ(m ∘ Q) + bᵤ), V = σ(Wᵥ(σ(d) ∘ Q) + bᵥ); p = σ(U·V − σ(e)), W ≥ 0.
 
     Li et al. (2022), HierCDF. A learner has a prior for each root and, for each edge, how likely the
@@ -157,41 +188,11 @@ class HierMIRT:
     """
 
     name: ClassVar[str] = "hier-mirt"
-    engine: ClassVar[str] = "neural"
-    parameters_type: ClassVar[Any] = Params
-    axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
-    size: Size
-    hidden: int = 64
-    penalty: float = 1.0
-    precision: float = 1.0
-    training: Training = OURS
-
-    def __post_init__(self) -> None:
-        needed_graph(self.size, self.name)
-
-    @property
-    def model(self) -> Model:
-        return Model(needed_graph(self.size, self.name), self.penalty, crossed=False)
-
-    @classmethod
-    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        return {"precision": (1.0, 0.1)}
-
-    @classmethod
-    def as_published(cls, size: Size) -> dict[str, Any]:
-        """64 units, batches of 4,096, rate .005, λ = .001 summed over the batch; no prior."""
-        return _published(size)
-
-    def init(self, rng: np.random.Generator, start: Start) -> Params:
-        return _start(self, rng, start, crossed=False)
-
-    def readout(self, params: Params, spread: Any) -> Readout:
-        mask = needed_skills(self.size, self.name)
-        return spread.read(mask / mask.sum(axis=1, keepdims=True), unit_scale=True, explicit=True)
+    crossed: ClassVar[bool] = False
 
 
 @dataclass(frozen=True, eq=False)
-class HierNCD:
+class HierNCD(_Hier):
     """m, U and V as in HierMIRT; p = σ(C₂ σ(C₁ (U − V) σ(e) + c₁) + c₂), C ≥ 0.
 
     Li et al. (2022), HierCDF. V rises with σ(d), so that d is a difficulty, and e scales the gap: a
@@ -199,34 +200,4 @@ class HierNCD:
     """
 
     name: ClassVar[str] = "hier-ncd"
-    engine: ClassVar[str] = "neural"
-    parameters_type: ClassVar[Any] = Params
-    axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
-    size: Size
-    hidden: int = 64
-    penalty: float = 1.0
-    precision: float = 1.0
-    training: Training = OURS
-
-    def __post_init__(self) -> None:
-        needed_graph(self.size, self.name)
-
-    @property
-    def model(self) -> Model:
-        return Model(needed_graph(self.size, self.name), self.penalty, crossed=True)
-
-    @classmethod
-    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        return {"precision": (1.0, 0.1)}
-
-    @classmethod
-    def as_published(cls, size: Size) -> dict[str, Any]:
-        """64 units, batches of 4,096, rate .005, λ = .001 summed over the batch; no prior."""
-        return _published(size)
-
-    def init(self, rng: np.random.Generator, start: Start) -> Params:
-        return _start(self, rng, start, crossed=True)
-
-    def readout(self, params: Params, spread: Any) -> Readout:
-        mask = needed_skills(self.size, self.name)
-        return spread.read(mask / mask.sum(axis=1, keepdims=True), unit_scale=True, explicit=True)
+    crossed: ClassVar[bool] = True
