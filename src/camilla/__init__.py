@@ -4,6 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
+    from camilla.adaptive.replay import replay as replay
+    from camilla.adaptive.testing import AdaptiveTest as AdaptiveTest
     from camilla.classifiers import ClassifierDiagnosis as ClassifierDiagnosis
     from camilla.classifiers import diagnose_classifiers as diagnose_classifiers
     from camilla.compare.checking import check_table as check_table
@@ -40,6 +42,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.loaders.tournaments import read_tournaments as read_tournaments
     from camilla.mastery import mastery_agreement as mastery_agreement
     from camilla.metrics.classification import classifier_metrics as classifier_metrics
+    from camilla.quality.dif import group_differences as group_differences
+    from camilla.quality.items import sample_quality as sample_quality
     from camilla.ranking.compare import agreement as agreement
     from camilla.ranking.compare import compare_fits as compare_fits
     from camilla.ranking.epp import epp as epp
@@ -49,8 +53,10 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.ranking.search import worth_searching as worth_searching
     from camilla.ranking.teams import team_epp as team_epp
     from camilla.report.build import write_report as write_report
+    from camilla.subsets.selecting import select as select
 
 _WHERE: dict[str, str] = {
+    "AdaptiveTest": "camilla.adaptive.testing",
     "CamillaError": "camilla.errors",
     "ClassifierDiagnosis": "camilla.classifiers",
     "ConvergenceError": "camilla.errors",
@@ -82,6 +88,7 @@ _WHERE: dict[str, str] = {
     "experiment_summary": "camilla.experiments.summary",
     "find_skills": "camilla.discovery.finding",
     "fit_by_rounds": "camilla.ranking.round_fit",
+    "group_differences": "camilla.quality.dif",
     "load": "camilla.loaders.logs",
     "mastery_agreement": "camilla.mastery",
     "permutation_control": "camilla.experiments.control",
@@ -90,7 +97,10 @@ _WHERE: dict[str, str] = {
     "rank_learners": "camilla.compare.ranked",
     "read": "camilla.loaders.tables",
     "read_tournaments": "camilla.loaders.tournaments",
+    "replay": "camilla.adaptive.replay",
+    "sample_quality": "camilla.quality.items",
     "samples_for": "camilla.compare.power",
+    "select": "camilla.subsets.selecting",
     "simulate": "camilla.data.simulate",
     "split": "camilla.data.split",
     "team_epp": "camilla.ranking.teams",

@@ -35,7 +35,7 @@ def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
         try:
             line = _line(text)
             if line.stop:
-                yield json.dumps(test.state()._asdict() | {"done": True})
+                yield json.dumps(_state(test) | {"done": True})
                 return
             if not line.next:
                 test.record(_given(line), float(line.response))  # type: ignore[arg-type]
@@ -47,8 +47,13 @@ def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
 
 
 def _said(test: AdaptiveTest) -> str:
-    state: dict[str, Any] = test.state()._asdict()
-    return json.dumps({"next": test.next()} | state, ensure_ascii=False)
+    return json.dumps({"next": test.next()} | _state(test), ensure_ascii=False)
+
+
+def _state(test: AdaptiveTest) -> dict[str, Any]:
+    """Numbers to six decimals: more would be noise."""
+    found = test.state()._asdict()
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in found.items()}
 
 
 def _line(text: str) -> Line:
