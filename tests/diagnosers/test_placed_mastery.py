@@ -16,7 +16,7 @@ from camilla.engine.training import READING, Start
 EDGES = ((0, 2), (1, 2), (2, 3))
 MASK = np.eye(4, dtype=bool)[np.arange(120) % 4]
 N_NEW = 100
-SHARPER = {"ka-ncd": 2, "hier-ncd": 8, "qc-cdm": 1}  # so that 30 responses tell masteries apart
+SHARPER = {"ka-ncd": 2, "hier-mirt": 2, "qc-cdm": 1}  # so that 30 responses tell masteries apart
 
 
 def frozen(name: str) -> tuple[Any, Any]:
@@ -53,7 +53,7 @@ def test_intervals_of_placed_mastery_cover_it(name: str) -> None:
 
     Of 400 masteries 95 % should lie inside. Four skills of a learner hang together, so that the share
     has a standard error of at most 2.2 points. Below, two of these and half a point are allowed; above nearly
-    all, for the intervals of HierNCD do not know that cn > cp is ruled out and are wider than they need be.
+    all, for the intervals of HierMIRT do not know that cn > cp is ruled out and are wider than they need be.
     """
     diagnoser, params = frozen(name)
     truth = drawn(name, diagnoser, params)
