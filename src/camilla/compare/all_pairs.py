@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
 
 from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
 from camilla.compare.sign_tests import mcnemar_p, mcnemar_table
@@ -130,6 +129,8 @@ def student_p(spread: Spread) -> Floats:
     Where all units agree to the last digit there is no spread to judge by, and p is what their signs
     say: 2^(1 − units), or 1 if the mean is 0.
     """
+    from scipy.special import stdtr  # here, because right/wrong boards do without
+
     flat = spread.variance < NONE**2
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * stdtr(spread.df, -np.abs(spread.mean) / np.sqrt(spread.variance))

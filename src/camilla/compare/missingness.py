@@ -1,10 +1,10 @@
 """Which responses are missing: whole blocks, or here and there, and whether that depends on the answer."""
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from camilla.compare.all_pairs import side_of
 
@@ -63,7 +63,7 @@ def rank_correlation(x: Floats, y: Floats) -> Correlation:
     if spread == 0 or len(x) < 4:
         return Correlation(0.0, 1.0)
     rho = float(np.mean((a - a.mean()) * (b - b.mean())) / spread)
-    return Correlation(rho, float(2 * ndtr(-abs(rho) * np.sqrt(len(x) - 1))))
+    return Correlation(rho, math.erfc(abs(rho) * math.sqrt((len(x) - 1) / 2)))
 
 
 def _ranks(values: Floats) -> Floats:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from camilla.compare.all_pairs import PairTests, pair_tests
 from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
@@ -125,6 +124,8 @@ def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None,
     seen = ~np.isnan(matrix)
     if group is None and np.isin(matrix[seen], (0, 1)).all():
         return wilson(spread.mean, spread.n, critical_value(level, np.inf))
+    from scipy.special import stdtrit  # here, because right/wrong boards do without
+
     with np.errstate(invalid="ignore", divide="ignore"):
         effective = spread.mean * (1 - spread.mean) / spread.variance
     effective = np.where(spread.variance > 0, effective, np.where(spread.units > 1, spread.units, np.nan))

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import bdtr
 
 Floats = NDArray[np.float64]
 
@@ -25,17 +24,30 @@ class SignTest(NamedTuple):
 def mcnemar_p(lost: ArrayLike, won: ArrayLike) -> Floats:
     """Exact two-sided p of `won` against `lost` flips: min(1, 2 P(X ≤ fewer)), X ~ Binomial(both, ½)."""
     lost, won = np.asarray(lost, np.int64), np.asarray(won, np.int64)
-    return np.minimum(1.0, 2 * bdtr(np.minimum(lost, won).astype(np.float64), lost + won, 0.5))
+    fewer, both = np.minimum(lost, won).ravel(), (lost + won).ravel()
+    order = np.argsort(both, kind="stable")
+    starts = np.flatnonzero(np.diff(both[order], prepend=-1))
+    p = np.empty(len(both))
+    for rows in np.split(order, starts[1:]):
+        p[rows] = _two_sided(int(both[rows[0]]))[fewer[rows]]
+    return p.reshape((lost + won).shape)
 
 
 @lru_cache(maxsize=1)
 def mcnemar_table(n: int) -> Floats:
     """`mcnemar_p` of every outcome with at most n flips: [fewer, both]."""
-    fewer, both = np.meshgrid(np.arange(n // 2 + 1), np.arange(n + 1), indexing="ij")
-    inside = 2 * fewer <= both
-    table = np.ones(fewer.shape)
-    table[inside] = mcnemar_p(fewer[inside], (both - fewer)[inside])
+    table = np.ones((n // 2 + 1, n + 1))
+    for both in range(n + 1):
+        table[: both // 2 + 1, both] = _two_sided(both)
     return table
+
+
+def _two_sided(both: int) -> Floats:
+    """p for 0, 1, … both/2 fewer flips. NumPy alone: SciPy's binomial takes a fifth of a second to load."""
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, both + 1)))))  # log k!
+    fewer = np.arange(both // 2 + 1)
+    log_share = logs[both] - logs[fewer] - logs[both - fewer] - both * np.log(2)
+    return np.minimum(1.0, 2 * np.cumsum(np.exp(log_share)))
 
 
 def sign_flip(units: Floats, *, seed: int = 0, draws: int = DRAWS) -> SignTest:
