@@ -1,5 +1,6 @@
 """Leaderboards, experiments and several diagnoses on one page."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,9 @@ import polars as pl
 import pytest
 
 import camilla
+from camilla.compare.comparing import compare_learners
+from camilla.compare.ranked import rank_learners
+from camilla.errors import FormatError
 from camilla.experiments.running import experiment
 from camilla.report import boards, experiments
 from camilla.report.build import write_report
@@ -88,3 +92,25 @@ def test_lines_and_bands_are_means_over_seeds(saved: Path) -> None:
     assert line["value"][0] == pytest.approx(values.mean())
     half = 4.302652729696142 * values.std(ddof=1) / np.sqrt(3)  # Student's t, two degrees of freedom
     assert line["high"][0] - line["value"][0] == pytest.approx(half)
+
+
+def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
+    tmp_path: Path, opened: Callable[..., Any]
+) -> None:
+    table = camilla.simulate(5, 60, seed=9).table
+    ranking = rank_learners(table)
+    first, second = ranking.learners[:2]
+    documents = {"rank": ranking.to_document(), "pair": compare_learners(table, first, second).to_document()}
+    for name, document in documents.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(document))
+    sources = [tmp_path / "rank.json", tmp_path / "pair.json"]
+    shown = opened(write_report(sources, tmp_path / "page.html").page)
+    assert f"{ranking.rows['mean'][0]:.3f}" in shown.go("comparisons").inner_text("main")
+    assert f"{second} less {first} on 60 shared samples" in shown.go("comparisons?e=1").inner_text("main")
+    assert shown.trouble == []
+
+
+def test_another_json_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    with pytest.raises(FormatError, match="is no ranking or comparison"):
+        write_report([tmp_path / "other.json"], tmp_path / "page.html")

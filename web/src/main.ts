@@ -2,7 +2,7 @@ import { h } from "./dom";
 import type { Report } from "./model";
 import { compare } from "./pages/compare";
 import { epp } from "./pages/epp";
-import { experiments } from "./pages/experiments";
+import { comparisons, experiments } from "./pages/experiments";
 import { leaderboard } from "./pages/leaderboard";
 import { learner } from "./pages/learner";
 import { made } from "./pages/made";
@@ -31,6 +31,7 @@ const PAGES: Record<string, Entry> = {
   samples: { page: samples, label: "Samples", there: diagnosed },
   skills: { page: skills, label: "Skills", there: (report) => report.diagnoses.some((one) => one.skills.name.length > 1) },
   epp: { page: epp, label: "EPP", there: (report) => report.boards.length > 0 },
+  comparisons: { page: comparisons, label: "Without a model", there: (report) => report.comparisons.length > 0 },
   experiments: { page: experiments, label: "Experiments", there: (report) => report.experiments.length > 0 },
   made: { page: made, label: "How it was made", there: () => true },
 };

@@ -140,6 +140,7 @@ export interface Picture {
   series: Series[];
 }
 
+/** A section of pictures with their numbers: an experiment, a ranking, a comparison. */
 export interface Experiment {
   name: string;
   title: string;
@@ -155,6 +156,7 @@ export interface Report {
   version: string;
   diagnoses: Diagnosis[];
   boards: Board[];
+  comparisons: Experiment[];
   experiments: Experiment[];
   tables: string | null;
 }

@@ -9,7 +9,7 @@ import typer
 def report(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR…", help="What camilla diagnose, epp or experiment wrote."),
+        typer.Argument(metavar="DIR…", help="What diagnose, epp, experiment, rank or compare wrote."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"

@@ -26,7 +26,7 @@ class Written(NamedTuple):
 
 
 def write_report(sources: Sequence[str | Path], output: str | Path, *, title: str | None = None) -> Written:
-    """One HTML file from what diagnose, epp and experiment wrote.
+    """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
     Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet.
     """
@@ -45,6 +45,7 @@ def write_report(sources: Sequence[str | Path], output: str | Path, *, title: st
         "version": camilla.__version__,
         "diagnoses": [_diagnosis(one) for one in found.diagnoses],
         "boards": found.boards,
+        "comparisons": found.comparisons,
         "experiments": found.experiments,
         "tables": None if tables is None else tables.name,
     }

@@ -75,5 +75,7 @@ def everything(found: Sources) -> str:
     parts = ["<p>This page draws itself with a script; without one, its tables stand here.</p>"]
     parts += [diagnosis(one) for one in found.diagnoses]
     parts += [board(one) for one in found.boards]
-    parts += [html_table(one["title"], one["columns"], one["rows"]) for one in found.experiments]
+    parts += [
+        html_table(one["title"], one["columns"], one["rows"]) for one in found.comparisons + found.experiments
+    ]
     return "".join(parts)

@@ -1,4 +1,4 @@
-"""What a report is made from: saved diagnoses, leaderboards, results of experiments."""
+"""What a report is made from: saved diagnoses, leaderboards, comparisons, results of experiments."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
-from camilla.report import boards, experiments
+from camilla.report import boards, comparisons, experiments
 from camilla.report.diagnosed import Diagnosed
 
 
@@ -15,6 +15,7 @@ class Sources(NamedTuple):
 
     diagnoses: list[Diagnosed]
     boards: list[dict[str, Any]]
+    comparisons: list[dict[str, Any]]
     experiments: list[dict[str, Any]]
 
     @property
@@ -25,24 +26,27 @@ class Sources(NamedTuple):
             return f"{made['n_learners']:,} learners on {made['n_samples']:,} samples"
         if self.boards:
             return f"{len(self.boards[0]['player']):,} players by EPP"
-        return str(self.experiments[0]["title"])
+        return str((self.comparisons or self.experiments)[0]["title"])
 
 
 def read_sources(paths: Iterable[Path]) -> Sources:
-    """Each path is known by the file that marks it, or as a Parquet file of results."""
-    found = Sources([], [], [])
+    """Each path is known by the file that marks it, or as a JSON or Parquet file of results."""
+    found = Sources([], [], [], [])
     for path in paths:
         if (path / "diagnosis.json").is_file():
             found.diagnoses.append(Diagnosed(path.resolve().name, Diagnosis.load(path)))
         elif (path / "leaderboard.json").is_file():
             found.boards.append(boards.section(path.resolve().name, path))
+        elif path.suffix == ".json" and path.is_file():
+            found.comparisons.append(comparisons.section(path))
         elif path.suffix == ".parquet" and path.is_file():
             found.experiments.extend(experiments.sections(path))
         elif several := sorted(one.parent for one in path.glob("*/leaderboard.json")):
             found.boards.extend(boards.section(one.name, one) for one in several)
         else:
             raise DataError(
-                f"{path}: is neither a diagnosis nor a leaderboard nor a Parquet file of experiments. Name "
-                "what camilla diagnose, camilla epp or camilla experiment wrote."
+                f"{path}: is neither a diagnosis nor a leaderboard nor a file of results. Name a folder of "
+                "camilla diagnose or epp, the Parquet of camilla experiment, or the JSON of camilla rank or "
+                "compare."
             )
     return found

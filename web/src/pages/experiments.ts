@@ -6,21 +6,24 @@ import type { Experiment, Picture } from "../model";
 import { to } from "../route";
 import { WindowedTable } from "../table";
 import { brief, interval, number, shown } from "../text";
-import { choice, heading, type Page } from "../view";
+import { choice, heading, type Page, type View } from "../view";
 
-export const experiments: Page = (view) => {
-  const all = view.report.experiments;
+export const experiments: Page = (view) => gallery(view, "experiments", "Experiments", "Experiment");
+export const comparisons: Page = (view) => gallery(view, "comparisons", "Without a model", "Result");
+
+function gallery(view: View, key: "experiments" | "comparisons", title: string, kind: string): Node[] {
+  const all = view.report[key];
   const at = Math.max(0, Math.min(all.length - 1, Number(view.query["e"] ?? 0) || 0));
   const one = all[at];
   return [
-    heading("Experiments", one.words.map(shown).join(" ")),
+    heading(title, one.words.map(shown).join(" ")),
     all.length > 1
-      ? h("div", { class: "controls" }, choice("Experiment", all.map((each, i): [string, string] => [String(i), brief(each.title, 60)]), String(at), (value) => (location.hash = to("experiments", { e: value }))))
+      ? h("div", { class: "controls" }, choice(kind, all.map((each, i): [string, string] => [String(i), brief(each.title, 60)]), String(at), (value) => (location.hash = to(key, { e: value }))))
       : h("span"),
     h("div", { class: "columns even" }, ...one.pictures.map(picture)),
-    numbers(one),
+    one.rows.length ? numbers(one) : h("span"),
   ];
-};
+}
 
 function picture(one: Picture): HTMLElement {
   return figure({ title: one.title, note: one.note, draw: (width) => ({ svg: one.kind === "lines" ? bands(one, width) : dots(one, width) }) });

@@ -46,7 +46,7 @@ const kept = (text: string) => text.replaceAll(" %", "\u00a0%");
 export const made: Page = (view) => {
   const sections = view.report.diagnoses.length ? [model(view), provenance(view.of.provenance, `Diagnosis ${shown(view.of.name)}`)] : [];
   for (const board of view.report.boards) sections.push(provenance(board.provenance, `Leaderboard ${shown(board.name)}`));
-  for (const one of view.report.experiments) sections.push(provenance(one.provenance, `Experiment ${shown(one.name)}`));
+  for (const one of [...view.report.comparisons, ...view.report.experiments]) sections.push(provenance(one.provenance, shown(one.title)));
   const flags = view.report.diagnoses.length ? Object.values(view.of.samples.flag_words) : [];
   const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. “Mislabelled” is the probability that the key is wrong, from a mixture of right and wrong keys fitted to who solved what; of the samples flagged so, 5 % are expected to be false. A flag is a hint to look, not a verdict.`]] : MEANINGS;
   return [
