@@ -219,8 +219,7 @@ class ResponseTable:
 
     def canonical(self) -> "Canonical":
         """The table with learners and samples sorted by name, and where each came from."""
-        learner_order = np.array(sorted(range(self.n_learners), key=self.learners.__getitem__), np.int64)
-        sample_order = np.array(sorted(range(self.n_samples), key=self.samples.__getitem__), np.int64)
+        learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
         table = replace(
             self.take_learners(learner_order).take_samples(sample_order), n_missing=self.n_missing
         )
@@ -245,18 +244,21 @@ class ResponseTable:
         The order of rows, learners, samples and skills does not matter, nor whether a repeated row
         is given as trials or as a weight. Weights and responses count to 12 decimals.
         """
-        table = self.canonical().table
-        cells = table.cells()
-        sha = hashlib.sha256(json.dumps([table.learners, table.samples]).encode())
-        for numbers in cells:
+        learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
+        cells = self.cells()
+        learner = np.argsort(learner_order).astype(np.int32)[cells.learner]
+        sample = np.argsort(sample_order).astype(np.int32)[cells.sample]
+        ordered = aggregate(learner, sample, cells.response, cells.weight, self.n_learners)
+        sha = hashlib.sha256(json.dumps([sorted(self.learners), sorted(self.samples)]).encode())
+        for numbers in ordered:
             sha.update(np.round(numbers, 12).astype("<f8").tobytes())
-        if table.skill_map is not None:
-            skills = table.skill_map.skills
-            order = sorted(range(len(skills)), key=skills.__getitem__)
-            sha.update(json.dumps([skills[k] for k in order]).encode())
-            sha.update(np.packbits(table.skill_map.mask[:, order]).tobytes())
-        if table.skill_graph is not None:
-            sha.update(json.dumps(table.skill_graph.edges).encode())
+        if self.skill_map is not None:
+            skills = self.skill_map.skills
+            order = _by_name(skills)
+            sha.update(json.dumps(sorted(skills)).encode())
+            sha.update(np.packbits(self.skill_map.mask[sample_order][:, order]).tobytes())
+        if self.skill_graph is not None:
+            sha.update(json.dumps(self.skill_graph.edges).encode())
         return sha.hexdigest()
 
 
@@ -266,6 +268,10 @@ class Canonical(NamedTuple):
     table: ResponseTable
     learner_order: NDArray[np.int64]
     sample_order: NDArray[np.int64]
+
+
+def _by_name(names: tuple[str, ...]) -> NDArray[np.int64]:
+    return np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
 
 
 def _places(chosen: NDArray[np.int64], size: int, kind: str) -> NDArray[np.int32]:
