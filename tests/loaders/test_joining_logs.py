@@ -277,3 +277,24 @@ def test_a_broken_entry_point_is_one_clear_error(tmp_path: Path, monkeypatch: py
     monkeypatch.syspath_prepend(tmp_path / "site")
     with pytest.raises(CamillaError, match="the loader 'bad' of not_there_at_all:X cannot be loaded"):
         load(tmp_path)
+
+
+def test_weights_and_trials_of_tables_come_along(tmp_path: Path) -> None:
+    text = "learner,sample,response,weight,trial,cluster\na,x,1,2,0,k\na,x,0,1,1,k\nb,x,1,1,0,k\n"
+    (tmp_path / "t.csv").write_text(text)
+    table = load(tmp_path / "t.csv")
+    assert table.weight is not None
+    assert table.weight.tolist() == [2, 1, 1]
+    assert (table.samples, table.task, table.cluster) == (("x",), ("t",), ("k",))
+    assert table.cells().response.tolist() == [pytest.approx(2 / 3), 1]
+
+
+def test_written_tables_join_with_fresh_logs_and_keep_what_they_know(tmp_path: Path) -> None:
+    lm_eval(tmp_path / "old", "a", "2026-01-02T00-00-00", [row(0, acc=1.0), row(1, acc=0.0)])
+    load(tmp_path / "old").write(tmp_path / "old.parquet")
+    lm_eval(tmp_path / "new", "b", "2026-02-02T00-00-00", [row(0, acc=0.0), row(1, acc=1.0)])
+    table = load(tmp_path / "old.parquet", tmp_path / "new")
+    assert (table.learners, table.samples) == (("a", "b"), ("quiz/0", "quiz/1"))
+    np.testing.assert_array_equal(table.matrix(), [[1, 0], [0, 1]])
+    assert table.learner_metadata is not None
+    assert table.learner_metadata["n_shot"].to_list() == ["5", "5"]

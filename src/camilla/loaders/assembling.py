@@ -45,6 +45,7 @@ def assembled(
         learner,
         sample,
         score[scored],
+        weight=_weights(rows["weight"], order, scored),
         trial=trial if trial.any() else None,
         task=_repeating(about["task"]),
         cluster=_clusters(about),
@@ -66,6 +67,15 @@ def _clusters(about: pl.DataFrame) -> tuple[str, ...] | None:
 def _repeating(names: pl.Series) -> tuple[str, ...]:
     """The names, each different one as a single object."""
     return tuple(map(sys.intern, names))
+
+
+def _weights(
+    weight: pl.Series, order: NDArray[np.int64], scored: NDArray[np.bool_]
+) -> NDArray[np.float64] | None:
+    """Weights of the responses; None when no log gives any."""
+    if weight.null_count() == len(weight):
+        return None
+    return weight.fill_null(1.0).to_numpy()[order][scored]
 
 
 def _trials(cell: NDArray[np.int64]) -> NDArray[np.int32]:

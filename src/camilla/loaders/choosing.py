@@ -7,6 +7,7 @@ from typing import NamedTuple
 from camilla.data.names import nearest, quoted
 from camilla.errors import SettingError
 from camilla.loaders.collecting import Kept, Pair
+from camilla.loaders.runs import GIVEN
 
 
 class Chosen(NamedTuple):
@@ -124,6 +125,7 @@ def _choose(runs: list[Kept], metric: str | None, filter: str | None) -> Chosen 
     pairs = [pair for pair, n_runs in count.items() if pair.metric and n_runs]
     if not pairs:
         return None
+    pairs = [pair for pair in pairs if pair.metric != GIVEN] or pairs
     asked = [p for p in pairs if metric in (None, p.metric) and filter in (None, p.filter)]
     best = max(asked or pairs, key=lambda pair: count[pair])
     others = [pair for pair in pairs if pair != best]

@@ -20,6 +20,7 @@ SCHEMA = {
     "trial": pl.Int32,
     "content": pl.String,
     "why": pl.Int8,
+    "weight": pl.Float64,
 }
 
 
@@ -60,7 +61,7 @@ class Collection:
             raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
         names = _names(run, self.join)
         columns: Any = zip(*run.rows, strict=True) if run.rows else ((),) * len(Row._fields)
-        _, score, metric, filter, trial, content, why = columns
+        _, score, metric, filter, trial, content, why, weight = columns
         pairs = list(zip(metric, filter, strict=True))
         code = {pair: self.codes.setdefault(Pair(*pair), len(self.codes)) for pair in dict.fromkeys(pairs)}
         scored = Counter(pair for pair, one in zip(pairs, score, strict=True) if one is not None)
@@ -72,6 +73,7 @@ class Collection:
                 "trial": trial,
                 "content": content,
                 "why": [REASON[one] for one in why],
+                "weight": weight,
             },
             schema=SCHEMA,
         )

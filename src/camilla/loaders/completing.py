@@ -37,6 +37,7 @@ def _completed(one: Kept, names: list[str], collection: Collection) -> Kept:
         "trial": [0] * len(absent),
         "content": [None] * len(absent),
         "why": [0] * len(absent),
+        "weight": [None] * len(absent),
     }
     described = replace(
         one.run, rows=[Row(name, 0.0) for name in absent], about=dict.fromkeys(absent, About())

@@ -13,6 +13,7 @@ from camilla.loaders.assembling import assembled, described
 from camilla.loaders.choosing import Chosen, Repeated, choose, newest, of_tasks
 from camilla.loaders.collecting import Collection, Kept
 from camilla.loaders.completing import completed
+from camilla.loaders.runs import GIVEN
 
 OnError = Literal["null", "zero", "drop", "score"]
 Runs = Literal["newest", "trials"]
@@ -85,17 +86,17 @@ def _each_once(runs: Sequence[Kept]) -> list[Kept]:
 def _rows(
     kept: Sequence[Kept], chosen: dict[str, Chosen | None], collection: Collection
 ) -> tuple[pl.DataFrame, list[str]]:
-    """Rows of the chosen pairs, and of samples that no metric scored; sources that have neither.
+    """Rows of the chosen pairs, given responses, samples that no metric scored; sources without any.
 
     `run` is the index into `kept`.
     """
-    unscored = [code for pair, code in collection.codes.items() if not pair.metric]
+    always = [code for pair, code in collection.codes.items() if pair.metric in ("", GIVEN)]
     frames, lacking = [], []
     for index, one in enumerate(kept):
         choice = chosen[one.run.task]
         if choice is None:
             continue
-        wanted = [collection.codes[choice.pair], *unscored]
+        wanted = [collection.codes[choice.pair], *always]
         all_wanted = len(one.pairs) == 1 and choice.pair in one.pairs
         part = one.frame if all_wanted else one.frame.filter(pl.col("pair").is_in(wanted))
         if part.height < one.frame.height and part.height == 0:

@@ -9,7 +9,7 @@ import msgspec
 from camilla.errors import DataError
 from camilla.loaders.decoding import decode_lines, is_score, name_in, number_in
 from camilla.loaders.peeking import Peek
-from camilla.loaders.runs import Loader, Row, Run, Sniffed
+from camilla.loaders.runs import GIVEN, Loader, Row, Run, Sniffed
 
 
 class Subject(msgspec.Struct):
@@ -38,7 +38,7 @@ def runs(path: Path) -> Iterator[Run]:
             if value is not None and not is_score(score):
                 raise DataError(f"{place}: the response to {item!r} is {str(value)[:40]}; 0 to 1 was wanted.")
             name = name_in(item, where=place, what="an item")
-            row = Row(name, score, "response", why=None if score is not None else "unscored")
+            row = Row(name, score, GIVEN, why=None if score is not None else "unscored")
             rows.setdefault(learner, []).append(row)
     for learner, of_run in rows.items():
         yield Run(learner, path.stem, of_run, source=str(path), format="py-irt", named_by_task=False)

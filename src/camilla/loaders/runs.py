@@ -13,11 +13,15 @@ if TYPE_CHECKING:
 Why = Literal["unscored", "errored", "truncated"]
 
 
+GIVEN = "response"
+
+
 class Row(NamedTuple):
     """One score of one sample under one metric and filter; `why` says what went wrong with it, if anything.
 
     A score is in [0, 1] or missing, and missing is never 0. `content` is a hash of what the sample asks,
-    so that two runs that mean different things by one name are not joined.
+    so that two runs that mean different things by one name are not joined. The metric GIVEN is a response
+    that was chosen before, as tables hold it; it stands beside whatever metric its task is scored by.
     """
 
     sample: str
@@ -27,6 +31,7 @@ class Row(NamedTuple):
     trial: int = 0
     content: str | None = None
     why: Why | None = None
+    weight: float | None = None  # 1 when not given
 
 
 class About(NamedTuple):

@@ -3,12 +3,19 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+import polars as pl
+
 from camilla.data.names import shown
+from camilla.data.responses import ResponseTable
 from camilla.errors import CamillaError
 from camilla.loaders.frames import ENDINGS, column_names
 from camilla.loaders.peeking import Peek
-from camilla.loaders.runs import About, Loader, Row, Run, Sniffed
+from camilla.loaders.runs import GIVEN, About, Loader, Row, Run, Sniffed
 from camilla.loaders.tables import LONG_NAMES, read
+from camilla.loaders.written import read_written
+
+OWN = ("date", "format", "source")
+ROLES = ("trial", "task", "cluster", "weight")
 
 
 def sniff(peek: Peek) -> Sniffed | None:
@@ -26,30 +33,67 @@ def sniff(peek: Peek) -> Sniffed | None:
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """A run for each learner and task; a table without a task is one task named after its file."""
-    names = column_names(path)
-    trial, of_task, of_cluster = (role if role in names else None for role in ("trial", "task", "cluster"))
-    table = read(path, trial=trial, task=of_task, cluster=of_cluster)
+    """A run for each learner and task; a table without a task is one task named after its file.
+
+    A table that Camilla wrote brings along what its logs said of samples and learners.
+    """
+    table = read_written(path) or _read(path)
     task = table.task or (path.stem,) * table.n_samples
-    cluster = table.cluster or (None,) * table.n_samples
     rows: dict[tuple[str, str], list[Row]] = {}
     for at, (learner, sample, response) in enumerate(
         zip(table.learner.tolist(), table.sample.tolist(), table.response.tolist(), strict=True)
     ):
-        number = 0 if table.trial is None else int(table.trial[at])
-        row = Row(table.samples[sample], response, trial=number)
+        row = Row(
+            table.samples[sample],
+            response,
+            GIVEN,
+            trial=0 if table.trial is None else int(table.trial[at]),
+            weight=None if table.weight is None else float(table.weight[at]),
+        )
         rows.setdefault((table.learners[learner], task[sample]), []).append(row)
-    about = {name: About(cluster=one) for name, one in zip(table.samples, cluster, strict=True)}
-    for (learner, one), of_run in rows.items():
+    about = _about(table)
+    settings = _rows_by(table.learner_metadata, "learner")
+    for (learner, of_task), of_run in rows.items():
+        said = settings.get(learner, {})
         yield Run(
             learner,
-            one,
+            of_task,
             of_run,
             source=str(path),
             format="table",
+            date=said.get("date", ""),
             about=about,
+            settings={
+                name: value for name, value in said.items() if name not in ("date", "format", "source")
+            },
             named_by_task=False,
         )
+
+
+def _read(path: Path) -> ResponseTable:
+    names = column_names(path)
+    trial, task, cluster, weight = (role if role in names else None for role in ROLES)
+    return read(path, trial=trial, task=task, cluster=cluster, weight=weight)
+
+
+def _about(table: ResponseTable) -> dict[str, About]:
+    cluster = table.cluster or (None,) * table.n_samples
+    metadata = _rows_by(table.sample_metadata, "sample")
+    about = {}
+    for name, of_cluster in zip(table.samples, cluster, strict=True):
+        said = metadata.get(name, {})
+        about[name] = About(said.pop("text", ""), tuple(said.items()), of_cluster)
+    return about
+
+
+def _rows_by(frame: pl.DataFrame | None, column: str) -> dict[str, dict[str, str]]:
+    """The other columns of each name, where they say something."""
+    if frame is None:
+        return {}
+    return {
+        row.pop(column): {key: str(value) for key, value in row.items() if value is not None}
+        for row in frame.iter_rows(named=True)
+    }
 
 
 TABLE = Loader(sniff, runs)
