@@ -15,8 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from figures import number, with_interval
-from skills_that_hold import skills_that_hold
 
 import camilla
 from camilla.classifiers import as_scores, classifier_table, without_duplicates
@@ -27,6 +25,8 @@ from camilla.diagnosing import diagnose, size_of
 from camilla.engine.fit import parameter_count
 from camilla.mastery import mastery_agreement, plain_means
 from camilla.metrics import agreement as measure
+from figures import number, with_interval
+from skills_that_hold import skills_that_hold
 
 SCORES = Path("build/pools/classifiers/scores.parquet")
 STORE = Path("build/classifiers.parquet")
@@ -132,6 +132,7 @@ def table_6(table: ResponseTable, runs: pl.DataFrame) -> str:
     """The seven models over three seeds, then what needs no model."""
     size = size_of(table)
     smaller = dataclasses.replace(size, n_learners=248)
+    seeds = ", ".join(map(str, runs["seed"].unique().sort()))
     lines = [
         "| model | parameters at 248 classifiers | R² | R² within | DOA | DOC | DOA* | CPU s "
         "| preprint: parameters, R², DOA = DOC |",
@@ -152,7 +153,7 @@ def table_6(table: ResponseTable, runs: pl.DataFrame) -> str:
 
 Attributes and skill graph of the preprint; sizes of the models as its parameter counts
 have them, trained our way (priors, early stopping on a tenth of the cells, then all cells). Means over
-seeds {", ".join(map(str, runs["seed"].unique().sort()))} with 95 % intervals (Student's t); DOA and DOC in the pair variant;
+seeds {seeds} with 95 % intervals (Student's t); DOA and DOC in the pair variant;
 DOA* = (DOA − ½)/(ceiling − ½). MIRT as the preprint has it knows no skills: its mastery of a skill is
 the expected mean of the skill's metrics. Below the models: plain means of each skill's metrics, the
 Borda score, mastery with the classifiers shuffled (random), Borda once classifiers are shuffled in each

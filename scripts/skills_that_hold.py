@@ -3,13 +3,13 @@
 from typing import Any
 
 import polars as pl
-from figures import number, with_interval
 
 from camilla.classifiers import ranked
 from camilla.data.responses import ResponseTable
 from camilla.diagnosing import diagnose
 from camilla.discovery.finding import find_skills
 from camilla.mastery import mastery_agreement
+from figures import number, with_interval
 
 FIVE = (0, 1, 2, 3, 4)  # seeds of halvings
 
