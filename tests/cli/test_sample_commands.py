@@ -1,0 +1,96 @@
+"""items, select, adapt and dif as a user meets them: real processes, real files."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import camilla as library
+
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+
+
+def camilla(*arguments: object, cwd: Path, said: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", *map(str, arguments)]
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=ENVIRONMENT,
+        input=said,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """log.csv, 30 learners × 40 samples, and groups.csv."""
+    place = tmp_path_factory.mktemp("samples")
+    table = library.simulate(30, 40, seed=3).table
+    table.write(place / "log.csv")
+    groups = {"learner": table.learners, "year": [2020 + i % 5 for i in range(30)]}
+    pl.DataFrame(groups).write_csv(place / "groups.csv")
+    return place
+
+
+def test_items_prints_and_gives_the_same_as_json(folder: Path) -> None:
+    printed = camilla("items", "log.csv", "--samples", 3, cwd=folder)
+    assert printed.returncode == 0, printed.stderr
+    assert "40 samples by 30 learners" in printed.stdout
+    found = json.loads(camilla("items", "log.csv", "--json", cwd=folder).stdout)
+    assert [row["look"] for row in found["samples"]] == list(range(1, 41))
+    assert found["samples"][0]["sample"] in printed.stdout
+    assert found["provenance"]["n_learners"] == 30
+
+
+def test_select_writes_what_it_says(folder: Path) -> None:
+    run = camilla("select", "log.csv", "-n", 10, "-o", "subset", "--repeats", 1, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "stratified" in run.stdout
+    document = json.loads((folder / "subset/subset.json").read_text())
+    assert len(document["samples"]) == 10
+    again = camilla("select", "log.csv", "-n", 10, "-o", "subset", "--repeats", 1, cwd=folder)
+    assert again.returncode == 1
+    assert "is there already" in again.stderr
+    too_many = camilla("select", "log.csv", "-n", 40, cwd=folder)
+    assert too_many.returncode == 2
+    assert too_many.stderr == "error: 40 of 40 samples were asked for; 1 to 39 was wanted.\n"
+
+
+def test_adapt_talks_in_lines(folder: Path) -> None:
+    said = '{"sample": "sample-01", "response": 1}\nnonsense\n{"sample": "sample-02", "response": 0}\n'
+    run = camilla("adapt", "log.csv", "--budget", 2, cwd=folder, said=said)
+    assert run.returncode == 0, run.stderr
+    lines = [json.loads(line) for line in run.stdout.splitlines()]
+    assert [line.get("asked") for line in lines] == [0, 1, None, 2]
+    assert "error" in lines[2]
+    assert lines[-1]["done"] is True
+
+
+def test_adapt_replays(folder: Path) -> None:
+    run = camilla("adapt", "log.csv", "--replay", "--splits", 2, "--shares", "0.2", "--json", cwd=folder)
+    found = json.loads(run.stdout)
+    assert found["shares"][0]["samples"] == 8
+    assert len(found["splits"]) == 2
+    wrong = camilla("adapt", "log.csv", "--replay", "--shares", "a", cwd=folder)
+    assert (wrong.returncode, wrong.stderr) == (2, "error: --shares takes numbers with commas, not 'a'.\n")
+
+
+def test_dif_compares_groups_of_a_file(folder: Path) -> None:
+    run = camilla("dif", "log.csv", "--group", "groups.csv:year", "--cut", 2023, cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "from 2023" in run.stdout
+    found = json.loads(
+        camilla("dif", "log.csv", "--group", "groups.csv", "--focal", 2020, "--json", cwd=folder).stdout
+    )
+    assert [group["learners"] for group in found["groups"]] == [6, 24]
+    assert len(found["samples"]) == 40
+    lost = camilla("dif", "log.csv", "--group", "nowhere.csv", cwd=folder)
+    assert lost.returncode == 1
+    assert "neither a file nor a column" in lost.stderr
