@@ -63,9 +63,7 @@ def runs(path: Path) -> Iterator[Run]:
             format="table",
             date=said.get("date", ""),
             about=about,
-            settings={
-                name: value for name, value in said.items() if name not in ("date", "format", "source")
-            },
+            settings={name: value for name, value in said.items() if name not in OWN},
             named_by_task=False,
         )
 
