@@ -16,8 +16,9 @@ function stored(): Theme {
 /** A button that goes round system, light and dark; charts on canvas are drawn again. */
 export function themeButton(): HTMLElement {
   let theme = stored();
+  const dark = matchMedia("(prefers-color-scheme: dark)");
   const apply = () => {
-    document.documentElement.dataset["theme"] = theme;
+    document.documentElement.dataset["theme"] = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
     button.textContent = WORDS[theme];
     dispatchEvent(new Event("themechange"));
   };
@@ -35,6 +36,6 @@ export function themeButton(): HTMLElement {
     },
   });
   apply();
-  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", apply);
+  dark.addEventListener("change", apply);
   return button;
 }

@@ -106,7 +106,14 @@ export function choice(label: string, options: [value: string, text: string][], 
 
 export function heading(title: string | (Node | string)[], lead?: string | (Node | string)[], over?: string): HTMLElement {
   const asNodes = (text: string | (Node | string)[]) => (typeof text === "string" ? [text] : text);
-  return h("header", { class: "page" }, over ? h("p", { class: "over" }, over) : null, h("h1", { tabindex: -1 }, ...asNodes(title)), lead ? h("p", { class: "lead" }, ...asNodes(lead)) : null);
+  return h("header", { class: "page" }, over ? h("p", { class: "over" }, over) : null, headline(asNodes(title)), lead ? h("p", { class: "lead" }, ...asNodes(lead)) : null);
+}
+
+/** The page's own name; a very long one is set smaller. */
+function headline(nodes: (Node | string)[]): HTMLElement {
+  const h1 = h("h1", { tabindex: -1 }, ...nodes);
+  if ((h1.textContent ?? "").length > 80) h1.classList.add("long");
+  return h1;
 }
 
 /** Small figures with their meaning beneath. */

@@ -13,7 +13,9 @@ export interface Spoke {
 export function radar(spokes: Spoke[], series: string[], width: number, label: string): SVGSVGElement {
   const size = Math.min(width, 440);
   const height = size * 0.86 + 26;
-  const [cx, cy, r] = [width / 2, height / 2 + 8, Math.min(size / 2 - 66, height / 2 - 40)];
+  const letters = spokes.length > 12 ? 10 : 14;
+  const longest = Math.max(...spokes.map((spoke) => Math.min(letters, spoke.name.length)));
+  const [cx, cy, r] = [width / 2, height / 2 + 8, Math.max(40, Math.min(width / 2 - 24 - 7 * longest, height / 2 - 40))];
   const svg = drawing(width, height, label);
   const at = (k: number, value: number): [number, number] => {
     const angle = (2 * Math.PI * k) / spokes.length - Math.PI / 2;
@@ -34,7 +36,7 @@ export function radar(spokes: Spoke[], series: string[], width: number, label: s
       "g",
       { class: "row" },
       s("line", { class: "grid", x1: cx, y1: cy, x2: x, y2: y }),
-      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, brief(spoke.name, spokes.length > 12 ? 10 : 14)),
+      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, brief(spoke.name, letters)),
       ...spoke.values.map((value, n) => {
         const [px, py] = at(k, Number.isFinite(value) ? value : 0);
         return s("circle", { class: `dot c${n}`, cx: px, cy: py, r: 3.5 });

@@ -86,12 +86,12 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
   };
   const columns: Column[] = [
     {
-      key: "pair", label: "Pair", width: 170, value: (at) => `${of.learners.name[pairs[at][0]]} / ${of.learners.name[pairs[at][1]]}`,
+      key: "pair", label: "Pair", width: 160, value: (at) => `${of.learners.name[pairs[at][0]]} / ${of.learners.name[pairs[at][1]]}`,
       show: (at) => h("span", { class: "pair" }, name(of.learners.name[pairs[at][0]]), " / ", name(of.learners.name[pairs[at][1]])),
     },
     { key: "verdict", label: "Verdict at 95 %", width: 190, value: told },
     {
-      key: "ability_difference", label: "Ability difference", width: 155, numeric: true, value: (at) => latent(at).value,
+      key: "ability_difference", label: "Ability difference", width: 165, numeric: true, value: (at) => latent(at).value,
       show: (at) => interval(latent(at).value, latent(at).low, latent(at).high),
       more: [["ability_p", (at) => latent(at).p]],
     },

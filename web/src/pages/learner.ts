@@ -143,7 +143,7 @@ function skillTable(view: View, i: number): HTMLElement {
     { key: "ability", label: "Ability", width: 180, numeric: true, value: (skill) => s.ability[at(skill)], show: (skill) => view.skillAbility(i, skill), more: [["low", (skill) => s.low[at(skill)]], ["high", (skill) => s.high[at(skill)]]] },
     { key: "pool", label: "Pool's mean", width: 110, numeric: true, value: (skill) => pool[skill], show: (skill) => number(pool[skill]) },
     { key: "mastery", label: "Mastery", width: 90, numeric: true, value: (skill) => s.mastery[at(skill)], show: (skill) => number(s.mastery[at(skill)]) },
-    { key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", width: 200, numeric: true, value: (skill) => s.accuracy[at(skill)], show: (skill) => `${percent(s.accuracy[at(skill)])} (${percent(s.accuracy_low[at(skill)])} to ${percent(s.accuracy_high[at(skill)])})`, more: [["accuracy_low", (skill) => s.accuracy_low[at(skill)]], ["accuracy_high", (skill) => s.accuracy_high[at(skill)]]] },
+    { key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", width: 200, numeric: true, value: (skill) => s.accuracy[at(skill)], show: (skill) => `${percent(s.accuracy[at(skill)])} (${number(100 * s.accuracy_low[at(skill)], 1)} to ${number(100 * s.accuracy_high[at(skill)], 1)})`, more: [["accuracy_low", (skill) => s.accuracy_low[at(skill)]], ["accuracy_high", (skill) => s.accuracy_high[at(skill)]]] },
     { key: "responses", label: "Responses", width: 110, numeric: true, value: (skill) => Math.round(s.n[at(skill)]) },
   ];
   return new WindowedTable({ title: "Every skill", columns, rows: s.name.map((_, skill) => skill), sort: "-ability", height: 400 }).element;
