@@ -28,7 +28,7 @@ def main() -> None:
         if family in {row["family"] for row in done}:
             continue
         members.sort(key=lambda work: work.learner.cost)
-        median = members[len(members) // 2]
+        median = members[(len(members) - 1) // 2]
         (fit,) = fit_learner(msgspec.structs.replace(median, parts=median.parts[:1])).fits
         guessed = sum(work.learner.cost for work in members) / median.learner.cost
         done.append(

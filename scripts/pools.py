@@ -14,11 +14,13 @@ import polars as pl
 
 POOLS = Path("build/pools")
 PAGE = Path("docs/results/pools.md")
+STILL = "decision_tree, settings that still exist"
 TITANIC = {  # paper 000, Table 3: accuracy mean and standard deviation
     "logistic_regression": (0.769, 0.002), "decision_tree": (0.741, 0.021), "svc": (0.730, 0.059),
     "linear_svc": (0.766, 0.0), "k_nearest_neighbors": (0.752, 0.008), "random_forest": (0.779, 0.007),
     "gaussian_naive_bayes": (0.751, 0.0), "perceptron": (0.689, 0.04),
     "stochastic_gradient_descent": (0.710, 0.066),
+    STILL: (0.735, 0.023),  # the eight columns of the released log without max_features=auto
 }  # fmt: skip
 DIAMOND = {  # paper 000, Table 6: MAE mean and standard deviation, 53,940 diamonds
     "support_vector": (413.8, 70.5), "ridge": (743.9, 0.0), "decision_tree": (358.7, 8.1),
@@ -110,7 +112,10 @@ def accuracies(folder: Path) -> dict[str, list[float]]:
     frame = pl.read_parquet(folder / "predictions.parquet")
     out: dict[str, list[float]] = {}
     for name, family in pl.read_parquet(folder / "learners.parquet").select("learner", "family").iter_rows():
-        out.setdefault(family, []).append((frame[name] == frame["truth"]).mean())  # type: ignore[arg-type]
+        accuracy = (frame[name] == frame["truth"]).mean()
+        out.setdefault(family, []).append(accuracy)  # type: ignore[arg-type]
+        if family == "decision_tree" and not name.endswith("auto"):
+            out.setdefault(STILL, []).append(accuracy)  # type: ignore[arg-type]
     return out
 
 
@@ -119,17 +124,17 @@ def titanic() -> list[str]:
     seeds = [accuracies(folder) for folder in sorted(POOLS.glob("titanic*"))]
     rows = []
     for family, (theirs, their_sd) in TITANIC.items():
-        means = [np.mean(one[family]) for one in seeds]
+        means = [np.mean(one[family]) for one in seeds if family in one]
         ours = np.mean(first[family])
         rows.append(
             f"| {family} | {len(first[family])} | {ours:.3f} | {np.std(first[family]):.3f} | {theirs:.3f} "
-            f"| {their_sd:.3f} | {ours - theirs:+.3f} | {np.mean(means):.3f} "
+            f"| {their_sd:.3f} | {ours - theirs:+.3f} | {len(means)} | {np.mean(means):.3f} "
             f"| {min(means):.3f}–{max(means):.3f} |"
         )
     return [
         "## Titanic (paper 000, Table 3)", "", f"418 passengers. {footing('titanic')}",
-        f"The last columns are family means over {len(seeds)} seeds: most of the paper's had none fixed.", "",
-        *table("| family | n | accuracy, ours | sd | paper | sd | difference | over seeds | range |", rows),
+        "The last columns are family means over seeds: most of the paper's learners had none fixed.", "",
+        *table("| family | n | accuracy, ours | sd | paper | sd | difference | seeds | mean | range |", rows),
         *(f"* {note}" for note in document("titanic")["notes"]), "",
     ]  # fmt: skip
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from pool_learners import Centroids, Drawing, Infinite, Refuses, Speechless
+from pool_learners import Centroids, Dies, Drawing, Infinite, Refuses, Speechless
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
@@ -103,6 +103,16 @@ def test_a_failed_fit_costs_that_learner_and_is_reported(data: DataSet, tmp_path
     scores = pl.read_parquet(tmp_path / "scores.parquet")
     assert {name for name in scores.columns if scores[name].null_count()} == set(said)
     assert scores.select(list(said)).null_count().row(0) == (120, 120, 120)
+
+
+def test_a_learner_that_takes_its_process_with_it_costs_only_itself(data: DataSet, tmp_path: Path) -> None:
+    others = [Learner("centroids", Centroids()), FOREST]
+    results = scored(data, tmp_path / "a", others[0], Learner("dies", Dies()), others[1], jobs=2)
+    failed = results.fits().filter(pl.col("error").is_not_null())
+    assert failed["learner"].to_list() == ["dies"]
+    assert failed["error"].item().startswith("its process died")
+    untroubled = scored(data, tmp_path / "b", *others).predictions()
+    assert results.predictions().drop("dies").equals(untroubled)
 
 
 def test_warnings_of_every_fit_are_kept(data: DataSet, tmp_path: Path) -> None:

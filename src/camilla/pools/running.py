@@ -3,15 +3,21 @@
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 
+import joblib
+import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.parallel import get_active_backend
+
 from camilla.pools.description import Pool
-from camilla.pools.fitting import Outcome, Part, Work, fit_learner, seed_of
+from camilla.pools.fitting import Fit, Outcome, Part, Work, fit_learner, seed_of
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
 from camilla.pools.results import Prepared, Results
 
 Watch = Callable[[str], None]
-BATCH = 4  # fits a worker between two writings, where the backend cannot hand over each
+BATCH = 4  # fits a worker at a time where they cannot be handed over one by one
 
 
 def prepare(pool: Pool) -> list[Prepared]:
@@ -60,16 +66,38 @@ def works(pool: Pool, prepared: Iterable[Prepared]) -> Iterator[Work]:
 
 
 def _outcomes(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
-    """As they are finished, or batch by batch where the backend hands nothing over before the end."""
-    import joblib
-    from joblib.parallel import get_active_backend
+    """As they are finished. When a worker dies, what it may have been at is run again, each fit alone."""
+    waiting = {work.key: work for work in left}
+    while waiting:
+        try:
+            for outcome in _parallel(list(waiting.values()), jobs):
+                del waiting[outcome.key]
+                yield outcome
+        except BrokenProcessPool:
+            for work in list(waiting.values())[: BATCH * joblib.effective_n_jobs(jobs)]:
+                del waiting[work.key]
+                yield alone(work)
 
+
+def _parallel(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
+    """One by one, or batch by batch where the backend hands nothing over before the end."""
     one_by_one = get_active_backend()[0].supports_return_generator
     how = "generator_unordered" if one_by_one else "list"
     with joblib.Parallel(n_jobs=jobs, return_as=how) as parallel:
         size = len(left) if one_by_one else BATCH * joblib.effective_n_jobs(jobs)
-        for start in range(0, len(left), max(size, 1)):
+        for start in range(0, len(left), size):
             yield from parallel(joblib.delayed(fit_learner)(work) for work in left[start : start + size])
+
+
+def alone(work: Work) -> Outcome:
+    """A fit in a process of its own, whose death is the learner's failure."""
+    with ProcessPoolExecutor(max_workers=1) as executor:
+        try:
+            return executor.submit(fit_learner, work).result()
+        except BrokenProcessPool:
+            died = Fit(0, 0.0, [], "its process died: out of memory, or a crash in its own code")
+            nothing = np.full(len(work.target), np.nan).astype("<f8").tobytes()
+            return Outcome(work.learner.name, work.data_set, work.key, [died], nothing)
 
 
 def seconds_guessed(work: Work) -> float:
