@@ -303,5 +303,25 @@ def test_py_irt_subjects(tmp_path: Path) -> None:
     assert (table.learners, table.samples) == (("m", "n"), ("q1", "q2"))
 
 
+def test_long_results_files_are_known_by_their_start(tmp_path: Path) -> None:
+    """Hundreds of tasks push every other key of a results file behind what is looked at."""
+    seed = log_seeds.lm_eval_filters()
+    many = {f"task_{i}": {"acc,none": 0.5, "alias": "x" * 100} for i in range(1000)}
+    results = log_seeds.json.dumps({"results": many} | {"model_name": "org/m", "versions": {}}, indent=2)
+    files = {name: results.encode() if "results_" in name else data for name, data in seed.files.items()}
+    found = load_logs([written(seed._replace(files=files), tmp_path)])
+    assert found.files.companions == {"lm-eval": 1}
+    assert found.table.learners == ("org/m",)
+
+
+def test_aggregates_of_every_eval_ever_go_with_their_instances(tmp_path: Path) -> None:
+    written(log_seeds.every_eval_ever(), tmp_path)
+    (tmp_path / "m.json").write_text(
+        '{"schema_version": "0.3.0", "evaluation_id": "e1", "evaluation_results": []}'
+    )
+    found = load_logs([tmp_path]).files
+    assert (found.companions, found.unknown) == ({"every-eval-ever": 1}, [])
+
+
 def test_every_loader_has_a_layout_here() -> None:
     assert {seed().format for seed in log_seeds.LAYOUTS.values()} == set(LOADERS)

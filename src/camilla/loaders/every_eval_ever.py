@@ -43,9 +43,11 @@ INSTANCE = msgspec.json.Decoder(Instance)
 
 
 def sniff(peek: Peek) -> Sniffed | None:
-    """Lines with the schema's required keys."""
+    """Lines with the schema's required keys; aggregates go with them."""
     if peek.ending in (".jsonl", ".ndjson") and peek.keys >= REQUIRED:
         return Sniffed(0.95, "lines have model_id, evaluation_name and sample_id, as Every Eval Ever")
+    if peek.ending == ".json" and {"evaluation_id", "evaluation_results"} <= peek.keys:
+        return Sniffed(0.9, "an aggregate of Every Eval Ever", companion=True)
     return None
 
 

@@ -54,7 +54,8 @@ def sniff(peek: Peek) -> Sniffed | None:
     """Rows with doc_id and responses; a results file belongs to them."""
     if {"doc_id", "doc"} <= peek.keys and peek.keys & {"resps", "filtered_resps", "target"}:
         return Sniffed(0.95, "rows have doc_id, doc and resps, as lm-evaluation-harness logs samples")
-    if peek.ending == ".json" and "results" in peek.keys and peek.keys & {"configs", "versions", "n-shot"}:
+    other = peek.keys & {"configs", "versions", "n-shot"} or peek.name.startswith("results_")
+    if peek.ending == ".json" and "results" in peek.keys and other:
         return Sniffed(0.8, "a results file of lm-evaluation-harness", companion=True)
     return None
 
