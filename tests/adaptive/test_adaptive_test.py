@@ -163,5 +163,5 @@ def test_what_cannot_be_replayed_is_refused(table: ResponseTable) -> None:
     with pytest.raises(DataError, match="4 learners cannot be split"):
         replay(table.take_learners(range(4)))
     sparse = camilla.simulate(40, 80, missing=0.8, seed=2).table
-    with pytest.raises(DataError, match="fewer than the 40 to ask"):
+    with pytest.raises(DataError, match="0 of the tested learners have the 40 responses"):
         replay(sparse, shares=(0.5,), splits=1)

@@ -17,6 +17,7 @@ from camilla.errors import DataError, SettingError
 
 SHARES = (0.05, 0.10, 0.15, 0.25)
 RANDOM_DRAWS = 10  # random subsets of each size a split
+FEWEST = 3  # learners to test
 BLOCK = 64  # learners played at a time, so that memory stays small
 
 
@@ -44,8 +45,8 @@ def replay(
     """Samples calibrated on a random share of the learners, the others tested by their stored responses.
 
     Kendall's τ-b and mean absolute error with the full-table accuracy of the tested learners, beside the
-    plain accuracy on random subsets of the same size. A tested learner is asked only what it has a response
-    to, and its full-table accuracy is over these.
+    plain accuracy on random subsets of the same size. A learner is asked only what it has a response to, and
+    its full-table accuracy is over these; those with fewer responses than would be asked are not tested.
     """
     if not shares or not all(0 < share <= 1 for share in shares):
         raise SettingError(f"shares lie in (0, 1]; got {shares}.")
@@ -54,7 +55,7 @@ def replay(
             f"calibration is a share in (0, 1) and splits at least 1; got {calibration}, {splits}."
         )
     n_calibrated = round(calibration * table.n_learners)
-    if n_calibrated < 2 or table.n_learners - n_calibrated < 3:
+    if n_calibrated < 2 or table.n_learners - n_calibrated < FEWEST:
         raise DataError(
             f"{table.n_learners} learners cannot be split into {n_calibrated} to calibrate on and "
             f"{table.n_learners - n_calibrated} to test; at least 2 and 3 were wanted."
@@ -81,8 +82,14 @@ def replay(
 def _compared(
     bank: Bank, matrix: Floats, shares: tuple[float, ...], rng: np.random.Generator, split: int
 ) -> list[dict[str, Any]]:
-    truth = np.nanmean(matrix, axis=1)
     stops = [max(1, round(share * matrix.shape[1])) for share in shares]
+    matrix = matrix[(~np.isnan(matrix)).sum(axis=1) >= max(stops)]
+    if len(matrix) < FEWEST:
+        raise DataError(
+            f"{len(matrix)} of the tested learners have the {max(stops)} responses that would be asked of "
+            f"them; {FEWEST} at least were wanted. Ask for smaller shares."
+        )
+    truth = np.nanmean(matrix, axis=1)
     adaptive = play(bank, matrix, stops)
     rows = []
     for k, (share, stop) in enumerate(zip(shares, stops, strict=True)):
@@ -108,12 +115,6 @@ def play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
 
 def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
     there = ~np.isnan(matrix)
-    fewest = int(there.sum(axis=1).min())
-    if fewest < max(stops):
-        raise DataError(
-            f"a tested learner has {fewest} responses, fewer than the {max(stops)} to ask; ask for smaller "
-            "shares, or leave out learners with few responses."
-        )
     every = np.arange(len(matrix))
     response = np.where(there, matrix, 0.0)
     posterior, unseen = prior(bank, len(matrix)), there.copy()
