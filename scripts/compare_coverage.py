@@ -120,7 +120,7 @@ def seconds(folder: Path) -> list[str]:
         )  # fmt: skip
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-        size = ran.stdout.split("\n")[0].split(";")[0]
+        size = ran.stdout.split(";")[0].replace(" by mean response on ", ", ")
         lines.append(f"| {name} | {size} | {spent:.1f} |")
         print(lines[-1], flush=True)
     return lines
