@@ -6,7 +6,7 @@ from pathlib import Path
 
 from jobs import markdown_table
 
-BENCHMARKS = ("irt_peers", "mirt_titanic", "camilla_titanic", "growth", "epp", "load_logs")
+BENCHMARKS = ("irt_peers", "mirt_titanic", "camilla_titanic", "growth", "epp", "load_logs", "classifiers")
 PAGE = Path(__file__).parents[1] / "docs/results/speed.md"
 
 HEAD = f"""# Speed

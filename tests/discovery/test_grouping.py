@@ -6,7 +6,7 @@ from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import spearmanr
 
-from camilla.discovery.grouping import MOST_LEAVES, grouped, rank_vectors
+from camilla.discovery.grouping import MOST_LEAVES, grouped, rank_vectors, refined
 
 
 def families(rng: np.random.Generator, n_learners: int, sizes: tuple[int, ...], noise: float) -> np.ndarray:
@@ -76,3 +76,35 @@ def test_ten_thousand_samples_are_grouped_by_a_sketch() -> None:
     assert sum(sizes) > 10 * MOST_LEAVES
     found = grouped(rank_vectors(families(rng, 80, sizes, 0.6)), 3, least=100, rng=rng)
     assert found.tolist() == np.repeat([0, 1, 2], sizes).tolist()
+
+
+def weighted_ceiling(responses: np.ndarray, labels: np.ndarray) -> float:
+    """Mean over samples of the ceiling of their group: max(W, 1 − W) averaged over pairs of learners."""
+    a, b = np.triu_indices(len(responses), 1)
+    total = 0.0
+    for group in np.unique(labels[labels >= 0]):
+        part = responses[:, labels == group]
+        wins = (part[a] > part[b]).mean(axis=1)
+        total += part.shape[1] * np.maximum(wins, 1 - wins).mean()
+    return total / np.sum(labels >= 0)
+
+
+def test_refining_raises_the_ceiling_and_mends_what_was_put_wrong() -> None:
+    """Five samples of each family start in the other one; all go home, none of the left-out is touched."""
+    rng = np.random.default_rng(7)
+    responses = families(rng, 40, (20, 15), 0.6)
+    truth = np.repeat([0, 1], (20, 15))
+    start = truth.copy()
+    start[[0, 1, 2, 3, 4]], start[[20, 21, 22, 23, 24]] = 1, 0
+    start[10] = -1
+    found = refined(responses, start, least=3, rng=rng)
+    assert found.tolist() == np.where(start < 0, -1, truth).tolist()
+    assert weighted_ceiling(responses, found) > weighted_ceiling(responses, start)
+
+
+def test_refining_empties_no_group_below_the_least_size() -> None:
+    rng = np.random.default_rng(8)
+    responses = families(rng, 30, (30,), 0.3)
+    start = np.repeat([0, 1], (24, 6))
+    found = refined(responses, start, least=6, rng=rng)
+    assert np.bincount(found).min() >= 6
