@@ -62,7 +62,11 @@ def by_diagnosers(table: ResponseTable) -> str:
             {"skill_correlation": 0.0, "precision": 1.0},
             False,
         ),
-        "camilla-base": ("camilla-base", {}, False),
+        "camilla-base:skill_correlation=0.5": (
+            "camilla-base",
+            {"skill_correlation": 0.5, "precision": 1.0},
+            False,
+        ),
         "skill-vanilla": ("skill-vanilla", {}, False),
     }
     names = ("r2_within", "doa", "doc", "ceiling", "borda", "doa_star", "doa_weighted")
