@@ -15,7 +15,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections import Counter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -26,6 +25,7 @@ PAGE = ROOT / "docs/results/fuzz.md"
 SECONDS = 2.0
 MEGABYTES = 1024
 SHOWN = 5
+SLICE = 10_000
 
 
 class Watch:
@@ -48,7 +48,7 @@ def audit(event: str, arguments: tuple[Any, ...]) -> None:
         Watch.seen.append(f"{event} {arguments!r}"[:120])
 
 
-def fuzz(format: str, n_files: int, folder: Path) -> dict[str, Any]:
+def fuzz(format: str, numbers: range, folder: Path) -> dict[str, Any]:
     """One loader over its mutated files."""
     import log_seeds
     from mutations import mutated
@@ -58,10 +58,10 @@ def fuzz(format: str, n_files: int, folder: Path) -> dict[str, Any]:
     sys.addaudithook(audit)
     warm_up(folder)
     seeds = [seed for make in log_seeds.LAYOUTS.values() if (seed := make()).format == format]
-    count: Counter[str] = Counter()
+    count = {"loaded": 0, "refused": 0}
     faults: list[str] = []
     slowest = 0.0
-    for number in range(n_files):
+    for number in numbers:
         rng = Random(f"{format} {number}")
         seed = rng.choice(seeds)
         hurt = seed.target if rng.random() < 0.8 else rng.choice(list(seed.files))
@@ -82,7 +82,14 @@ def fuzz(format: str, n_files: int, folder: Path) -> dict[str, Any]:
         if fault is not None:
             faults.append(f"{format} {number}: {fault}")
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"format": format, "files": n_files, **count, "faults": faults, "slowest": slowest, "peak": peak}
+    return {
+        "format": format,
+        "files": len(numbers),
+        **count,
+        "faults": faults,
+        "slowest": slowest,
+        "peak": peak,
+    }
 
 
 def warm_up(folder: Path) -> None:
@@ -169,14 +176,15 @@ must stay below {megabytes} MB.
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--files", type=int, default=100_000)
-    parser.add_argument("--only")
+    parser.add_argument("--only", help="one loader")
+    parser.add_argument("--keep", type=Path, help="folder where results are kept, and taken up again")
     parser.add_argument("--write", action="store_true", help="write docs/results/fuzz.md")
-    parser.add_argument("--keep", type=Path, help="folder of results, so that loaders can run one by one")
     parser.add_argument("--child", help=argparse.SUPPRESS)
+    parser.add_argument("--start", type=int, default=0, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.child:
         with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as folder:
-            found = fuzz(asked.child, asked.files, Path(folder))
+            found = fuzz(asked.child, range(asked.start, asked.start + asked.files), Path(folder))
         print(json.dumps(found))
         return 0
     from camilla.loaders import LOADERS
@@ -189,23 +197,41 @@ def main() -> int:
 
 
 def run(format: str, asked: argparse.Namespace) -> dict[str, Any]:
-    """A loader in a process of its own; one that dies is a fault. A result that was kept stays."""
+    """A loader's files in slices, each in a process of its own; one that dies is a fault."""
     kept = None if asked.keep is None else asked.keep / f"{format}.json"
+    found = {
+        "format": format,
+        "files": 0,
+        "loaded": 0,
+        "refused": 0,
+        "faults": [],
+        "slowest": 0.0,
+        "peak": 0.0,
+    }
     if kept is not None and kept.is_file():
-        return json.loads(kept.read_text())
-    command = [sys.executable, __file__, "--child", format, "--files", str(asked.files)]
-    environment = os.environ | {"POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        died = f"the process ended with {done.returncode}: {done.stderr[-300:]}"
-        found = {"format": format, "files": asked.files, "faults": [died], "slowest": 0.0, "peak": 0.0}
-    else:
-        found = json.loads(done.stdout.splitlines()[-1])
+        found |= json.loads(kept.read_text())
+    while found["files"] < asked.files:
+        size = min(SLICE, asked.files - found["files"])
+        part = child(format, found["files"], size)
+        for name in ("files", "loaded", "refused", "faults"):
+            found[name] += part[name]
+        for name in ("slowest", "peak"):
+            found[name] = max(found[name], part[name])
+        if kept is not None:
+            kept.write_text(json.dumps(found))
     for fault in found["faults"][:SHOWN]:
         print(f"fault: {fault}", file=sys.stderr)
-    if kept is not None:
-        kept.write_text(json.dumps(found))
     return found
+
+
+def child(format: str, start: int, size: int) -> dict[str, Any]:
+    command = [sys.executable, __file__, "--child", format, "--files", str(size), "--start", str(start)]
+    environment = os.environ | {"POLARS_MAX_THREADS": "1", "RUST_BACKTRACE": "0"}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return json.loads(done.stdout.splitlines()[-1])
+    died = f"the process ended with {done.returncode}: {done.stderr[-300:]}"
+    return {"files": size, "loaded": 0, "refused": 0, "faults": [died], "slowest": 0.0, "peak": 0.0}
 
 
 if __name__ == "__main__":
