@@ -27,6 +27,13 @@ TITLES = {
     "swebench": "SWE-bench Verified: 134 agents × 500 issues, skills = the 12 repositories",
     "helm_lite": "HELM Lite: 30 models × 10,200 items, responses in [0, 1], skills = the 28 scenarios",
 }
+COMMANDS = {
+    "swebench": "`camilla experiment reliability swebench_verified_agents.parquet --rows samples "
+    "--skills :repo --with all -o results.parquet`",
+    "helm_lite": "`camilla experiment reliability helm_lite.parquet --rows samples --skills :scenario -o "
+    "results.parquet`, after scenario and item were joined to one name: items are numbered anew in every "
+    "scenario",
+}
 CARE = """**Read with care.** Settings of a fit are chosen on validation cells only, and so is what `auto`
 takes. But the candidates offered, the priors and the most dimensions were settled while looking at test
 scores of these same public tables: those of irt, mirt, mf, camilla-base, camilla and neural-cd on seeds 1, 21
@@ -100,7 +107,8 @@ def reliability_section(means: pl.DataFrame) -> str:
             ]
         head = ["diagnoser", *(score.upper() for score in scores), "seeds", "CPU s"]
         table = markdown(head, [row for _, row in sorted(rows, key=lambda row: row[0])])
-        parts.append(f"### {title}\n\n{table}\n{verdict(name, part)}")
+        said = f"{COMMANDS[name]}.\n\n" if name in COMMANDS else ""
+        parts.append(f"### {title}\n\n{said}{table}\n{verdict(name, part)}")
     return "\n".join(parts)
 
 
@@ -172,7 +180,8 @@ def consistency_section(results: pl.DataFrame, means: pl.DataFrame) -> str:
             rows.append(
                 [
                     str(label), spread(by["held out", "kendall"]),
-                    difference(gaps["held out"].get(str(label))), spread(by["held out", "spearman"]), spread(by["all", "kendall"]),
+                    difference(gaps["held out"].get(str(label))), spread(by["held out", "spearman"]),
+                    spread(by["all", "kendall"]),
                     difference(gaps["all"].get(str(label))), str(by["all", "kendall"]["seeds"]),
                 ]
             )  # fmt: skip

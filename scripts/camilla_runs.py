@@ -7,6 +7,7 @@ with a number among them, only so many of the seeds.
 
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,15 +41,15 @@ PLAN = (
     Part("esol", "reliability", "esol", (*QUICK, *QUICK_PUBLISHED)),
     Part("titanic", "reliability", "titanic", (*QUICK, *QUICK_SKILLS, *QUICK_PUBLISHED, "dina")),
     Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto", "mirt")),
-    Part("stability", "rank-stability", "cifar100", ("irt", "auto"), sizes=(250, 1000, 5000)),
-    Part("between", "rank-stability", "cifar100", ("irt", "auto"), sizes=(500, 2500)),
+    Part("stability", "rank-stability", "cifar100", ("auto",), sizes=(250, 1000, 5000)),
+    Part("between", "rank-stability", "cifar100", ("auto",), sizes=(500, 2500)),
     Part("camilla", "rank-consistency", "esol", ("camilla",)),
     Part("camilla", "rank-consistency", "titanic", ("camilla",), seeds=SEEDS[:3]),
     Part("camilla", "reliability", "titanic", ("camilla",)),
     Part("swebench", "reliability", "swebench", (*QUICK, *QUICK_SKILLS, "dina")),
     Part("helm", "reliability", "helm_lite", ("vanilla", "irt", "mirt", "gaussian", "auto", *QUICK_SKILLS)),
     Part("diamond", "reliability", "diamond", ("vanilla", "irt", "gaussian", "camilla-base", "auto", "mirt")),
-    Part("skills", "rank-stability", "cifar100", ("camilla-base",), seeds=SEEDS[:5], sizes=SIZES),
+    Part("skills", "rank-stability", "cifar100", ("irt", "camilla-base"), seeds=SEEDS[:5], sizes=SIZES),
     Part("skills", "rank-stability", "cifar100", ("camilla:precision=3:dimensions=10",),
          seeds=SEEDS[:3], sizes=(250, 1000, 5000)),
     Part("rest", "reliability", "cifar100", ("camilla",)),
@@ -60,44 +61,54 @@ PLAN = (
 )  # fmt: skip
 
 
-def read_tables(folder: Path) -> dict[str, ResponseTable]:
-    """The tables of the plan that are there."""
-    logs = folder / "camilla_responses"
-    titanic = camilla.read(
-        logs / "titanic_353x418.parquet", rows="samples",
-        skills=f"{folder / 'titanic/test_with_truth.csv'}:Sex,Embarked,Pclass",
-    )  # fmt: skip
-    cifar = camilla.read(logs / "cifar100_test_42x10000.parquet", rows="samples")
+def _titanic(folder: Path) -> ResponseTable:
+    skills = folder / "titanic/test_with_truth.csv"
+    log = folder / "camilla_responses/titanic_353x418.parquet"
+    return camilla.read(log, rows="samples", skills=f"{skills}:Sex,Embarked,Pclass")
+
+
+def _cifar(folder: Path) -> ResponseTable:
+    table = camilla.read(folder / "camilla_responses/cifar100_test_42x10000.parquet", rows="samples")
     labels = pl.read_parquet(folder / "cifar100_labels/test_labels.parquet").sort("index")["label"]
-    frame = pl.read_parquet(logs / "esol_22x1127.parquet")
-    esol = ResponseTable.from_errors(
+    return table.with_skills(SkillMap.from_labels(labels.to_list()))
+
+
+def _esol(folder: Path) -> ResponseTable:
+    frame = pl.read_parquet(folder / "camilla_responses/esol_22x1127.parquet")
+    return ResponseTable.from_errors(
         frame.drop("id", "label"), frame["label"].to_numpy(), samples=[str(i) for i in frame["id"]]
     )
-    return {
-        "titanic": titanic,
-        "cifar100": cifar.with_skills(SkillMap.from_labels(labels.to_list())),
-        "esol": esol,
-        "swebench": camilla.read(
-            folder / "swebench/swebench_verified_agents.parquet", rows="samples", skills=":repo"
-        ),
-        "helm_lite": _helm(folder / "helm_lite/helm_lite_items_x_30models.parquet"),
-        **_diamond(),
-    }
 
 
-def _helm(path: Path) -> ResponseTable:
+def _swebench(folder: Path) -> ResponseTable:
+    return camilla.read(folder / "swebench/swebench_verified_agents.parquet", rows="samples", skills=":repo")
+
+
+def _helm(folder: Path) -> ResponseTable:
     """Items are numbered anew in every scenario: their names here are scenario and number."""
-    frame = pl.read_parquet(path)
+    frame = pl.read_parquet(folder / "helm_lite/helm_lite_items_x_30models.parquet")
     sample = pl.format("{} {}", "scenario", "item").alias("sample")
     table = ResponseTable.from_wide(frame.select(sample, pl.exclude("scenario", "item")), rows="samples")
     return table.with_skills(SkillMap.from_labels(frame["scenario"].to_list()))
 
 
-def _diamond() -> dict[str, ResponseTable]:
+def _diamond(_: Path) -> ResponseTable | None:
     """The log of our own pool, if it was made."""
     if not (DIAMOND / "responses.parquet").exists():
-        return {}
-    return {"diamond": camilla.read(DIAMOND / "responses.parquet", skills=str(DIAMOND / "skills.parquet"))}
+        return None
+    return camilla.read(DIAMOND / "responses.parquet", skills=str(DIAMOND / "skills.parquet"))
+
+
+READERS: dict[str, Callable[[Path], ResponseTable | None]] = {
+    "titanic": _titanic, "cifar100": _cifar, "esol": _esol, "swebench": _swebench, "helm_lite": _helm,
+    "diamond": _diamond,
+}  # fmt: skip
+
+
+def read_tables(folder: Path, names: Iterable[str] = READERS) -> dict[str, ResponseTable]:
+    """These tables of the plan, as far as they are there."""
+    found = {name: READERS[name](folder) for name in names}
+    return {name: table for name, table in found.items() if table is not None}
 
 
 def main() -> None:
@@ -107,11 +118,12 @@ def main() -> None:
     STORE.parent.mkdir(exist_ok=True)
     most = next((int(word) for word in sys.argv[1:] if word.isdigit()), len(SEEDS))
     names = [word for word in sys.argv[1:] if not word.isdigit()]
-    tables = read_tables(Path(os.environ["CAMILLA_DATA"]))
-    for part in PLAN:
+    plan = [part for part in PLAN if not names or part.name in names]
+    tables = read_tables(Path(os.environ["CAMILLA_DATA"]), {part.table for part in plan})
+    for part in plan:
         if part.table not in tables:
             print(f"no table {part.table} yet", file=sys.stderr)
-        elif not names or part.name in names:
+        else:
             camilla.experiment(
                 part.experiment, {part.table: tables[part.table]}, diagnosers=part.diagnosers,
                 seeds=part.seeds[:most], sizes=part.sizes, store=STORE, jobs=1,

@@ -84,13 +84,13 @@ def test_skills_difficulty_and_discrimination_are_still_there() -> None:
 
 
 def test_intervals_cover_the_expected_response() -> None:
-    """30 worlds of 30 learners: a standard error of .8 points.
+    """20 worlds of 30 learners: a standard error of a point.
 
     Samples rest on 30 responses each and count as known: 92.6 % is what that leaves of 95 % for θ of 40
     learners (docs/design/intervals.md).
     """
     covered = []
-    for seed in range(30):
+    for seed in range(20):
         rng = np.random.default_rng(seed)
         p = two_parameter(rng, 30, 100)
         board = camilla.diagnose(answered(p, rng)).learners.sort("learner")

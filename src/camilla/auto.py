@@ -37,11 +37,11 @@ class Found(NamedTuple):
 def candidates(size: Size) -> list[tuple[str, dict[str, Any]]]:
     """Simple ones first: one ability, skills, many dimensions, any covariance.
 
-    The first weighs samples by their discriminations under a fixed prior, which ranks learners more
-    steadily than a chosen one (docs/design/auto.md): N(1, 1), or N(1, 1/10) where learners are few.
+    The prior on the first one's discriminations is fixed: a chosen one foretells no better and ranks learners
+    less steadily (docs/design/auto.md). It is N(1, 1), or N(1, 1/10) where learners are few.
     """
     held = 1.0 if size.n_learners >= FEW_LEARNERS else 10.0
-    found: list[tuple[str, dict[str, Any]]] = [("irt", {"precision": held}), ("irt", {})]
+    found: list[tuple[str, dict[str, Any]]] = [("irt", {"precision": held})]
     if size.skill_mask is not None:
         found.append(("camilla-base", {"signs": "free"}))
     found.append(("mirt", {}))
@@ -83,6 +83,7 @@ def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watc
                 watch=lambda line, name=name: watch(f"trying {name}: {line}"),  # type: ignore[misc]
             )
         )  # fmt: skip
+    fits = [found for found in fits if not _one_dimension(found)]
     losses = [engine.cell_losses(found, outer) for found in fits]
     best = losses[int(np.argmin([found.validation_loss for found in fits]))]
     _, sample, weight, _ = outer.cells()
@@ -93,14 +94,17 @@ def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watc
         )
         for found, loss in zip(fits, losses, strict=True)
     )  # fmt: skip
-    place = next(i for i, trial in enumerate(trials) if trial.behind <= trial.behind_se)
-    name, settings = candidates(size)[place]
-    fitted = fits[place]
+    fitted = next(found for found, trial in zip(fits, trials, strict=True) if trial.behind <= trial.behind_se)
     if small is not size:
-        fitted = engine.trial(
-            diagnoser_named(name), size, layout, valid, settings=settings, seed=seed, watch=watch
-        )
+        kind = type(fitted.diagnoser)
+        settings = dict(candidates(size))[fitted.diagnoser.name]
+        fitted = engine.trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
     return Found(fitted, trials)
+
+
+def _one_dimension(found: engine.Fit) -> bool:
+    """Whether it is a 2PL under another name, whose prior was chosen."""
+    return found.diagnoser.name == "mirt" and found.diagnoser.dimensions == 1
 
 
 def _behind(difference: Floats, weight: Floats, sample: Floats) -> tuple[float, float]:

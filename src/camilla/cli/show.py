@@ -58,7 +58,8 @@ def print_diagnosis(found: "Diagnosis", *, learners: int, samples: int) -> None:
     tried = dict.fromkeys(trial["diagnoser"] for trial in made["candidates"])
     if tried:
         others = ", ".join(name for name in tried if name != made["diagnoser"])
-        typer.echo(f"auto chose {made['diagnoser']} before {others} on held-out responses.")
+        beaten = f" before {others} on held-out responses." if others else ": one dimension is enough."
+        typer.echo(f"auto chose {made['diagnoser']}{beaten}")
     typer.echo(
         f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
         + f", seed {made['seed']}, data {made['data_hash'][:12]}, "
