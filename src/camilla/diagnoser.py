@@ -100,17 +100,19 @@ class Readout(NamedTuple):
     """What a person reads, on the scale they read it.
 
     A learner's ability on any set of samples is the mean of `skill_weight` over the set times its
-    row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent.
+    row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent. Where
+    `expected` says so it is the mean expected response on the set.
     """
 
     ability: Floats  # [learners, skills]
     covariance: Floats  # [learners, skills, skills]
-    skill_weight: Floats | None  # [samples, skills], rows sum to 1; None: ability is the expected response
+    skill_weight: Floats | None  # [samples, skills], rows sum to 1; None: not told apart
     difficulty: Floats  # [samples]
     discrimination: Floats  # [samples], signed
     interval: str  # the kind of interval, in words
     unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
     explicit: bool = False  # skills are those of the table's skill map
+    expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
     difficulty_se: Floats | None = None  # [samples]
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,8 @@ class Camilla:
 
     Eqs. 6–10 of the Camilla paper, with the two hidden layers of its hyper-parameter table. The
     non-negative weights keep p rising in every ability. Latent skills come in no order, and a skill
-    that no sample asks for says nothing, so abilities are only read weighted by masks q (Eqs. 13–14).
+    that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
+    "masks"); but what a skill weighs is also in the network, so ours are expected responses.
     Raw learner and sample parameters ~ N(0, 1/precision).
     """
 
@@ -51,6 +52,7 @@ class Camilla:
     hidden: tuple[int, ...] = (128, 64)
     precision: float = 3.0
     training: Training = OURS
+    reading: Literal["expected", "masks"] = "expected"
 
     @classmethod
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -63,6 +65,7 @@ class Camilla:
             "dimensions": 10 if size.fractional else 5,
             "hidden": (64, 32) if size.fractional else (128, 64),
             "precision": 0.0,
+            "reading": "masks",
             "training": Training(
                 rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
                 averaged=False,
@@ -115,4 +118,5 @@ class Camilla:
         return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
 
     def readout(self, params: Params, spread: Any) -> Readout:
-        return spread.read(softmax(params.skill_mask.astype(np.float64), np), unit_scale=True)
+        mask = softmax(params.skill_mask.astype(np.float64), np)
+        return spread.read(mask, unit_scale=True, expected=self.reading == "expected")

@@ -57,6 +57,11 @@ def expected_on(
     """
     if diagnoser.engine == "linear":
         return diagnoser.expected(params, ability, covariance, samples)
+    if diagnoser.engine == "neural":
+        from camilla.engine.training import neural_expected
+
+        value, slope = neural_expected(diagnoser, params, ability, samples)
+        return value, np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
     mean, sd = pool_scale(diagnoser.problem(), params)
     loading = params.loading[samples]
     logits = (ability * sd + mean) @ loading.T + params.intercept[samples]

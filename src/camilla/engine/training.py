@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.diagnoser import Floats, Size
+from camilla.engine.activations import sigmoid
 from camilla.engine.layout import Layout
 
 CHUNK = 16_384  # rows a forward pass
 RAISE = 0.3
 NORM_EPS = 1e-5  # torch's
+SLOPED = 500  # samples that the slope of a mean is taken on
 STEP = 1e-3  # of mastery, where slopes are taken by differences
 
 
@@ -219,6 +221,33 @@ def neural_slopes(
         steps = [model.compare(mastery + by, at, mask, np, READING) - base for by in moved]
         parts.append(np.stack(steps, axis=1) / STEP)
     return np.concatenate(parts)
+
+
+def neural_expected(
+    diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer]
+) -> tuple[Floats, Floats]:
+    """Mean expected response of each row of mastery over the samples, and its slope by mastery.
+
+    Slopes are taken on at most SLOPED of the samples, evenly spaced: they only scale standard errors.
+    """
+    some = np.unique(np.linspace(0, len(samples) - 1, SLOPED).astype(np.int64))
+    mean = np.empty(len(mastery))
+    slope = np.empty(mastery.shape)
+    for i, row in enumerate(mastery):
+        mean[i] = _mean_response(diagnoser, params, row, samples)
+        base = _mean_response(diagnoser, params, row, samples[some])
+        moved = [_mean_response(diagnoser, params, row + by, samples[some]) for by in STEP * np.eye(len(row))]
+        slope[i] = (np.array(moved) - base) / STEP
+    return mean, slope
+
+
+def _mean_response(diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer]) -> float:
+    total = 0.0
+    nobody = np.zeros(len(samples), np.int64)  # mastery is given, so no learner's row is read
+    for rows, at, mask in _chunks(diagnoser, params, nobody, samples):
+        tiled = np.broadcast_to(mastery, (len(samples[rows]), len(mastery)))
+        total += sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING), np).sum()
+    return float(total / len(samples))
 
 
 def _chunks(

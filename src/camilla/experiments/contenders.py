@@ -104,7 +104,7 @@ def overall_ability(found: auto.Found, layout: Layout) -> Floats:
     bilinear = diagnoser.engine == "bilinear"
     spread = bare_spread(diagnoser, params) if bilinear else engine.spread(diagnoser, params, layout)
     readout = readout_of(found, spread)
-    if readout.skill_weight is not None:
+    if readout.skill_weight is not None and not readout.expected:
         return readout.ability @ readout.skill_weight.mean(axis=0)
     everywhere = np.arange(diagnoser.size.n_samples)
     return expected_on(diagnoser, params, readout.ability, readout.covariance, everywhere)[0]

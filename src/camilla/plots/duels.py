@@ -1,6 +1,7 @@
 """Figure 6: abilities over difficulties for a few samples, with what was responded."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -68,8 +69,10 @@ def _samples(
 
 
 def _on_one(diagnosis: Diagnosis, learner: int, sample: int) -> tuple[float, float, float]:
-    """Ability on one sample, low, high, on (0, 1)."""
+    """Ability on one sample, low, high, on (0, 1): by the skills it asks for, as its difficulty is."""
     readout = diagnosis.readout
-    row = diagnosis.ability_on(readout.ability[[learner]], readout.covariance[[learner]], np.array([sample]))
+    row = replace(diagnosis, readout=readout._replace(expected=False)).ability_on(
+        readout.ability[[learner]], readout.covariance[[learner]], np.array([sample])
+    )
     value, low, high = (unit(row[name].to_numpy(), diagnosis)[0] for name in ("ability", "low", "high"))
     return float(value), float(low), float(high)
