@@ -301,11 +301,10 @@ def _quality_section(found: dict[str, dict[str, Any]]) -> list[str]:
         "\n".join(lines),
         f"**Wrong labels put in.** {rows[0]['learners']} classifiers on scikit-learn's digits, "
         f"cross-validated; then labels of "
-        "some samples are changed at random and the responses scored again. Means of three draws at "
-        "a rate of false "
-        "flags of 5 %. With no label changed what is flagged is doubtful as it stands, which counts "
-        "against precision "
-        "here.",
+        "some samples are changed at random and the responses scored again. Means of three draws at a "
+        "rate of false flags of 5 %. A changed label that no learner hits looks like a sample that is too "
+        "hard for all: its probability of a wrong key stays below what a flag takes, and yet it stands at "
+        "the top of the order, as the last column shows.",
         "\n".join(wrong),
     ]
 
