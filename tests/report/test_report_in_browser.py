@@ -136,3 +136,26 @@ def test_the_long_table_holds_only_the_rows_in_sight(digits_page: Path, opened: 
     page.locator("main .scroller").evaluate("e => e.scrollTop = e.scrollHeight")
     page.wait_for_selector("main .table tbody tr[aria-rowindex='1798']")
     assert table.locator("tbody tr").count() < 60
+
+
+def test_a_table_is_sorted_from_the_keyboard(digits_page: Path, opened: Open) -> None:
+    page = opened(digits_page).go("leaderboard")
+    header = page.get_by_role("button", name="Accuracy", exact=True)
+    header.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("th[data-key=accuracy]").get_attribute("aria-sort") == "descending"
+    shown = [
+        float(text.split()[0]) for text in page.locator("main tbody tr td:nth-child(6)").all_inner_texts()
+    ]
+    assert len(shown) > 10
+    assert shown == sorted(shown, reverse=True)
+
+
+def test_paper_gets_every_row_that_fits_it(digits_page: Path, opened: Open) -> None:
+    """All 42 learners, and no list that scrolls."""
+    page = opened(digits_page).go("leaderboard")
+    page.emulate_media(media="print")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.locator("main .table tbody tr").count() == 42
+    assert page.locator("main .scroller").evaluate("e => e.scrollHeight - e.clientHeight") <= 1
+    assert page.pdf()[:4] == b"%PDF"
