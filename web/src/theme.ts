@@ -13,14 +13,17 @@ function stored(): Theme {
   }
 }
 
-/** A button that goes round system, light and dark; charts on canvas are drawn again. */
+/** A button that goes round system, light and dark; charts on canvas are drawn again. Paper is always light. */
 export function themeButton(): HTMLElement {
   let theme = stored();
   const dark = matchMedia("(prefers-color-scheme: dark)");
-  const apply = () => {
-    document.documentElement.dataset["theme"] = theme === "auto" ? (dark.matches ? "dark" : "light") : theme;
-    button.textContent = WORDS[theme];
+  const paint = (shown: "light" | "dark") => {
+    document.documentElement.dataset["theme"] = shown;
     dispatchEvent(new Event("themechange"));
+  };
+  const apply = () => {
+    button.textContent = WORDS[theme];
+    paint(theme === "auto" ? (dark.matches ? "dark" : "light") : theme);
   };
   const button = h("button", {
     type: "button",
@@ -37,5 +40,7 @@ export function themeButton(): HTMLElement {
   });
   apply();
   dark.addEventListener("change", apply);
+  addEventListener("beforeprint", () => paint("light"));
+  addEventListener("afterprint", apply);
   return button;
 }
