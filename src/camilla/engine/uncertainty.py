@@ -47,7 +47,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
     blocks = np.tile(learner_prior(problem, params).precision, (n_learners, 1, 1))
     excess = np.zeros_like(blocks)
     loss_of_samples = np.zeros((n_learners, n_dims, n_learners, n_dims)) if joint else None
-    standard = _Standard(problem, params)
+    scaling = _Standard(problem, params)
     columns: dict[str, Floats] = {
         name: np.empty(len(params.intercept)) for name in ("b", "b_se", "a", "a_se")
     }
@@ -62,11 +62,11 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
         blocks[own] += _summed(curve, outer)
         if len(group.free):
             excess[own] += _summed(curve, covariance[:, :-1, :-1])
-        _fill(columns, standard, params, group, covariance)
+        _fill(columns, scaling, params, group, covariance)
         if loss_of_samples is not None:
             _add_samples_share(loss_of_samples, group, loading, curve, design, information)
     scale = _dispersion(params, layout) if diagnoser.size.fractional else 1.0
-    ability, covariance = standard.learners(blocks, excess, loss_of_samples)
+    ability, covariance = scaling.learners(blocks, excess, loss_of_samples)
     kind = "Laplace, samples estimated jointly" if joint else "Laplace, samples held fixed"
     root = np.sqrt(scale)
     return Spread(
