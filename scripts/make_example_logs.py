@@ -1,4 +1,4 @@
-"""Writes docs/examples: logs in lm-evaluation-harness's layout, made from the digits that come with the package.
+"""Writes docs/examples: logs in lm-evaluation-harness's layout, made from the digits of the package.
 
 Two classifiers on the first 500 digits, in two tasks. The harness had no part in it: rows say what a log
 says, and where it would hold the words of a model they are empty.

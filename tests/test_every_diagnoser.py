@@ -55,7 +55,7 @@ GRAPH = SkillGraph((("add", "carry"), ("borrow", "carry")))
 SOME = ["sample-03", "sample-17"]
 # A neural form takes ten seconds to compile; of each neural diagnoser one form is checked every time.
 SLOW = ("ka-ncd mf", "ka-ncd ncf1", "ka-ncd ncf2", "qc-cdm full", "qc-cdm 2", "qc-cdm 12", "qc-cdm 12 mf")
-# Coordinates of MF, latent MIRT and Gaussian may be rotated freely: no coordinate is a skill, so no law about one.
+# Coordinates of MF, latent MIRT and Gaussian may be rotated freely: none is a skill, so no law about one.
 WITHOUT_SKILLS = ("mirt", "mf", "gaussian")
 
 pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")  # six epochs do not converge
