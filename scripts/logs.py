@@ -196,7 +196,7 @@ def _subset_sections(found: dict[str, dict[str, Any]]) -> list[str]:
         "## Subsets (`camilla select`)",
         "Five folds of learners, each estimated by what the other folds chose; `select` is the "
         "candidate that was best "
-        "on the other folds. Stratified: every M/n-th sample in order of task and accuracy. The last "
+        "on all other learners. Stratified: every M/n-th sample in order of task and accuracy. The last "
         "column gives random "
         "subsets the same estimator: what it gains over `random` is the estimator's, the rest the "
         "choice's. "

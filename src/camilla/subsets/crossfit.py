@@ -133,13 +133,13 @@ def _estimates(
 
 
 def chosen_elsewhere(found: Crossfit, candidates: list[Candidate], size: int) -> Errors:
-    """For every fold the errors of the candidate with the smallest mean error on the other folds."""
+    """For every fold the errors of the candidate with the smallest mean error on all other learners."""
     ways = [found.errors[one.name, size] for one in candidates]
     out = _unknown(found.fold.shape, ways[0].kendall.shape[1])
     for repeat, fold in enumerate(found.fold):
         for number in np.unique(fold):
             own = fold == number
-            best = ways[int(np.argmin([errors.absolute[repeat, ~own].mean() for errors in ways]))]
+            best = ways[int(np.argmin([errors.absolute[:, ~own].mean() for errors in ways]))]
             out.absolute[repeat, own], out.square[repeat, own] = (
                 best.absolute[repeat, own],
                 best.square[repeat, own],
