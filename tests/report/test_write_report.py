@@ -135,3 +135,23 @@ def test_the_command_writes_and_says_where(small: Path, tmp_path: Path) -> None:
     )  # fmt: skip
     assert run.stdout.startswith("Written to a.html (0.")
     assert "<title>10 learners on 300 samples</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_means_of_trials_are_not_taken_for_right_or_wrong(tmp_path: Path) -> None:
+    """Cells that hold the mean of three trials: stored as numbers, not as bits."""
+    table = camilla.simulate(6, 40, trials=3, seed=1).table
+    of = Diagnosed("trials", camilla.diagnose(table, "irt", precision=3.0))
+    assert table.is_binary
+    assert not of.binary
+    stored = diagnosed.section(of)["samples"]["right"]
+    np.testing.assert_allclose(stored / 254, of.responses.T, atol=0.5 / 254)
+    assert "a mean response of" in text_of(findings(of)[0].parts, of)
+
+
+@pytest.mark.parametrize("name", ["vanilla", "skill-vanilla", "mf", "dina", "mirt"])
+def test_diagnosers_without_some_numbers_make_a_page_too(name: str, tmp_path: Path) -> None:
+    """No discrimination, no intervals, latent dimensions or yes-or-no skills, with responses missing."""
+    table = camilla.simulate(7, 60, skills=3, missing=0.2, seed=3).table
+    camilla.diagnose(table, name).save(tmp_path / "found")
+    page = write_report([tmp_path / "found"], tmp_path / "page.html").page
+    assert "<title>7 learners on 60 samples</title>" in page.read_text(encoding="utf-8")

@@ -57,6 +57,11 @@ class Diagnosed:
         return matrix[np.ix_(*self.order)]
 
     @cached_property
+    def binary(self) -> bool:
+        """Whether every cell is right or wrong; the mean of several trials may be neither."""
+        return bool(np.isin(self.found.cells.response, (0, 1)).all())
+
+    @cached_property
     def expected(self) -> Floats:
         return self.found.probabilities()[np.ix_(*self.order)]
 
@@ -139,7 +144,7 @@ def section(of: Diagnosed) -> dict[str, Any]:
         "provenance": made,
         "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
         "unit": of.found.readout.unit_scale,
-        "binary": not made["fractional"],
+        "binary": of.binary,
         "latent": of.mask is None and of.found.readout.skill_weight is not None and len(of.skills) > 1,
         "learners": _learners(of),
         "skills": _skills(of),
@@ -201,7 +206,6 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
     columns["difficulty_se"] = np.where(unsure, np.nan, columns["difficulty_se"])
     responses = of.responses.T[kept]  # [samples, learners]
     seen = np.isfinite(responses)
-    binary = not of.found.provenance["fractional"]
     shown_expected = of.found.diagnoser.engine != "counts" and seen.size <= MOST_EXPECTED
     return {
         "total": len(of.samples),
@@ -216,7 +220,7 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         "needs": None if of.mask is None else Bits(of.mask[kept]),
         "seen": None if seen.all() else Bits(seen),
         "right": Bits(responses == 1)
-        if binary
+        if of.binary
         else np.rint(np.where(seen, responses, 0) * 254).astype(np.uint8),
         "chance": np.rint(of.expected.T[kept] * 254).astype(np.uint8) if shown_expected else None,
     }

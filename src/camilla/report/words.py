@@ -74,7 +74,7 @@ def _leader(of: Diagnosed) -> Finding | None:
         of.column("learners", name) for name in ("ability", "low", "high", "accuracy")
     )
     plain = (
-        f"a mean response of {accuracy[0]:.3f}" if of.found.provenance["fractional"]
+        f"a mean response of {accuracy[0]:.3f}" if not of.binary
         else f"is right on {_percent(accuracy[0])} of its responses"
     )  # fmt: skip
     parts: list[Part] = [
