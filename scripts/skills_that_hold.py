@@ -69,7 +69,7 @@ def by_diagnosers(table: ResponseTable) -> str:
         ),
         "skill-vanilla": ("skill-vanilla", {}, False),
     }
-    names = ("r2_within", "doa", "doc", "ceiling", "borda", "doa_star", "doa_weighted")
+    names = ("r2_within", "doa", "doc", "ceiling", "ceiling_weighted", "borda", "doa_star", "doa_weighted")
     lines = [f"| diagnoser | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
     maps = [find_skills(table, 7, seed=seed).skill_map for seed in FIVE]
     for label, (name, settings, ranks) in contenders.items():
@@ -82,7 +82,8 @@ def by_diagnosers(table: ResponseTable) -> str:
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return f"""Seven such skills and fitted diagnosers, all {table.n_learners} classifiers; over the
 same five halvings. "Ranks" gives the diagnoser each metric as a place among the classifiers (`camilla
-classifiers --ranks`).
+classifiers --ranks`). Each sample has one skill here, so that DOC is, but for ties, bounded by the ceiling by
+samples, `ceiling_weighted`: little is left below it.
 
 {chr(10).join(lines)}
 """
