@@ -116,5 +116,7 @@ def diamond_section() -> str:
     return "## Table 6: learners of Diamond\n\n" + markdown(head, rows)
 
 
-def _same(one: str, other: str) -> bool:
-    return "".join(filter(str.isalpha, one.lower())) == "".join(filter(str.isalpha, other.lower()))
+def _same(printed: str, family: str) -> bool:
+    """Whether the paper's name of a family begins as ours does, letters alone."""
+    long, short = ("".join(filter(str.isalpha, name.lower())) for name in (printed, family))
+    return long.startswith(short)

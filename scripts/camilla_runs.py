@@ -41,8 +41,8 @@ PLAN = (
     Part("esol", "reliability", "esol", (*QUICK, *QUICK_PUBLISHED)),
     Part("titanic", "reliability", "titanic", (*QUICK, *QUICK_SKILLS, *QUICK_PUBLISHED, "dina")),
     Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto", "mirt")),
-    Part("stability", "rank-stability", "cifar100", ("auto",), sizes=(250, 1000, 5000)),
-    Part("between", "rank-stability", "cifar100", ("auto",), sizes=(500, 2500)),
+    Part("stability", "rank-stability", "cifar100", ("irt:precision=1", "auto"), sizes=(250, 1000, 5000)),
+    Part("between", "rank-stability", "cifar100", ("irt:precision=1", "auto"), sizes=(500, 2500)),
     Part("camilla", "rank-consistency", "esol", ("camilla",)),
     Part("camilla", "rank-consistency", "titanic", ("camilla",), seeds=SEEDS[:3]),
     Part("camilla", "reliability", "titanic", ("camilla",)),
@@ -96,7 +96,9 @@ def _diamond(_: Path) -> ResponseTable | None:
     """The log of our own pool, if it was made."""
     if not (DIAMOND / "responses.parquet").exists():
         return None
-    return camilla.read(DIAMOND / "responses.parquet", skills=str(DIAMOND / "skills.parquet"))
+    return camilla.read(
+        DIAMOND / "responses.parquet", skills=f"{DIAMOND / 'skills.parquet'}:cut,color,clarity"
+    )
 
 
 READERS: dict[str, Callable[[Path], ResponseTable | None]] = {
