@@ -41,7 +41,7 @@ and 42, those of gaussian and auto on seeds 7, 8 and 9, which are not among the 
 tried](../design/auto.md)). The prior N(1, 1) of auto's first candidate was settled on other partitions of the
 CIFAR-100 test log than those below. Seeds a diagnoser ran on are counted beside it: neural ones cost a minute
 a fit and ran on fewer where it says so. Reliability of camilla and neural-cd was run at an earlier commit;
-where it was run again it came out the same to 2e-6. What decided about auto's prior: [auto](../design/auto.md).
+where it was run again it came out the same to 2e-6. On auto's prior: [auto](../design/auto.md).
 """
 
 
