@@ -53,7 +53,7 @@ def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callab
     assert "rank-stability on simulated" in page.inner_text("main")
     page = shown.go("summary")
     page.get_by_label("Diagnosis").select_option(label="overall")
-    page.wait_for_function("location.hash.includes('d=1')")
+    shown.until("location.hash.includes('d=1')")
     assert "Fitted by irt" in page.inner_text("main")
     assert shown.trouble == []
     assert shown.asked_elsewhere() == []
