@@ -25,7 +25,6 @@ check: $(VENV)/.ready
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
-	$(BIN)/pytest tests/test_docs.py
 
 $(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)-bench
