@@ -43,8 +43,8 @@ CIFAR-100 test log than those below. Seeds a diagnoser ran on are counted beside
 a fit and ran on fewer where it says so. Rows of camilla, neural-cd and ka-ncd with ten seeds, and camilla's
 rank stability, were fitted on a GPU (NVIDIA H200, JAX 0.11.2; the CPU seconds beside them are of its host,
 twelve fits side by side): fits that were also run on a CPU agree to 3e-5 in RMSE, neural-cd's on Titanic to
-.006. Those with three seeds, and the consistency of auto on Titanic, CIFAR-100 and ESOL, are of earlier commits
-of this version.
+.006. Those with three seeds, and the consistency of auto on Titanic, CIFAR-100 and ESOL, are of earlier
+commits of this version.
 On auto's prior: [auto](../design/auto.md).
 """
 
