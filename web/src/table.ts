@@ -33,6 +33,7 @@ const ON_PAPER = 60; // rows
 export class WindowedTable {
   readonly element: HTMLElement;
   private readonly body = h("tbody");
+  private printing = false;
   private readonly scroller: HTMLElement;
   private readonly said = h("p", { class: "quiet", role: "status" });
   private readonly table: HTMLTableElement;
@@ -67,7 +68,10 @@ export class WindowedTable {
     requestAnimationFrame(() => this.draw());
     new ResizeObserver(() => this.draw()).observe(this.scroller);
     addEventListener("beforeprint", () => this.scroller.isConnected && this.print());
-    addEventListener("afterprint", () => this.scroller.isConnected && this.draw(true));
+    addEventListener("afterprint", () => {
+      this.printing = false;
+      if (this.scroller.isConnected) this.draw(true);
+    });
   }
 
   /** Other rows under the same columns and order. */
@@ -80,6 +84,7 @@ export class WindowedTable {
 
   /** For paper: the first rows all there. */
   private print(): void {
+    this.printing = true;
     this.body.replaceChildren(...this.rows.slice(0, ON_PAPER).map((row, i) => this.line(row, i)));
     this.drawn = "";
   }
@@ -110,6 +115,7 @@ export class WindowedTable {
   }
 
   private draw(anew = false): void {
+    if (this.printing) return;
     if (this.options.whole && !anew && this.drawn) return;
     if (this.options.whole) {
       this.drawn = "whole";
