@@ -43,7 +43,8 @@ def chromium() -> Iterator[Any]:
         pytest.skip("there is no Chromium; install it (apt-get install chromium) to run the browser tests")
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=where, args=FLAGS)
+        # A view is drawn after the click that asks for it: a tenth of a second between steps lets it.
+        browser = driver.chromium.launch(executable_path=where, args=FLAGS, slow_mo=100)
         yield browser
         browser.close()
 
