@@ -14,12 +14,25 @@ def table():
     return ResponseTable.from_matrix((rng.random((12, 80)) < p).astype(float))
 
 
+def sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def expected_responses(params):
+    """Eqs. 6–10 of the Camilla paper on the raw parameters, in double precision: [learners, samples]."""
+    mastery, difficulty = sigmoid(params.ability.astype(float)), sigmoid(params.difficulty.astype(float))
+    raised = np.exp(params.skill_mask.astype(float))
+    asked = sigmoid(params.discrimination.astype(float)) * raised / raised.sum(axis=1, keepdims=True)
+    layer = asked[None] * (mastery[:, None] - difficulty[None])
+    for weight, bias in zip(params.weights, params.biases, strict=True):
+        layer = sigmoid(layer @ weight.astype(float) + bias.astype(float))
+    return layer[..., 0]
+
+
 def test_ability_is_the_mean_expected_response_on_any_samples(table):
-    """The fit's own p, without the temperature of single predictions: 1e-6 is single precision."""
+    """Parameters are single precision, which the formula does not notice: 1e-6."""
     found = diagnose(table, "camilla", dimensions=3, precision=1.0)
-    sharp = found.probabilities()
-    logits = np.log(sharp / (1 - sharp)) * found.temperature
-    expected = 1 / (1 + np.exp(-logits))
+    expected = expected_responses(found.params)
     some = [1, 5, 40]
     on_some = found.ability([found.sample_names[j] for j in some])
     place = {name: i for i, name in enumerate(found.learner_names)}
@@ -34,8 +47,10 @@ def test_ability_is_the_mean_expected_response_on_any_samples(table):
 def test_masks_are_the_papers_reading(table):
     """Eqs. 13–14: Σ q̄ₖ Aᵢₖ, q̄ the mean of the masks."""
     found = diagnose(table, "camilla", dimensions=3, precision=1.0, reading="masks")
-    mask = found.skill_mask().drop("sample").to_numpy()
-    masses = dict(zip(found.learner_names, found.readout.ability @ mask.mean(axis=0), strict=True))
+    raised = np.exp(found.params.skill_mask.astype(float))
+    mask = raised / raised.sum(axis=1, keepdims=True)
+    mastery = sigmoid(found.params.ability.astype(float))
+    masses = dict(zip(found.learner_names, mastery @ mask.mean(axis=0), strict=True))
     for name, ability in zip(found.learners["learner"], found.learners["ability"], strict=True):
         assert ability == pytest.approx(masses[name])
 
