@@ -7,11 +7,13 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.adaptive.replay import Replay
 
 
+@reads_table("task")
 def adapt(
     table: options.Table,
     replay: Annotated[
@@ -28,15 +30,8 @@ def adapt(
     ] = 0.8,
     splits: Annotated[int, typer.Option(help="Replay: random splits of the learners.")] = 10,
     dimensions: Annotated[int | None, typer.Option(help="Dimensions of ability.")] = None,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -45,10 +40,7 @@ def adapt(
     from camilla.adaptive.replay import replay as play
     from camilla.adaptive.testing import AdaptiveTest
 
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task,
-    )  # fmt: skip
+    responses = columns.read(table)
     if replay:
         with progress("replaying") as watch:
             found = play(

@@ -6,6 +6,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 from camilla.data.names import shown
 
 if TYPE_CHECKING:
@@ -15,32 +16,22 @@ if TYPE_CHECKING:
 MARKS = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
 
 
+@reads_table("task", "cluster")
 def check(
     table: options.Table,
     with_: Annotated[str, typer.Option("--with", help="Diagnoser of the permutation control.")] = "irt",
     fit: Annotated[
         bool, typer.Option("--fit/--no-fit", help="Whether to run the permutation control.")
     ] = True,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    cluster: options.Cluster = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
     from camilla.compare.checking import check_table
 
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
-    )  # fmt: skip
+    responses = columns.read(table)
     found = check_table(responses, seed=seed)
     control = None
     if fit:

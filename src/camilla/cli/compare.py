@@ -7,16 +7,16 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import brief, percent, print_frame, print_json
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from camilla.compare.comparing import Comparison, Effect
     from camilla.data.responses import ResponseTable
 
 WORSE = 3  # exit code of --fail-if-worse
 
 
+@reads_table("task", "cluster")
 def compare(
     inputs: Annotated[
         list[str],
@@ -31,16 +31,8 @@ def compare(
     ] = None,
     flips: Annotated[int, typer.Option(help="How many flipped samples to print each way.")] = 5,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    cluster: options.Cluster = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -51,16 +43,10 @@ def compare(
     if margin is not None and not (fail_if_worse and 0 <= margin < 1):
         raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
 
-    def read(path: str) -> "ResponseTable":
-        return options.read_table(
-            Path(path), rows=rows, skills=None, learner=learner, sample=sample, response=response,
-            trial=trial, weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
-        )  # fmt: skip
-
     if len(inputs) == 3:
-        table, a, b = read(inputs[0]), inputs[1], inputs[2]
+        table, a, b = columns.read(Path(inputs[0])), inputs[1], inputs[2]
     elif len(inputs) == 2:
-        table, a, b = _two(inputs[0], inputs[1], read, cluster)
+        table, a, b = _two(Path(inputs[0]), Path(inputs[1]), columns)
     else:
         raise SettingError(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
@@ -83,23 +69,24 @@ class Two(NamedTuple):
     b: str
 
 
-def _two(one: str, other: str, read: "Callable[[str], ResponseTable]", cluster: str | None) -> Two:
+def _two(one: Path, other: Path, columns: TableOptions) -> Two:
     """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
     from camilla.compare.comparing import two_tables
     from camilla.loaders.account import briefly
     from camilla.loaders.logs import holds_logs, load_logs
     from camilla.loaders.metadata_clusters import with_clusters
 
-    paths = [Path(one), Path(other)]
-    if all(map(holds_logs, paths)):
-        learners = [load_logs([path]).table.learners for path in paths]
+    if holds_logs(one) and holds_logs(other):
+        learners = [load_logs([path]).table.learners for path in (one, other)]
         if all(len(names) == 1 for names in learners) and learners[0] != learners[1]:
-            together = load_logs(paths)
+            together = load_logs([one, other])
             for line in briefly(together):
                 typer.echo(f"note: {line}", err=True)
-            table = together.table if cluster is None else with_clusters(together.table, cluster)
+            table = together.table
+            if columns.cluster is not None:
+                table = with_clusters(table, columns.cluster)
             return Two(table, learners[0][0], learners[1][0])
-    table = two_tables(read(one), read(other), labels=(one, other))
+    table = two_tables(columns.read(one), columns.read(other), labels=(str(one), str(other)))
     return Two(table, *table.learners)
 
 

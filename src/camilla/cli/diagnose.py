@@ -11,6 +11,7 @@ import typer
 from camilla.cli import options
 from camilla.cli.output import print_json, progress
 from camilla.cli.show import print_diagnosis, show_document
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
@@ -19,30 +20,20 @@ if TYPE_CHECKING:
     from camilla.diagnosis import Diagnosis
 
 
+@reads_table("skills", "skill_graph")
 def diagnose(
     table: options.Table,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
     with_: Annotated[
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
     ] = "auto",
-    rows: options.Rows = None,
-    skills: options.Skills = None,
-    skill_graph: options.SkillGraphFile = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Diagnose every learner and sample of a table of responses."""
-    responses = options.read_table(
-        table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, skill_graph=skill_graph,
-    )  # fmt: skip
+    responses = columns.read(table)
     found = run(responses, with_, seed)
     found.save(output)
     if json:

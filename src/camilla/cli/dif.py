@@ -6,11 +6,13 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import brief, print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.quality.dif import GroupDifferences
 
 
+@reads_table("task")
 def dif(
     table: options.Table,
     group: Annotated[
@@ -27,15 +29,8 @@ def dif(
     ] = None,
     samples: Annotated[int, typer.Option(help="How many samples to print.")] = 15,
     rate: Annotated[float, typer.Option(help="Share of false flags accepted.")] = 0.05,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -43,11 +38,8 @@ def dif(
     from camilla.quality.dif import group_differences
     from camilla.quality.groups import cut_at, read_groups
 
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task,
-    )  # fmt: skip
-    groups = read_groups(group, responses, table, learner=learner or "learner")
+    responses = columns.read(table)
+    groups = read_groups(group, responses, table, learner=columns.learner or "learner")
     if cut is not None:
         groups = cut_at(groups, cut)
     with progress("comparing groups") as watch:

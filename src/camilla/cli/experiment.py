@@ -7,6 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,6 +21,7 @@ TITLES = {
 }
 
 
+@reads_table("skills", "skill_graph")
 def experiment(
     name: Annotated[
         str, typer.Argument(help="reliability, rank-consistency, rank-stability or assumptions.")
@@ -40,16 +42,8 @@ def experiment(
         Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
     ] = None,
     jobs: Annotated[int, typer.Option(help="Processes; −1 for one a core.")] = -1,
-    rows: options.Rows = None,
-    skills: options.Skills = None,
-    skill_graph: options.SkillGraphFile = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     json: options.Json = False,
 ) -> None:
     """Run a protocol of the Camilla paper: what is stored already is not run again."""
@@ -57,13 +51,7 @@ def experiment(
     from camilla.experiments.running import experiment as run
     from camilla.experiments.summary import experiment_summary
 
-    read = {
-        path.stem: options.read_table(
-            path, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-            weight=weight, missing=missing, ignore=ignore, skill_graph=skill_graph,
-        )
-        for path in tables
-    }  # fmt: skip
+    read = {path.stem: columns.read(path) for path in tables}
     _check_names(read, tables)
     with progress("experiment") as watch:
         results = run(

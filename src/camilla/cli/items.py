@@ -6,34 +6,26 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import brief, print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.quality.items import SampleQuality
 
 
+@reads_table("task")
 def items(
     table: options.Table,
     samples: Annotated[int, typer.Option(help="How many samples to print.")] = 15,
     rate: Annotated[float, typer.Option(help="Share of false flags accepted, of each kind.")] = 0.05,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
     from camilla.quality.items import sample_quality
 
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task,
-    )  # fmt: skip
+    responses = columns.read(table)
     with progress("judging samples") as watch:
         found = sample_quality(responses, rate=rate, seed=seed, watch=watch)
     if json:

@@ -2,29 +2,22 @@
 
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json
+from camilla.cli.table_options import TableOptions, reads_table
 
 
+@reads_table()
 def place(
     diagnosis: options.Saved,
     new: options.Table,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     json: options.Json = False,
 ) -> None:
     """Place new learners without refitting anything: ability, standard error, rank in the pool."""
     from camilla.diagnosis import Diagnosis
 
     found = Diagnosis.load(diagnosis)
-    table = options.read_table(
-        new, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore,
-    )  # fmt: skip
+    table = columns.read(new)
     placed = found.place(table)
     if json:
         skills = found.place_skills(table).to_dicts()

@@ -7,11 +7,13 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import percent, print_frame, print_json
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.compare.planning import Plan
 
 
+@reads_table("cluster")
 def power(
     inputs: Annotated[
         list[str] | None,
@@ -33,15 +35,8 @@ def power(
     icc: Annotated[float | None, typer.Option(help="Correlation of differences within a cluster.")] = None,
     target: Annotated[float, typer.Option("--power", help="Chance of showing what is there.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Chance of showing what is not there.")] = 0.05,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    cluster: options.Cluster = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     json: options.Json = False,
 ) -> None:
     """Plan an evaluation: samples for a difference, or the difference samples can show."""
@@ -51,10 +46,7 @@ def power(
     table, note = None, None
     if inputs:
         learners = _learners(inputs)
-        table = options.read_table(
-            Path(inputs[0]), rows=rows, skills=None, learner=learner, sample=sample, response=response,
-            trial=trial, weight=weight, missing=missing, ignore=ignore, cluster=cluster,
-        )  # fmt: skip
+        table = columns.read(Path(inputs[0]))
         _refuse_both(discordance, sd)
         design, note = design_of(table, learners)
     else:

@@ -6,6 +6,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import brief, percent, print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.compare.ranked import Ranking
@@ -13,21 +14,14 @@ if TYPE_CHECKING:
 GROUPS = 12  # printed
 
 
+@reads_table("task", "cluster")
 def rank(
     table: options.Table,
     learners: Annotated[int, typer.Option(help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    cluster: options.Cluster = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     json: options.Json = False,
 ) -> None:
     """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
@@ -36,10 +30,7 @@ def rank(
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task, cluster=cluster,
-    )  # fmt: skip
+    responses = columns.read(table)
     with progress("ranking") as watch:
         found = rank_learners(responses, level=level, watch=watch)
     if json:

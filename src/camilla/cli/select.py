@@ -7,6 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json, progress
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from camilla.subsets.selecting import Subset
 
 
+@reads_table("task")
 def select(
     table: options.Table,
     n: Annotated[int, typer.Option("-n", "--samples", help="How many samples to keep.")] = 100,
@@ -22,15 +24,8 @@ def select(
     ] = None,
     repeats: Annotated[int, typer.Option(help="How often learners are dealt into folds.")] = 2,
     folds: Annotated[int, typer.Option(help="Folds of learners, each held out once.")] = 5,
-    rows: options.Rows = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    task: options.Task = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -38,10 +33,7 @@ def select(
     from camilla.subsets.forms import document, write
     from camilla.subsets.selecting import select as choose
 
-    responses = options.read_table(
-        table, rows=rows, skills=None, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task,
-    )  # fmt: skip
+    responses = columns.read(table)
     with progress("selecting") as watch:
         found = choose(responses, n, folds=folds, repeats=repeats, seed=seed, watch=watch)
     if output is not None:

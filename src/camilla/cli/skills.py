@@ -1,5 +1,6 @@
 """`camilla skills`: responses in, a skill map that holds on other learners out."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -7,11 +8,13 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json
+from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.discovery.finding import FoundSkills
 
 
+@reads_table("task")
 def skills(
     table: options.Table,
     output: Annotated[Path, typer.Option("-o", "--output", help="Skill map to write: .csv, .parquet, ….")],
@@ -21,18 +24,11 @@ def skills(
     by: Annotated[
         str, typer.Option(help="What is grouped: sample, task, or attribute (skills × families of tasks).")
     ] = "sample",
-    task: options.Task = None,
-    rows: options.Rows = None,
     skills: Annotated[
         str | None, typer.Option(help="Skill map whose skills are attributes: FILE or FILE:column,column.")
     ] = None,
-    learner: options.Learner = None,
-    sample: options.Sample = None,
-    response: options.Response = None,
-    trial: options.Trial = None,
-    weight: options.Weight = None,
-    missing: options.Missing = None,
-    ignore: options.Ignore = None,
+    *,
+    columns: TableOptions,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -40,10 +36,7 @@ def skills(
     from camilla.data.writing import write_frame
     from camilla.discovery.finding import find_skills
 
-    responses = options.read_table(
-        table, rows=rows, skills=skills, learner=learner, sample=sample, response=response, trial=trial,
-        weight=weight, missing=missing, ignore=ignore, task=task,
-    )  # fmt: skip
+    responses = replace(columns, skills=skills).read(table)
     found = find_skills(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
