@@ -133,8 +133,13 @@ def plain(value: Any) -> str:
 
 def shortened(text: str) -> str:
     """The start of a text, with single spaces."""
-    text = " ".join(text[: 8 * LONGEST_TEXT].split())
-    return text if len(text) <= LONGEST_TEXT else text[: LONGEST_TEXT - 1] + "…"
+    for most in (LONGEST_TEXT + 40, 8 * LONGEST_TEXT):  # the second when much of the first is space
+        start = " ".join(text[:most].split())
+        if len(start) > LONGEST_TEXT:
+            return start[: LONGEST_TEXT - 1] + "…"
+        if len(text) <= most:
+            break
+    return start
 
 
 def digest(*texts: str) -> str:

@@ -132,12 +132,16 @@ def _model_in_args(results: Results) -> str:
 
 
 def _results_beside(path: Path) -> Results:
+    found = next((name for name in _results_names(path) if name.is_file()), None)
+    return Results() if found is None else _results(found, found.stat().st_mtime_ns)
+
+
+def _results_names(path: Path) -> Iterator[Path]:
+    """Where the results may lie; the folder is searched only when the likeliest name is not there."""
     time = path.stem.rpartition("_")[2]
-    names = [path.parent / f"results_{time}.json", *sorted(path.parent.glob(f"*_{_escaped(time)}.json"))]
-    names += [path.parent / "results.json"]
-    if found := next((name for name in names if name.is_file()), None):
-        return _results(found, found.stat().st_mtime_ns)
-    return Results()
+    yield path.parent / f"results_{time}.json"
+    yield from sorted(path.parent.glob(f"*_{_escaped(time)}.json"))
+    yield path.parent / "results.json"
 
 
 def _escaped(text: str) -> str:

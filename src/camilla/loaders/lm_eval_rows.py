@@ -17,6 +17,7 @@ import msgspec
 from camilla.errors import DataError
 from camilla.loaders.decoding import (
     ANY_JSON,
+    UNDECODABLE,
     decode,
     decode_file,
     number_in,
@@ -37,7 +38,7 @@ Fields = dict[str, msgspec.Raw]
 FIELDS = msgspec.json.Decoder(Fields)
 ARRAY = msgspec.json.Decoder(list[Fields])
 DOC = msgspec.json.Decoder(
-    msgspec.defstruct("Doc", [(name, Any, None) for name in TEXTS + SKILLS])  # only what is looked at
+    msgspec.defstruct("Doc", [(name, Any, None) for name in TEXTS + SKILLS], omit_defaults=True)
 )
 UNSET = msgspec.Raw(b"null")
 
@@ -85,7 +86,7 @@ class Quick:
         """The row, or None if it is not of this kind."""
         try:
             row = self.decoder.decode(line)
-        except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError, ValueError):
+        except UNDECODABLE:
             return None
         doc_id, filter, metrics, doc_hash, repeats, doc, *values = msgspec.structs.astuple(row)
         if metrics != self.metrics or repeats is not None:
@@ -176,12 +177,22 @@ class Described(Mapping[str, About]):
         raw = bytes(entry.doc).lstrip()
         if not raw.startswith(b"{"):
             return About(skills=self.shared)
-        doc = decode(raw, DOC, f"{self.path}: row {entry.number}")
-        values = msgspec.structs.astuple(doc)
-        text = next((value for value in values[: len(TEXTS)] if isinstance(value, str) and value), "")
-        named = zip(SKILLS, values[len(TEXTS) :], strict=True)
-        own = [(name, plain(value)) for name, value in named if value is not None]
-        return About(shortened(text), (*((name, value) for name, value in own if value), *self.shared))
+        text, skills = "", []
+        for name, value in self._said(raw, entry.number).items():
+            if name not in SKILLS:
+                text = text or (value if isinstance(value, str) else "")
+            elif label := plain(value):
+                skills.append((name, label))
+        return About(shortened(text), (*skills, *self.shared))
+
+    def _said(self, raw: bytes, number: int) -> dict[str, Any]:
+        """The texts and skills that a document has, in this order."""
+        try:
+            doc = DOC.decode(raw)
+        except UNDECODABLE:
+            doc = decode(raw, DOC, f"{self.path}: row {number}")
+        said: dict[str, Any] = msgspec.to_builtins(doc)
+        return said
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.entries)
