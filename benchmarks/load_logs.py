@@ -1,27 +1,42 @@
 """Loading a thousand lm-eval logs
 
-A thousand files of samples in lm-evaluation-harness's layout, 1,000 rows each, a million in all: 100
-learners on 10 tasks, and one learner on 1,000 tasks, which has a hundred times the samples. Rows have two
-metrics, the prompts of four choices and their log-likelihoods, 1.3 kB. `load` goes from the folder to the
-table; the bounds are 30 CPU seconds and 1 GB.
+A thousand files of samples in lm-evaluation-harness's layout, 1,000 rows each, a million in all, from one
+learner on 1,000 tasks, which has a million samples, to a thousand learners on one task. Rows have two
+metrics, the prompts of two choices and the log-likelihoods of four, 1.5 kB. `load` goes from the folder to
+the table; the bounds are 30 CPU seconds and 1 GB. The last lines have fewer rows, of long documents.
 """
 
 import hashlib
 import platform
 import tempfile
 from pathlib import Path
+from typing import NamedTuple
 
 from jobs import Row, markdown_table, measured, phase, print_table, seconds, serve, versions
 
-SHAPES = {"100 × 10": (100, 10), "1 × 1000": (1, 1000)}
 ROWS = 1000
 PAGE = Path(__file__).parents[1] / "docs/results/loading.md"
 TIME = "2026-01-21T03-44-18.458309"
-PASSAGE = "A train leaves the station at noon and travels north at a steady sixty kilometres an hour. " * 2
+SENTENCE = "A train leaves the station at noon and travels north at a steady sixty kilometres an hour. "
 
 
-def write(folder: str, n_learners: str, n_tasks: str) -> Row:
+class Shape(NamedTuple):
+    """How many files, and how long their documents are: each stands in a row three times."""
+
+    n_learners: int
+    n_tasks: int
+    sentences: int = 2
+
+    def __str__(self) -> str:
+        return f"{self.n_learners} × {self.n_tasks}"
+
+
+SHAPES = (Shape(1, 1000), Shape(10, 100), Shape(100, 10), Shape(1000, 1), Shape(10, 10, 17), Shape(10, 5, 72))
+
+
+def write(folder: str, n_learners: str, n_tasks: str, sentences: str) -> Row:
     """Job: the files; which answers are right is drawn by a hash, so nothing needs to be kept."""
+    passage = SENTENCE * int(sentences)
     total = 0
     for learner in range(int(n_learners)):
         inside = Path(folder, f"org__model-{learner}")
@@ -32,17 +47,17 @@ def write(folder: str, n_learners: str, n_tasks: str) -> Row:
         results = f'{{{head}, "versions": {{{named}}}}}'
         (inside / f"results_{TIME}.json").write_text(results)
         for task in tasks:
-            lines = "".join(line(learner, task, doc) for doc in range(ROWS))
+            lines = "".join(line(learner, task, doc, passage) for doc in range(ROWS))
             total += (inside / f"samples_{task}_{TIME}.jsonl").write_text(lines)
     return {"bytes": total}
 
 
-def line(learner: int, task: str, doc: int) -> str:
+def line(learner: int, task: str, doc: int, passage: str) -> str:
     """One row, as the harness writes it."""
     draw = hashlib.sha256(f"{learner} {task} {doc}".encode()).digest()
     right, normed = int(draw[0] < 150), int(draw[1] < 160)
     hashed = hashlib.sha256(f"{task} {doc}".encode()).hexdigest()
-    question = f"{PASSAGE}Question {doc} of {task}: how far has it come after {doc} hours?"
+    question = f"{passage}Question {doc} of {task}: how far has it come after {doc} hours?"
     prompts = ", ".join(f'"gen_args_{k}": {{"arg_0": "{question}", "arg_1": " {k}"}}' for k in range(2))
     chances = ", ".join(f'[["-{k}.25", "False"]]' for k in range(4))
     return (
@@ -73,17 +88,19 @@ def load(folder: str) -> Row:
 
 def main() -> list[Row]:
     rows = []
-    for shape, (n_learners, n_tasks) in SHAPES.items():
+    for shape in SHAPES:
         with tempfile.TemporaryDirectory() as folder:
-            size = measured(__file__, "write", folder, n_learners, n_tasks).found["bytes"]
+            size = measured(__file__, "write", folder, *shape).found["bytes"]
             cost = measured(__file__, "load", folder)
         rows.append(
             {
-                "learners × tasks": shape,
-                "files": n_learners * n_tasks,
+                "learners × tasks": str(shape),
+                "files": shape.n_learners * shape.n_tasks,
+                "kB a row": f"{size / cost.found['responses'] / 1e3:.1f}",
                 "responses": f"{cost.found['responses']:,}",
                 "GB": f"{size / 1e9:.2f}",
                 "load, CPU s": seconds(cost.phases["load"]),
+                "MB a CPU s": f"{size / 1e6 / cost.phases['load']:.0f}",
                 "write, CPU s": seconds(cost.phases["write"]),
                 "process, CPU s": seconds(cost.process),
                 "peak MB": f"{cost.peak_mb:.0f}",

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from camilla.data.responses import ResponseTable
 from camilla.errors import CamillaError
 from camilla.loaders.collecting import Collection
-from camilla.loaders.decoding import ANY_JSON, decode, shortened
+from camilla.loaders.decoding import ANY_JSON, decode, shortened, start_of
 from camilla.loaders.every_eval_ever import runs as instances
 from camilla.loaders.every_eval_ever import write_instances
 from camilla.loaders.logs import load
@@ -81,6 +81,27 @@ def test_the_order_of_runs_does_not_matter(runs, choices, rng) -> None:
     shuffled = list(runs)
     rng.shuffle(shuffled)
     assert same(merged(runs, choices), merged(shuffled, choices))
+
+
+def test_samples_are_in_reading_order_also_when_more_come_later() -> None:
+    """Written out by hand: by task, the start of the name, the number at its end, 007 before 07."""
+    collection = Collection()
+
+    def read(task: str, names: list[str]) -> list[str]:
+        rows = [Row(name, 1.0) for name in names]
+        collection.add(Run("a", task, rows, source=f"{task} {names[0]}", format="drawn"))
+        return list(merge(collection, Choices(runs="trials")).table.samples)
+
+    first = read("u", ["10", "9", "x", "q2", "q10", "q1a", "q"])
+    assert first == ["u/9", "u/10", "u/q", "u/q2", "u/q10", "u/q1a", "u/x"]
+    later = read("t", ["7", "07", "007", "8"])
+    assert later == ["t/007", "t/07", "t/7", "t/8", *first]
+    assert read("u", ["q3", "9"])[4:] == ["u/9", "u/10", "u/q", "u/q2", "u/q3", "u/q10", "u/q1a", "u/x"]
+
+
+@given(st.text("ab \n\t", max_size=60), st.integers(1, 20))
+def test_the_start_of_a_text_is_that_of_the_whole_text_with_single_spaces(text, most) -> None:
+    assert start_of(text, most) == " ".join(text.split())[:most]
 
 
 @given(RUNS, CHOICES)

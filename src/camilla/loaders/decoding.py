@@ -133,13 +133,16 @@ def plain(value: Any) -> str:
 
 def shortened(text: str) -> str:
     """The start of a text, with single spaces."""
-    for most in (LONGEST_TEXT + 40, 8 * LONGEST_TEXT):  # the second when much of the first is space
-        start = " ".join(text[:most].split())
-        if len(start) > LONGEST_TEXT:
-            return start[: LONGEST_TEXT - 1] + "…"
-        if len(text) <= most:
-            break
-    return start
+    start = start_of(text[: 8 * LONGEST_TEXT], LONGEST_TEXT + 1)
+    return start if len(start) <= LONGEST_TEXT else start[: LONGEST_TEXT - 1] + "…"
+
+
+def start_of(text: str, most: int) -> str:
+    """The first characters of a text with single spaces; what comes behind them is not gone through."""
+    start = " ".join(text[: most + most // 2].split())
+    if len(start) < most < len(text):
+        start = " ".join(text.split())
+    return start[:most]
 
 
 def digest(*texts: str) -> str:

@@ -21,6 +21,7 @@ from camilla.loaders.decoding import (
     number_in,
     plain,
     shortened,
+    start_of,
 )
 from camilla.loaders.peeking import Peek
 from camilla.loaders.runs import About, Loader, Row, Run, Sniffed, Why
@@ -106,8 +107,10 @@ def runs(path: Path) -> Iterator[Run]:
     about: dict[str, About] = {}
     for sample in log.samples or ():
         name = name_in(sample.id, where=str(path), what="the id of a sample")
-        about.setdefault(name, _about(sample))
-        rows += _rows(sample, name, left_out)
+        asked = _text(sample.input)[:COMPARED]
+        if name not in about:
+            about[name] = _about(sample, asked)
+        rows += _rows(sample, name, digest(asked, _text(sample.target)[:COMPARED]), left_out)
     if not rows:
         rows = list(_reduced(log.reductions or (), left_out, path))
     yield Run(
@@ -164,9 +167,8 @@ def _is_sample(name: str) -> bool:
     )
 
 
-def _rows(sample: Sample, name: str, left_out: dict[str, str]) -> Iterator[Row]:
+def _rows(sample: Sample, name: str, content: str, left_out: dict[str, str]) -> Iterator[Row]:
     why: Why | None = "errored" if sample.error else "truncated" if sample.limit else None
-    content = digest(_text(sample.input)[:COMPARED], _text(sample.target)[:COMPARED])
     number = number_in(sample.epoch)
     trial = int(number) if number is not None and 0 <= number < 2**31 else 0
     scores = sample.scores if isinstance(sample.scores, dict) else {}
@@ -222,17 +224,17 @@ def _reduced(reductions: Iterable[Reduction], left_out: dict[str, str], path: Pa
                 yield Row(name, found, metric, why=None if found is not None else "unscored")
 
 
-def _about(sample: Sample) -> About:
+def _about(sample: Sample, asked: str) -> About:
     metadata = sample.metadata if isinstance(sample.metadata, dict) else {}
     kinds = [(key, value) for key, value in metadata.items() if isinstance(value, str | int)][:MOST_KINDS]
-    skills = tuple((plain(key), plain(value)) for key, value in kinds if plain(value))
-    return About(shortened(_text(sample.input)), skills)
+    skills = tuple((plain(key), label) for key, value in kinds if (label := plain(value)))
+    return About(shortened(asked), skills)
 
 
 def _text(value: Any) -> str:
-    """The words of an input: a string, or the contents of its messages; of a target: its alternatives."""
+    """How an input begins: a string, or the contents of its messages; of a target: its alternatives."""
     if isinstance(value, str):
-        return " ".join(value.split())
+        return start_of(value, COMPARED)
     if isinstance(value, list):
         return " ".join(_text(part) for part in value[:100])
     if isinstance(value, dict):
