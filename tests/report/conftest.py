@@ -1,7 +1,7 @@
 """Pages as they are made, and the system's Chromium with no network to open them."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,24 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+AXE = Path(__file__).parents[2] / "web/node_modules/axe-core/axe.min.js"
+# Themes differ in colour alone.
+THEMES = [("light", "{}"), ("dark", "{runOnly: ['color-contrast']}")]
+
+
+@pytest.fixture(params=THEMES, ids=[scheme for scheme, _ in THEMES])
+def judged(request: pytest.FixtureRequest, opened: "Callable[..., Opened]") -> Callable[..., list[Any]]:
+    """What axe finds in views of a page in one theme, and what the browser complained of."""
+    if not AXE.exists():
+        pytest.skip("axe-core is not installed; npm ci in web/ brings it")
+    scheme, rules = request.param
+
+    def judge(file: Path, views: Iterable[str]) -> list[Any]:
+        shown = opened(file, color_scheme=scheme, bypass_csp=True)
+        return [one for view in views for one in shown.violations(view, rules=rules)] + shown.trouble
+
+    return judge
 
 
 @pytest.fixture(scope="session")
@@ -77,6 +95,13 @@ class Opened:
                 return
             self.page.wait_for_timeout(50)
         raise AssertionError(f"never came true: {truth}")
+
+    def violations(self, route: str, *, rules: str = "{}") -> list[tuple[str, str, str, str]]:
+        """What axe finds in a view: which, how bad, the rule, and the first element that breaks it."""
+        page = self.go(route)
+        page.add_script_tag(content=AXE.read_text())
+        found = page.evaluate(f"axe.run(document, {rules})")["violations"]
+        return [(route, one["impact"], one["id"], one["nodes"][0]["html"][:120]) for one in found]
 
     def asked_elsewhere(self) -> list[str]:
         """Requests for anything but the file itself and what it holds."""

@@ -20,7 +20,7 @@ from camilla.report.build import write_report
 
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with two diagnoses, a leaderboard and two experiments."""
+    """A folder with two diagnoses, a leaderboard, experiments of every kind, a ranking and a comparison."""
     folder = tmp_path_factory.mktemp("saved")
     table = camilla.simulate(8, 160, skills=3, seed=6).table
     camilla.diagnose(table, "camilla-base", precision=3.0, skill_correlation=0.5).save(folder / "by skill")
@@ -39,12 +39,36 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
     experiment(
         "rank-stability", tables, diagnosers=("vanilla",), seeds=(1, 2, 3), sizes=(20, 80), store=store
     )
+    experiment("rank-consistency", tables, diagnosers=("vanilla", "irt:precision=3"), seeds=(1,), store=store)
+    ranking = rank_learners(table)
+    pair = compare_learners(table, *ranking.learners[:2])
+    for name, document in (("rank", ranking.to_document()), ("pair", pair.to_document())):
+        (folder / f"{name}.json").write_text(json.dumps(document))
     return folder
 
 
+ALL = ("by skill", "overall", "epp", "rank.json", "pair.json", "experiments.parquet")
+
+
+def test_axe_finds_no_violation_in_any_view(saved: Path, tmp_path: Path, judged: Callable[..., Any]) -> None:
+    """Every view that the demo's page has not; an experiment each, the two results without a model."""
+    page = write_report([saved / name for name in ALL], tmp_path / "page.html").page
+    n_experiments = len(experiments.sections(saved / "experiments.parquet"))
+    assert n_experiments == 3
+    views = ["summary?d=1", "learner?d=1", "epp", "comparisons", "comparisons?e=1", "made"]
+    assert judged(page, [*views, *(f"experiments?e={k}" for k in range(n_experiments))]) == []
+
+
+@pytest.mark.parametrize("name", ["epp", "rank.json", "experiments.parquet"])
+def test_axe_finds_no_violation_in_a_page_without_a_diagnosis(
+    saved: Path, tmp_path: Path, judged: Callable[..., Any], name: str
+) -> None:
+    page = write_report([saved / name], tmp_path / "page.html").page
+    assert judged(page, ["", "made"]) == []
+
+
 def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callable[..., Any]) -> None:
-    names = ("by skill", "overall", "epp", "experiments.parquet")
-    shown = opened(write_report([saved / name for name in names], tmp_path / "page.html").page)
+    shown = opened(write_report([saved / name for name in ALL], tmp_path / "page.html").page)
     page = shown.go("epp")
     assert "player 0" in page.inner_text("main .table")
     for k in range(3):

@@ -4,13 +4,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 VIEWS = (
     "summary", "leaderboard", "leaderboard?skill=8", "learner?name=logistic+shrunk", "compare", "samples",
     "samples?sample=digit-1553", "skills", "skills?skill=8", "made",
 )  # fmt: skip
-WEB = Path(__file__).parents[2] / "web"
 Open = Callable[..., Any]
 
 
@@ -23,23 +20,8 @@ def test_every_view_opens_without_a_complaint_or_a_request(digits_page: Path, op
     assert shown.asked_elsewhere() == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_axe_finds_no_violation_in_either_theme(digits_page: Path, opened: Open, scheme: str) -> None:
-    axe = WEB / "node_modules/axe-core/axe.min.js"
-    if not axe.exists():
-        pytest.skip("axe-core is not installed; npm ci in web/ brings it")
-    rules = "{}" if scheme == "light" else "{runOnly: ['color-contrast']}"  # themes differ in colour alone
-    shown = opened(digits_page, color_scheme=scheme, bypass_csp=True)
-    found = []
-    for view in VIEWS:
-        page = shown.go(view)
-        page.add_script_tag(content=axe.read_text())
-        result = page.evaluate(f"axe.run(document, {rules})")
-        found += [
-            (view, one["impact"], one["id"], one["nodes"][0]["html"][:120]) for one in result["violations"]
-        ]
-    assert found == []
-    assert shown.trouble == []
+def test_axe_finds_no_violation_in_either_theme(digits_page: Path, judged: Callable[..., Any]) -> None:
+    assert judged(digits_page, VIEWS) == []
 
 
 def test_nothing_is_wider_than_a_phone(digits_page: Path, opened: Open) -> None:
