@@ -27,16 +27,17 @@ def table_of(a: np.ndarray, b: np.ndarray, **columns: list[str]) -> ResponseTabl
 
 
 def test_right_or_wrong_by_hand() -> None:
-    """30 samples, B wins 9 and loses 2: difference 7/30; Bonett and Price (2012) with n + 2 = 32 samples."""
+    """30 samples, B wins 9 and loses 2: difference 7/30. At both ends of Tango's (1998) interval
+    |7 − 30d| = 1.96 √(30 (2q + d(1 − d))), with q the root of 60q² + (53d − 11)q − 2d(1 − d)."""
     a = np.array([0] * 9 + [1] * 2 + [1] * 19, float)
     b = np.array([1] * 9 + [0] * 2 + [1] * 19, float)
     found = compare_learners(table_of(a, b), "a", "b")
     overall = found.overall
-    centre, spread = 7 / 32, np.sqrt((13 / 32 - (7 / 32) ** 2) / 32)
+    for d in (overall.low, overall.high):
+        q = max(np.roots([60, 53 * d - 11, -2 * d * (1 - d)]))
+        assert abs(7 - 30 * d) == pytest.approx(1.959964 * np.sqrt(30 * (2 * q + d * (1 - d))))
     assert overall.difference == pytest.approx(7 / 30)
-    assert (overall.low, overall.high) == pytest.approx(
-        (centre - 1.959964 * spread, centre + 1.959964 * spread)
-    )
+    assert 0 < overall.low < 7 / 30 < overall.high
     assert overall.p_value == pytest.approx(2 * (1 + 11 + 55) / 2**11)
     assert (overall.test, overall.won, overall.lost, overall.n) == ("exact McNemar", 9, 2, 30)
     assert found.flipped["sample"].to_list() == ["s0009", "s0010", *(f"s{j:04d}" for j in range(9))]

@@ -1,12 +1,10 @@
-"""Many tests at once: Holm by hand, runs of a board, Wilson's interval as scipy has it."""
+"""Many tests at once: Holm by hand, runs of a board."""
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
 
-from camilla.metrics.intervals import wilson
 from camilla.metrics.multiplicity import holm, rank_bounds, tie_groups
 
 
@@ -43,12 +41,3 @@ def test_rank_bounds_count_those_surely_above_and_below() -> None:
     above = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], bool)
     bounds = rank_bounds(sure, above)
     assert (bounds.low.tolist(), bounds.high.tolist()) == ([1, 1, 3], [2, 2, 3])
-
-
-@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))))
-def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
-    """The same closed form: rounding only, absolute because an end may be 0."""
-    right, n = counts
-    expected = binomtest(right, n).proportion_ci(method="wilson")
-    found = wilson(right / n, n, 1.959963984540054)
-    np.testing.assert_allclose((found.low, found.high), (expected.low, expected.high), atol=1e-9)

@@ -10,7 +10,7 @@ from camilla.compare.clusters import spread_of
 from camilla.compare.sign_tests import SignTest, mcnemar_p, sign_flip
 from camilla.data.cells import Cells, means
 from camilla.data.responses import ResponseTable
-from camilla.metrics.intervals import Ends, critical_value
+from camilla.metrics.intervals import Ends, tango
 
 Floats = NDArray[np.float64]
 
@@ -95,19 +95,19 @@ def _over_trials(table: ResponseTable, learner: int) -> tuple[Floats, Floats]:
 def estimate(pair: Pair, level: float) -> Estimate:
     """The mean difference with a `level` interval.
 
-    Right/wrong without clusters: Bonett and Price (2012). Else Student's t over samples or, with
-    clusters, CR2. Where no unit differs from another the first is used, a unit counting as a sample.
+    Right/wrong without clusters: Tango (1998). Else Student's t over samples or, with clusters, CR2.
+    Where no unit differs from another the first is used, a unit counting as a sample.
     """
     difference = pair.difference
     spread = spread_of(difference, pair.group)
     se = float(np.sqrt(spread.variance))
     if pair.group is None and pair.is_binary:
-        ends = bonett_price(difference.sum(), np.sum(difference**2), len(difference), level)
+        ends = tango(np.sum(difference > 0), np.sum(difference < 0), len(difference), level)
     elif se > 1e-12:
         ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
     else:
-        scale = float(spread.units) / len(difference)
-        ends = bonett_price(difference.sum() * scale, np.sum(difference**2) * scale, spread.units, level)
+        ahead = float(spread.mean * spread.units)
+        ends = tango(max(ahead, 0.0), max(-ahead, 0.0), spread.units, level)
     return Estimate(
         n=len(difference),
         units=int(spread.units),
@@ -115,20 +115,10 @@ def estimate(pair: Pair, level: float) -> Estimate:
         mean_b=float(pair.b.mean()),
         difference=float(spread.mean),
         se=se,
-        low=float(np.maximum(ends.low, -1)),
-        high=float(np.minimum(ends.high, 1)),
+        low=max(float(ends.low), -1.0),
+        high=min(float(ends.high), 1.0),
         df=float(spread.df),
     )
-
-
-def bonett_price(total: Floats | float, square: Floats | float, n: Floats | float, level: float) -> Ends:
-    """The normal interval after one sample won and one lost are added: never of width 0.
-
-    `total` and `square` are the sums of d and d², d in {−1, 0, 1}.
-    """
-    mean = np.asarray(total / (n + 2), np.float64)
-    half = critical_value(level, np.inf) * np.sqrt(((square + 2) / (n + 2) - mean**2) / (n + 2))
-    return Ends(mean - half, mean + half)
 
 
 def student(mean: Floats, se: Floats, df: Floats, level: float) -> Ends:
