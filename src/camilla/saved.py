@@ -24,11 +24,21 @@ INDEX = "diagnosis.json"
 FRAMES = ("learners", "samples", "skills")
 
 
-def save(diagnosis: Any, path: Path) -> Path:
-    """Writes beside the target and renames; an earlier diagnosis there is replaced, anything else kept."""
+def make_way(path: Path) -> None:
+    """Refuses a place where something else than a diagnosis is, and makes the folders above it."""
     if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / INDEX).exists())):
         raise DataError(f"{path}: exists and is not a diagnosis; it is not overwritten. Give another place.")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{path}: no folder {path.parent} can be made: {error.strerror or error}. Give another place."
+        ) from error
+
+
+def save(diagnosis: Any, path: Path) -> Path:
+    """Writes beside the target and renames; an earlier diagnosis there is replaced, anything else kept."""
+    make_way(path)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as work:
         inside = Path(work) / "diagnosis"
         inside.mkdir()

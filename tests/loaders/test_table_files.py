@@ -72,7 +72,7 @@ def test_names_in_text_files_are_taken_as_written(csv):
         ("learner,sample,response\na,x,1\n,x,0\n", "line 3, column 'learner' has no name"),
         ("learner,learner,sample,response\na,b,x,1\n", "column 'learner' occurs more than once"),
         ("model,sample,response\na,x,1\n", "no columns learner, sample and response.* --rows"),
-        ("learner,sample,response\na,x,1,1\n", "cannot be read as .csv"),
+        ("learner,sample,response\na,x,1,1\n", "line 2 has 4 cells, the header 3"),
     ],
 )  # fmt: skip
 def test_a_bad_long_file_is_refused_at_its_line(csv, text, message):

@@ -19,7 +19,9 @@ def demo(
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
     from camilla.data.embedded import digits
     from camilla.report.build import write_report
+    from camilla.saved import make_way
 
+    make_way(output / "diagnosis")
     found = run(digits(), "camilla-base", seed)
     where = found.save(output / "diagnosis")
     print_diagnosis(found, learners=10, samples=5)

@@ -33,7 +33,10 @@ def diagnose(
     json: options.Json = False,
 ) -> None:
     """Diagnose every learner and sample of a table of responses."""
+    from camilla.saved import make_way
+
     responses = columns.read(table)
+    make_way(output)
     found = run(responses, with_, seed)
     found.save(output)
     if json:

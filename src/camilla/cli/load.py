@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_json, progress
+from camilla.cli.output import keep_input, print_json, progress
 
 if TYPE_CHECKING:
     from camilla.loaders.logs import Loaded
@@ -54,6 +54,7 @@ def load(
     from camilla.loaders.account import document, lines
     from camilla.loaders.logs import load_logs
 
+    keep_input(output, paths)
     choices = _choices(task, metric, filter, on_error, runs, samples)
     _one_of("join", join, ("id", "content"))
     with progress("loading") as watch:

@@ -28,6 +28,7 @@ from camilla.cli.report import report
 from camilla.cli.select import select
 from camilla.cli.show import show
 from camilla.cli.skills import skills
+from camilla.data.names import shown
 from camilla.errors import CamillaError
 
 app = typer.Typer(
@@ -77,12 +78,18 @@ app.add_typer(pool, name="pool")
 def main() -> None:
     """Runs the command line; what a user can mend ends in one message and an exit code."""
     try:
-        app()
+        with open(os.devnull, "w") as nowhere:
+            sys.stdout = sys.stdout or nowhere  # None when it was closed: >&-
+            app()
     except CamillaError as error:
         typer.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os._exit(0)
-    except (MemoryError, OSError) as error:
-        typer.echo(f"error: {error or 'out of memory'}", err=True)
+    except MemoryError:
+        typer.echo("error: out of memory", err=True)
+        sys.exit(1)
+    except OSError as error:
+        where = f"{shown(str(error.filename))}: " if error.filename else ""
+        typer.echo(f"error: {where}{error.strerror or error}.", err=True)
         sys.exit(1)

@@ -3,8 +3,9 @@
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -21,6 +22,16 @@ def brief(text: str) -> str:
     """A name harmless for a terminal and short enough for a table."""
     safe = shown(text)
     return safe if len(safe) <= LONGEST_NAME else safe[: LONGEST_NAME - 1] + "…"
+
+
+def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuses to write a command's output over what it reads."""
+    from camilla.errors import SettingError
+
+    if output is None or not output.exists():
+        return
+    if any(one.exists() and output.samefile(one) for one in inputs):
+        raise SettingError(f"{output}: is what is read; it would be lost. Give -o another place.")
 
 
 def percent(share: float) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json
+from camilla.cli.output import keep_input, print_frame, print_json
 from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ def skills(
     """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
     from camilla.data.writing import write_frame
     from camilla.discovery.finding import find_skills
+    from camilla.loaders.skill_files import skill_source
 
+    source = None if skills is None else skill_source(skills).file
+    keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)
     found = find_skills(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)

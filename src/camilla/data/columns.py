@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.data.names import nearest
+from camilla.data.names import in_quotes, nearest
 from camilla.errors import DataError
 
 NAMELESS = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary)
@@ -123,9 +123,9 @@ def _refuse(series: pl.Series, wrong: pl.Series, wanted: str, origin: Origin) ->
     if not wrong.any():
         return
     row = _first(wrong)
-    value = series[row]
+    value, column = series[row], in_quotes(series.name)
     raise DataError(
-        f"{origin.name}: {wanted}; {origin.place(row)}, column {series.name!r} has {value!r}. "
+        f"{origin.name}: {wanted}; {origin.place(row)}, column {column} has {in_quotes(value)}. "
         f"{wrong.sum()} of {len(series)} rows are wrong. {_remedy(value)}"
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 
 SHOWN = 5
+LONGEST = 200  # characters; a cell of a table may have millions
 
 
 def repeated(names: Iterable[str]) -> list[str]:
@@ -14,8 +15,15 @@ def repeated(names: Iterable[str]) -> list[str]:
 
 def quoted(names: Sequence[object]) -> str:
     """The first few names in quotes, and how many more there are."""
-    shown = ", ".join(repr(name) for name in names[:SHOWN])
+    shown = ", ".join(in_quotes(name) for name in names[:SHOWN])
     return shown if len(names) <= SHOWN else f"{shown} and {len(names) - SHOWN} more"
+
+
+def in_quotes(value: object) -> str:
+    """A value as Python writes it, control characters spelled out, the rest of a long text left out."""
+    if isinstance(value, str) and len(value) > LONGEST:
+        return repr(value[: LONGEST - 1] + "…")
+    return repr(value)
 
 
 def shown(name: str) -> str:

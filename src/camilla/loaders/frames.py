@@ -1,5 +1,6 @@
 """Any table file to a Polars frame, or an error that says what came and what was wanted."""
 
+import csv
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -48,6 +49,8 @@ def column_names(path: str | Path) -> list[str]:
         names = _header(path)
     except UNREADABLE as error:
         raise _unreadable(path, error) from error
+    if any("\r" in name for name in names) and b"\n" not in path.read_bytes():
+        raise DataError(f"{path}: its lines end in a carriage return alone. Save it with line feeds.")
     if twice := repeated(names):
         raise DataError(
             f"{path}: column {quoted(twice)} occurs more than once in the header. Rename one of them."
@@ -102,9 +105,28 @@ def _unreadable(path: Path, error: BaseException) -> DataError:
         place = _broken_line(path)
         if place is not None:
             return DataError(f"{path}: {place}")
+    elif path.suffix.lower() != ".parquet" and (place := _longer_line(path)) is not None:
+        return DataError(f"{path}: {place}")
     reason = (str(error).splitlines() or ["no reason given"])[0][:200]
     hint = " Save the file as UTF-8." if "utf-8" in reason.lower() else ""
     return DataError(f"{path}: cannot be read as {path.suffix}: {reason}.{hint}")
+
+
+def _longer_line(path: Path) -> str | None:
+    """The first line with more cells than the header has, if there is one."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            rows = csv.reader(file, delimiter=SEPARATOR[path.suffix.lower()])
+            n_columns = len(next(rows))
+            for row in rows:
+                if len(row) > n_columns:
+                    return (
+                        f"line {rows.line_num} has {len(row)} cells, the header {n_columns}. "
+                        "Put a cell that holds a separator into quotes."
+                    )
+    except (OSError, UnicodeDecodeError, csv.Error, StopIteration):
+        return None
+    return None
 
 
 def _broken_line(path: Path) -> str | None:

@@ -12,6 +12,7 @@ from camilla.data.names import quoted
 from camilla.data.responses import ResponseTable
 from camilla.errors import CamillaError, DataError
 from camilla.loaders.collecting import Collection, Join
+from camilla.loaders.frames import ENDINGS, read_frame
 from camilla.loaders.merging import Choices, Merged, OnError, Runs, merge
 from camilla.loaders.metadata_skills import skills_from
 from camilla.loaders.peeking import files_under, peek
@@ -103,6 +104,8 @@ def load_logs(
         files.read.setdefault(found.format, []).append(str(path))
         files.reasons.setdefault(found.format, found.sniffed.reason)
     if not files.read:
+        if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
+            read_frame(paths[0])  # a table that cannot be read says so itself
         raise DataError(_none_known(paths, files, loaders))
     files.empty = [one.run.source for one in collection.kept if one.frame.height == 0]
     matches = pl.concat(battles, how="diagonal_relaxed") if battles else None

@@ -1,0 +1,109 @@
+"""What a careless or hostile user may do: one clear error, the right exit code, nothing half-written."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
+HEADER = "learner,sample,response"
+ROWS = [f"m{i},s{j},{int((i * 7 + j * 3) % 5 > 1)}" for i in range(9) for j in range(12)]
+TABLE = "\n".join([HEADER, *ROWS]) + "\n"
+
+
+def run(*arguments: object, cwd: Path, shell: str = "") -> subprocess.CompletedProcess[bytes]:
+    """The command in a process of its own; `shell` is what follows it on a shell's line."""
+    command = [*CAMILLA, *map(str, arguments)]
+    if shell:
+        command = ["sh", "-c", f'"$@" {shell}', "sh", *command]
+    return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, timeout=300, check=False)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "table.csv").write_text(TABLE)
+    return tmp_path
+
+
+FILES = {
+    "wide characters": (TABLE.encode("utf-16"), "Save the file as UTF-8"),
+    "old line ends": (TABLE.replace("\n", "\r").encode(), "end in a carriage return alone"),
+    "too many cells": (f"{TABLE}m0,s99,1,2,3\n".encode(), "line 110 has 5 cells, the header 3"),
+    "a cell of megabytes": (f"{TABLE}m0,s99,{'9' * 2_000_000}\n".encode(), "a number in [0, 1]; line 110"),
+    "a name of megabytes": (f"{HEADER},{'x' * 2_000_000}\n".encode(), "has a header but no rows"),
+    "binary": (bytes(range(256)) * 40, "bad.csv: "),
+    "empty": (b"", "the file is empty"),
+    "control characters": (f"{TABLE}m0,s99,\x1b[2Jyes\n".encode(), r"'\x1b[2Jyes'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", FILES)
+@pytest.mark.parametrize("command", ["rank", "load"])
+def test_a_bad_table_is_one_short_error_that_says_what_is_wrong(
+    folder: Path, command: str, what: str
+) -> None:
+    data, said = FILES[what]
+    (folder / "bad.csv").write_bytes(data)
+    done = run(command, "bad.csv", cwd=folder)
+    text = done.stderr.decode()
+    assert done.returncode == 1
+    assert text.startswith("error: ")
+    assert text.count("\n") == 1
+    assert said in text
+    assert len(text) < 1000
+    assert "\x1b" not in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("load", "table.csv", "-o", "table.csv"), 2, "table.csv: is what is read"),
+        (("skills", "table.csv", "-o", "./table.csv"), 2, "table.csv: is what is read"),
+        (("diagnose", "table.csv", "-o", "table.csv"), 1, "exists and is not a diagnosis"),
+        (("diagnose", "table.csv", "-o", "table.csv/x"), 1, "no folder table.csv can be made"),
+        (("demo", "-o", "table.csv"), 1, "no folder table.csv can be made"),
+        (("load", "table.csv", "-o", "nowhere/x.csv"), 1, "there is no folder nowhere"),
+    ],
+)  # fmt: skip
+def test_a_place_that_cannot_be_written_is_refused_and_what_is_there_kept(
+    folder: Path, arguments: tuple[str, ...], code: int, said: str
+) -> None:
+    done = run(*arguments, cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr.decode()
+    assert done.stdout == b""
+    assert [one.name for one in folder.iterdir()] == ["table.csv"]
+    assert (folder / "table.csv").read_text() == TABLE
+
+
+@pytest.mark.parametrize("arguments", [("rank", "table.csv"), ("rank", "table.csv", "--json"), ("--help",)])
+@pytest.mark.parametrize(
+    ("shell", "codes", "said"),
+    [("| head -c 1", {0}, b""), (">&-", {0}, b""), (">/dev/full", {1}, b"error: No space left on device.\n")],
+)
+def test_an_output_that_is_closed_or_full_ends_without_a_traceback(
+    folder: Path, arguments: tuple[str, ...], shell: str, codes: set[int], said: bytes
+) -> None:
+    """A shell's exit code is that of the last command, here head."""
+    done = run(*arguments, cwd=folder, shell=shell)
+    assert done.returncode in codes
+    assert done.stderr == said
+
+
+def test_an_interrupted_diagnosis_leaves_nothing_behind(folder: Path) -> None:
+    """Interrupted in the fit of a neural diagnoser, which compiles for seconds before it can end."""
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    arguments = ["diagnose", "table.csv", "-o", "out", "--with", "camilla"]
+    command = [sys.executable, "-c", heard + CAMILLA[2], *arguments]
+    running = subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE)
+    time.sleep(3)
+    running.send_signal(signal.SIGINT)
+    _, said = running.communicate(timeout=120)
+    assert running.returncode == 130
+    assert b"Traceback" not in said
+    assert [one.name for one in folder.iterdir()] == ["table.csv"]
