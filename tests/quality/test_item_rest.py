@@ -2,15 +2,9 @@
 
 import numpy as np
 import pytest
+from item_worlds import item_world
 
 from camilla.quality.item_rest import item_rest
-
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)
-WEIGHTS = WEIGHTS / WEIGHTS.sum()
-
-
-def sigmoid(x: np.ndarray) -> np.ndarray:
-    return 1 / (1 + np.exp(-x))
 
 
 def test_the_correlation_is_that_of_numpy_with_missing_left_out() -> None:
@@ -35,22 +29,9 @@ def test_samples_that_do_not_vary_have_no_correlation() -> None:
 
 
 def covered(n_learners: int, n_samples: int, seed: int) -> float:
-    """Share of intervals that hold the correlation of the whole population of learners, θ ~ N(0, 1).
-
-    With P the response curves at quadrature nodes, cov(x, rest) = Cov(pⱼ, Σ others' p), and the rest's
-    variance has that of the expectations and Σ E p(1 − p) of chance.
-    """
-    rng = np.random.default_rng(seed)
-    a, b = rng.lognormal(0, 0.3, n_samples), rng.normal(size=n_samples)
-    x = rng.random((n_learners, n_samples)) < sigmoid(a * (rng.normal(size=n_learners)[:, None] - b))
-    p = sigmoid(a * (NODES[:, None] - b))
-    mean, chance = WEIGHTS @ p, WEIGHTS @ (p * (1 - p))
-    rest = p.sum(axis=1, keepdims=True) - p
-    off = rest - WEIGHTS @ rest
-    truth = (WEIGHTS @ ((p - mean) * off)) / np.sqrt(
-        mean * (1 - mean) * (WEIGHTS @ off**2 + chance.sum() - chance)
-    )
-    found = item_rest(x.astype(float))
+    """Share of intervals that hold the correlation of the whole population of learners."""
+    world = item_world(seed, n_learners, n_samples)
+    found, truth = item_rest(world.responses), world.item_rest()
     known = np.isfinite(found.low)
     return float(np.mean((found.low <= truth)[known] & (truth <= found.high)[known]))
 

@@ -3,6 +3,7 @@
 import numpy as np
 import polars as pl
 import pytest
+from item_worlds import item_world
 
 import camilla
 from camilla.data.responses import ResponseTable
@@ -10,42 +11,38 @@ from camilla.errors import DataError, SettingError
 from camilla.quality.items import sample_quality
 
 
-def world(seed: int, n_learners: int = 60, n_samples: int = 150) -> tuple[np.ndarray, ...]:
-    rng = np.random.default_rng(seed)
-    ability, a, b = rng.normal(size=n_learners), rng.lognormal(0, 0.3, n_samples), rng.normal(size=n_samples)
-    x = rng.random((n_learners, n_samples)) < 1 / (1 + np.exp(-a * (ability[:, None] - b)))
-    return ability, a, b, x.astype(float)
+def covered(seed: int) -> tuple[float, ...]:
+    """Shares of samples with discrimination, difficulty, item–rest correlation and accuracy inside."""
+    world = item_world(seed)
+    found = sample_quality(ResponseTable.from_matrix(world.responses)).samples.sort("sample")
+    truths = {
+        "discrimination": world.discrimination,
+        "difficulty": world.difficulty,
+        "item_rest": world.item_rest(),
+        "accuracy": world.accuracy(),
+    }
+    ends = {name: [found[f"{name}_{end}"].to_numpy() for end in ("low", "high")] for name in truths}
+    return tuple(
+        float(np.mean(((low <= truths[name]) & (truths[name] <= high))[np.isfinite(low)]))
+        for name, (low, high) in ends.items()
+    )
 
 
-def covered(seed: int) -> tuple[float, float]:
-    """Shares of samples with discrimination, and difficulty, inside; the truth in sds of the pool."""
-    ability, a, b, x = world(seed)
-    found = sample_quality(ResponseTable.from_matrix(x)).samples.sort("sample")
-    inside = []
-    for name, truth in (
-        ("discrimination", a * ability.std()),
-        ("difficulty", (b - ability.mean()) / ability.std()),
-    ):
-        low, high = (found[f"{name}_{end}"].to_numpy() for end in ("low", "high"))
-        inside.append(float(np.mean((low <= truth) & (truth <= high))))
-    return inside[0], inside[1]
-
-
-def test_intervals_of_discrimination_and_difficulty_cover() -> None:
+def test_intervals_of_samples_cover() -> None:
     """12 tables of 150 samples: 1,800 intervals that hang together by table, the share good to about .007."""
     for share in np.mean([covered(seed) for seed in range(12)], axis=0):
         assert 0.925 < share < 0.975
 
 
 @pytest.mark.slow
-def test_intervals_of_discrimination_and_difficulty_cover_over_500_tables() -> None:
+def test_intervals_of_samples_cover_over_500_tables() -> None:
     for share in np.mean([covered(seed) for seed in range(500)], axis=0):
         assert 0.93 < share < 0.97
 
 
 def spoiled() -> ResponseTable:
     """Sample 0 reversed, 1 all right, 2 all wrong, 3 a coin, 5 nearly a copy of 4."""
-    ability, _, _, x = world(3, n_learners=120)
+    ability, _, _, x = item_world(3, n_learners=120)
     rng = np.random.default_rng(1)
     x[:, 0] = rng.random(120) < 1 / (1 + np.exp(3 * ability))
     x[:, 1], x[:, 2] = 1, 0

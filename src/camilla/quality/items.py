@@ -15,6 +15,8 @@ from camilla.diagnoser import Watch
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError, SettingError
+from camilla.metrics.intervals import Ends
+from camilla.quality.discrimination import Curves, discrimination_ends
 from camilla.quality.item_rest import item_rest
 from camilla.quality.misfit import mean_squares
 from camilla.quality.twins import Twins, twins
@@ -68,8 +70,9 @@ def sample_quality(
         task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
     )
     provenance = made_of(table, rate=rate, seed=seed, irt=found.provenance["settings"]) | {
-        "interval": "95 %; difficulty and discrimination: Laplace, learners held fixed; item_rest: influence "
-        "function on Fisher's scale; accuracy: Wilson, or normal where responses are fractional",
+        "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
+        "abilities as the other responses have them; item_rest: influence function on Fisher's scale; "
+        "accuracy: Wilson, or normal where responses are fractional",
         "mislabelled_share": keys.share,
     }
     return SampleQuality(_ranked(frame), _named(pairs, ordered.samples, matrix), provenance)
@@ -78,7 +81,7 @@ def sample_quality(
 def _factors(
     found: Diagnosis, matrix: Floats, predicted: Floats, rate: float, keys: WrongKeys, pairs: Twins
 ) -> pl.DataFrame:
-    fit, rest = mean_squares(matrix, predicted), item_rest(matrix)
+    fit, rest, ends = mean_squares(matrix, predicted), item_rest(matrix), _discrimination_ends(found, matrix)
     binary = not found.provenance["fractional"]
     negative = _adjusted(ndtr(found.readout.discrimination / found.readout.discrimination_se))
     noisy = _adjusted(ndtr(-fit.infit_z)) if binary else np.full(len(negative), np.nan)
@@ -86,13 +89,14 @@ def _factors(
     is_twin = np.isin(np.arange(len(mean)), np.concatenate([pairs.one, pairs.other]))
     raised = {
         "mislabelled": keys.flagged,
-        "negative": (negative <= rate) & (found.samples["discrimination_high"].to_numpy() < 0),
+        "negative": (negative <= rate) & (ends.high < 0),
         "everyone wrong": mean == 0,
         "noisy": (noisy <= rate) & (fit.infit > NOISY),
         "twin": is_twin,
         "everyone right": mean == 1,
     }
     columns = {
+        "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
         "infit_z": fit.infit_z if binary else np.full(len(mean), np.nan),
         "outfit_z": fit.outfit_z if binary else np.full(len(mean), np.nan),
@@ -103,9 +107,18 @@ def _factors(
         min((k for k, name in enumerate(FLAGS) if raised[name][j]), default=len(FLAGS))
         for j in range(len(mean))
     ]
-    return found.samples.hstack(pl.DataFrame(columns).with_columns(pl.all().fill_nan(None))).with_columns(
-        flags=pl.Series(flags, dtype=pl.String), worst=pl.Series(worst, dtype=pl.Int64)
-    )
+    return found.samples.with_columns(
+        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(flags, dtype=pl.String),
+        worst=pl.Series(worst, dtype=pl.Int64),
+    )  # fmt: skip
+
+
+def _discrimination_ends(found: Diagnosis, matrix: Floats) -> Ends:
+    """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside."""
+    fitted = Curves(found.params.ability[:, 0], found.params.loading[:, 0], found.params.intercept)
+    ends = discrimination_ends(matrix, fitted, dispersion=found.readout.dispersion)
+    estimate = found.readout.discrimination
+    return Ends(np.minimum(ends.low, estimate), np.maximum(ends.high, estimate))
 
 
 def _adjusted(p: Floats) -> Floats:
