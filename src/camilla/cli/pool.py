@@ -1,12 +1,14 @@
 """`camilla pool`: train many learners on the same data and keep what they predict."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from camilla.cli import options
+from camilla.cli.gathering import gathers
 from camilla.cli.output import brief, print_frame, print_json, progress
 from camilla.data.names import shown
 
@@ -19,14 +21,30 @@ app = typer.Typer(
 )
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; goes on where it was.")]
-Jobs = Annotated[int, typer.Option(help="Processes at a time; -1 is every core.")]
-Backend = Annotated[str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Folder or file of the data.")]
-FAMILIES = typer.Option("--family", help="Only learners of this family; may be repeated.")
-Family = Annotated[list[str] | None, FAMILIES]
+
+
+@dataclass(frozen=True)
+class Running:
+    """How a pool is run; every field is an option."""
+
+    family: Annotated[
+        list[str] | None, typer.Option(help="Only learners of this family; may be repeated.")
+    ] = None
+    jobs: Annotated[int, typer.Option(help="Processes at a time; -1 is every core.")] = -1
+    backend: Annotated[
+        str,
+        typer.Option(help="joblib backend: loky, threading, multiprocessing or ray."),
+    ] = "loky"
+    seed: options.Seed = 0
+    json: options.Json = False
+
+
+runs = gathers("running", Running)
 
 
 @app.command()
+@runs
 def classifiers(
     data: Annotated[
         list[Path], typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set a file.")
@@ -37,15 +55,12 @@ def classifiers(
         list[str] | None,
         typer.Option(help="table-3 (the paper's) or module:name of your own; may be repeated."),
     ] = None,
-    family: Family = None,
     folds: Annotated[int, typer.Option(help="Folds; every sample is scored out of fold.")] = 5,
     holdout: Annotated[
         float | None, typer.Option(help="Instead of folds: the share of samples held out and scored.")
     ] = None,
-    jobs: Jobs = -1,
-    backend: Backend = "loky",
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    *,
+    running: Running,
 ) -> None:
     """Scores of many classifiers on many two-class data sets: 302 of paper 003, or your own."""
     from camilla.pools.classifiers import classifiers_pool
@@ -55,59 +70,53 @@ def classifiers(
     chosen = _chosen(learners or ["table-3"])
     validation = Folds(folds) if holdout is None else Holdout(holdout)
     sets = read_classification(data, target=target)
-    pool = classifiers_pool(sets, classifiers=chosen, validation=validation, seed=seed)
-    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json)
+    pool = classifiers_pool(sets, classifiers=chosen, validation=validation, seed=running.seed)
+    _run(pool, output, running)
 
 
 @app.command()
-def titanic(
-    data: Data, output: Output, family: Family = None, jobs: Jobs = -1, backend: Backend = "loky",
-    seed: options.Seed = 0, json: options.Json = False,
-) -> None:  # fmt: skip
+@runs
+def titanic(data: Data, output: Output, *, running: Running) -> None:
     """353 classifiers on 418 passengers (paper 000): train.csv and test_with_truth.csv in DATA."""
     from camilla.pools.titanic import titanic_pool
 
-    _run(titanic_pool(data, seed=seed), output, family=family, jobs=jobs, backend=backend, json=json)
+    _run(titanic_pool(data, seed=running.seed), output, running)
 
 
 @app.command()
+@runs
 def diamond(
     data: Data,
     output: Output,
     full: Annotated[
         bool, typer.Option("--full", help="All 53,940 diamonds instead of a stratified tenth.")
     ] = False,
-    family: Family = None,
-    jobs: Jobs = -1,
-    backend: Backend = "loky",
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    *,
+    running: Running,
 ) -> None:
     """157 regressors on diamond prices (paper 000), out of fold."""
     from camilla.pools.diamond import diamond_pool
 
-    pool = diamond_pool(data, full=full, seed=seed)
-    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json)
+    pool = diamond_pool(data, full=full, seed=running.seed)
+    _run(pool, output, running)
 
 
 @app.command()
+@runs
 def esol(
     data: Data,
     output: Output,
     join: Annotated[
         Path | None, typer.Option(help="Predictions of further learners on the same samples, wide.")
     ] = None,
-    family: Family = None,
-    jobs: Jobs = -1,
-    backend: Backend = "loky",
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    *,
+    running: Running,
 ) -> None:
     """8 regressors on fingerprints of 1,127 molecules (paper 000), out of fold."""
     from camilla.pools.esol import esol_pool
 
-    pool = esol_pool(data, seed=seed)
-    _run(pool, output, family=family, jobs=jobs, backend=backend, json=json, join=join)
+    pool = esol_pool(data, seed=running.seed)
+    _run(pool, output, running, join=join)
 
 
 def _chosen(names: Sequence[str]) -> "Made":
@@ -122,25 +131,22 @@ def _chosen(names: Sequence[str]) -> "Made":
     )
 
 
-def _run(
-    pool: "Pool", output: Path, *, family: list[str] | None, jobs: int, backend: str, json: bool,
-    join: Path | None = None,
-) -> None:  # fmt: skip
+def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = None) -> None:
     from camilla.pools.backends import parallel
     from camilla.pools.families import only, summary
     from camilla.pools.running import run
     from camilla.pools.writing import write_results
 
-    chosen = only(pool, family)
+    chosen = only(pool, running.family)
     for note in chosen.notes:
         typer.echo(f"note: {note}", err=True)
-    with parallel(backend), progress(f"pool {pool.name}") as watch:
-        results = run(chosen, output, jobs=jobs, watch=watch)
+    with parallel(running.backend), progress(f"pool {pool.name}") as watch:
+        results = run(chosen, output, jobs=running.jobs, watch=watch)
     document = write_results(results, output, join=join)
     for failure in document["failed"]:
         who, where = brief(failure["learner"]), brief(failure["data_set"])
         typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
-    if json:
+    if running.json:
         print_json(document)
     else:
         print_frame(summary(results), title=_title(document))

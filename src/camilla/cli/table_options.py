@@ -1,15 +1,13 @@
 """What a command is told of its table: the options, declared once, and the one way they turn into a table."""
 
-import inspect
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from camilla.cli import options
+from camilla.cli.gathering import Decorator, gathers
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
@@ -19,24 +17,27 @@ if TYPE_CHECKING:
 class TableOptions:
     """How a table is laid out; every field is an option, in the order of the help text."""
 
-    rows: Annotated[str | None, typer.Option(help="Wide table: what its rows are, samples or learners.")]
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Wide table: what its rows are, samples or learners."),
+    ] = None
     skills: Annotated[
         str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
-    ]
-    skill_graph: options.SkillGraphFile
-    learner: Annotated[str | None, typer.Option(help="Column of the learner.")]
-    sample: options.Sample
-    response: Annotated[str | None, typer.Option(help="Column of the response.")]
-    trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")]
-    task: Annotated[str | None, typer.Option(help="Column of the task of a sample.")]
-    cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")]
-    weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")]
+    ] = None
+    skill_graph: options.SkillGraphFile = None
+    learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
+    sample: options.Sample = None
+    response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
+    trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
+    task: Annotated[str | None, typer.Option(help="Column of the task of a sample.")] = None
+    cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
+    weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
     missing: Annotated[
         list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
-    ]
+    ] = None
     ignore: Annotated[
         list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
-    ]
+    ] = None
 
     def read(self, path: Path) -> "ResponseTable":
         """The table a command was given; what was done to fit the skill map is said on standard error."""
@@ -61,36 +62,9 @@ class TableOptions:
         return any(value for name, value in vars(self).items() if name not in also_of_logs)
 
 
-def reads_table(*also: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Puts the options of a table, with `also` of skills, skill_graph, task and cluster, where a command has
-    its parameter `columns`, and hands them to it as one TableOptions.
-    """
-    hints = get_type_hints(TableOptions, include_extras=True)
-    absent = {"skills", "skill_graph", "task", "cluster"} - set(also)
-    nothing = dict.fromkeys(absent)
-    offered = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=hint)
-        for name, hint in hints.items()
-        if name not in absent
-    ]
-
-    def offering(command: Callable[..., None]) -> Callable[..., None]:
-        signature = inspect.signature(command)
-        parameters = [
-            one
-            for name, own in signature.parameters.items()
-            for one in (offered if name == "columns" else [own])
-        ]
-
-        @wraps(command)
-        def run(**given: Any) -> None:
-            said = {option.name: given.pop(option.name) for option in offered}
-            command(**given, columns=TableOptions(**said, **nothing))
-
-        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
-        return run
-
-    return offering
+def reads_table(*also: str) -> Decorator:
+    """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, task, cluster."""
+    return gathers("columns", TableOptions, without={"skills", "skill_graph", "task", "cluster"} - set(also))
 
 
 def read_logs(path: Path, skills: str | None, skill_graph: Path | None) -> "ResponseTable | None":
