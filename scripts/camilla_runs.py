@@ -7,14 +7,16 @@ with a number among them, only so many of the seeds.
 
 import os
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 import camilla
 from camilla.data.responses import ResponseTable
+from camilla.data.skill_graph import SkillGraph
 from camilla.data.skills import SkillMap
 
 STORE = Path("build/camilla.parquet")
@@ -101,9 +103,34 @@ def _diamond(_: Path) -> ResponseTable | None:
     )
 
 
+def _under(table: ResponseTable | None, parents: Sequence[str] | None = None) -> ResponseTable | None:
+    """The table with a graph: each skill builds on its parent, all on one general skill if none are given.
+
+    A sample that needs a skill needs its parent too.
+    """
+    if table is None or table.skill_map is None:
+        return None
+    children, mask = table.skill_map.skills, table.skill_map.mask
+    above = ["general"] * len(children) if parents is None else list(parents)
+    roots = list(dict.fromkeys(above))
+    needs = np.stack([mask[:, [parent == root for parent in above]].any(axis=1) for root in roots], axis=1)
+    skills = SkillMap((*roots, *children), np.hstack([needs, mask]))
+    return table.with_skills(skills, graph=SkillGraph(tuple(zip(above, children, strict=True))))
+
+
+def _cifar_graph(folder: Path) -> ResponseTable | None:
+    """Classes under their superclasses."""
+    labels = pl.read_parquet(folder / "cifar100_labels/test_labels.parquet")
+    coarse = {str(label): f"super {above}" for label, above in labels.select("label", "coarse_label").rows()}
+    table = _cifar(folder)
+    assert table.skill_map is not None
+    return _under(table, [coarse[skill] for skill in table.skill_map.skills])
+
+
 READERS: dict[str, Callable[[Path], ResponseTable | None]] = {
     "titanic": _titanic, "cifar100": _cifar, "esol": _esol, "swebench": _swebench, "helm_lite": _helm,
-    "diamond": _diamond,
+    "diamond": _diamond, "titanic graph": lambda folder: _under(_titanic(folder)),
+    "cifar100 graph": _cifar_graph, "diamond graph": lambda folder: _under(_diamond(folder)),
 }  # fmt: skip
 
 

@@ -40,12 +40,16 @@ def place_rows(
     *,
     start: bool = False,
     rounds: int = ROUNDS,
+    level: bool = False,
 ) -> tuple[Floats, Floats, Floats]:
     """Raw rows, their covariances and the largest slope left; weight, right: [learners, samples].
 
     `start`: begin at the learners' present rows instead of the prior's mean; with no `rounds` they stay.
+    `level`: rows are only raised or lowered as a whole.
     """
     present = learner_rows(diagnoser, params)
+    width = present.shape[1]
+    along = jnp.ones((width, 1)) if level else jnp.eye(width)
     prior = _prior(diagnoser, present)
     begin = present if start else np.tile(prior.mean, (len(weight), 1))
     mask = diagnoser.size.skill_mask
@@ -54,7 +58,7 @@ def place_rows(
     placed = [
         _place(
             device, jnp.asarray(begin[i], jnp.float32), prior, jnp.asarray(weight[i], jnp.float32),
-            jnp.asarray(right[i], jnp.float32), device_mask, rounds, model=diagnoser.model,
+            jnp.asarray(right[i], jnp.float32), device_mask, along, rounds, model=diagnoser.model,
         )
         for i in range(len(weight))
     ]  # fmt: skip
@@ -111,7 +115,7 @@ def _mastery_slopes(params: Any, rows: jax.Array, *, model: Any) -> jax.Array:
 @partial(jax.jit, static_argnames=("model",))
 def _place(
     params: Any, begin: jax.Array, prior: _Prior, weight: jax.Array, right: jax.Array, mask: jax.Array | None,
-    rounds: int, *, model: Any,
+    along: jax.Array, rounds: int, *, model: Any,
 ) -> tuple[jax.Array, jax.Array, jax.Array]:  # fmt: skip
     def mastery(row: jax.Array) -> jax.Array:
         return model.mastery(with_learner_rows(model, params, row[None]), jnp)[0]
@@ -141,13 +145,16 @@ def _place(
         information = (jacobian * (weight * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
         return slope + jax.grad(charge)(row), information + jax.hessian(charge)(row)
 
-    row = _descended(objective, terms, begin, rounds)
+    row = _descended(objective, terms, begin, along, rounds)
     slope, information = terms(row)
     return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
 
 
-def _descended(objective: Any, terms: Any, begin: jax.Array, rounds: int) -> jax.Array:
-    """Where damped Newton steps from `begin` end, each taken only if the objective falls."""
+def _descended(objective: Any, terms: Any, begin: jax.Array, along: jax.Array, rounds: int) -> jax.Array:
+    """Where damped Newton steps from `begin` end, each taken only if the objective falls.
+
+    along: [numbers, directions] in which to step.
+    """
 
     def unfinished(carry: tuple[Any, ...]) -> jax.Array:
         _, _, damping, count = carry
@@ -156,7 +163,8 @@ def _descended(objective: Any, terms: Any, begin: jax.Array, rounds: int) -> jax
     def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
         row, value, damping, count = carry
         slope, information = terms(row)
-        step = jnp.linalg.solve(information + damping * jnp.eye(len(row)), slope)
+        damped = along.T @ information @ along + damping * jnp.eye(along.shape[1])
+        step = along @ jnp.linalg.solve(damped, along.T @ slope)
         trial = objective(row - step)
         better = trial < value
         small = (jnp.max(jnp.abs(step)) < 1e-4) | (better & (value - trial < 1e-6 * jnp.abs(value)))

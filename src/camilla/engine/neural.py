@@ -51,7 +51,8 @@ def solve(
     """Trained parameters: the epoch best on `valid`, or as many epochs as an earlier solution.
 
     Learners are then placed with the samples frozen, unless that predicts `valid` worse: a fit that
-    stopped early is no mode, and its learners fit it best where they stopped.
+    stopped early is no mode, and its learners fit it best about where they stopped. They keep their
+    profiles then, and only their levels are placed.
     """
     plan = diagnoser.training
     rows, n_cells = _rows(diagnoser, layout)
@@ -82,12 +83,12 @@ def solve(
             break
     found = jax.tree.map(np.asarray, best.params)
     stopped = valid is not None and epoch - leap >= plan.patience
-    placed = diagnoser.precision > 0 and n_cells <= PLACE_CELLS and (earlier is None or earlier.placed)
-    if placed:
-        exact = _place_all(diagnoser, found, layout)
+    placed = False
+    if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
+        exact = _place_all(diagnoser, found, layout) if earlier is None or earlier.placed else None
         worst = best.score + PLACE_COST * abs(best.score)
-        placed = valid is None or _validation(diagnoser, exact, valid) < worst
-        found = exact if placed else found
+        placed = exact is not None and (valid is None or _validation(diagnoser, exact, valid) < worst)
+        found = exact if placed else _place_all(diagnoser, found, layout, level=True)
     return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
 
 
@@ -103,9 +104,9 @@ def place(diagnoser: Neural, params: Any, weight: Floats, right: Floats) -> Plac
     return Placement(rows[0], covariance[0], bool(slope[0] < 1e-3 * (1 + weight.sum())))
 
 
-def _place_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
+def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = False) -> Any:
     weight, right = layout.block(np.arange(layout.n_samples))
-    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True)
+    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, level=level)
     return with_learner_rows(diagnoser, params, rows.astype(np.float32))
 
 
