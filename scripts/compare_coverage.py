@@ -14,30 +14,39 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.compare.all_pairs import pair_tests
+from camilla.compare.all_pairs import pair_tests, student_p
+from camilla.compare.clusters import spread_of
 from camilla.compare.paired import estimate
+from camilla.compare.power import Design, power_of, samples_for
 from camilla.compare.ranked import learner_spread, mean_ends, told_apart_by_holm
-from camilla.compare.sign_tests import sign_flip
+from camilla.compare.sign_tests import mcnemar_p, sign_flip
+from camilla.metrics.intervals import tango
 from camilla.metrics.multiplicity import rank_bounds
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/compare"))
 
-from compare_worlds import NULLS, WORLDS, World, clustered, few_flips, right_or_wrong
+import compare_worlds as worlds
+from compare_worlds import NULLS, WORLDS, World
 
 DOMINATED = (231, 75, 44, 40, 34, 32, 22, 19, 8, 2, 2, 1)  # samples a repository, as in SWE-bench Verified
 CASES: dict[str, Callable[[np.random.Generator, int], World]] = {
     "right/wrong, 200 samples": WORLDS["right/wrong"],
-    "right/wrong, 50 samples": lambda rng, tables: right_or_wrong(rng, tables, 50),
-    "right/wrong, 5 flips in 100 samples": lambda rng, tables: few_flips(rng, tables, 100),
-    "right/wrong, 2.5 flips in 50 samples": lambda rng, tables: few_flips(rng, tables, 50),
+    "right/wrong, 50 samples": lambda rng, tables: worlds.right_or_wrong(rng, tables, 50),
+    "right/wrong, 5 flips in 100 samples": lambda rng, tables: worlds.few_flips(rng, tables, 100),
+    "right/wrong, 2.5 flips in 50 samples": lambda rng, tables: worlds.few_flips(rng, tables, 50),
+    "right/wrong, flips vary from 2.5 to 50 of 200": worlds.varied_flips,
+    "right/wrong, 20 samples": lambda rng, tables: worlds.right_or_wrong(rng, tables, 20),
     "scores, 100 samples": WORLDS["scores"],
+    "scores, 10 samples": lambda rng, tables: worlds.scores(rng, tables, 10),
     "3 trials of 120 samples": WORLDS["trials"],
     "22 clusters of 2 to 12": WORLDS["clusters"],
-    "10 clusters of 20": lambda rng, tables: clustered(rng, tables, (20,) * 10),
-    "12 clusters, one with half the samples": lambda rng, tables: clustered(rng, tables, DOMINATED),
+    "5 clusters of 40": lambda rng, tables: worlds.clustered(rng, tables, (40,) * 5),
+    "10 clusters of 20": lambda rng, tables: worlds.clustered(rng, tables, (20,) * 10),
+    "12 clusters, one with half the samples": lambda rng, tables: worlds.clustered(rng, tables, DOMINATED),
 }
 
 
+FLIPS = (2.5, 5, 10, 20, 50)
 BOARDS = {
     "swebench_verified_agents": (
         "swebench/swebench_verified_agents.parquet",
@@ -74,11 +83,51 @@ def coverage(world: World) -> Row:
 
     def covered(group: bool) -> float:
         found = [estimate(pair if group else pair._replace(group=None), 0.95) for pair in pairs]
-        return float(np.mean([one.low <= world.difference <= one.high for one in found]))
+        low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))
+        return float(np.mean((low <= world.difference) & (world.difference <= high)))
 
     ends = mean_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
     mean = float(np.mean((ends.low <= world.mean_a) & (world.mean_a <= ends.high)))
     return Row(covered(True), mean, None if world.group is None else covered(False))
+
+
+def counted(n: int, flips: float) -> str:
+    """The range of the exact coverage over differences of 0 to .9 of the flips, in %."""
+    shares = []
+    for lean in np.linspace(0, 0.9, 10):
+        all_of = worlds.outcomes(n, flips, lean)
+        found = tango(all_of.won, all_of.lost, n, 0.95)
+        inside = (found.low <= all_of.difference) & (all_of.difference <= found.high)
+        shares.append(100 * all_of.chance[inside].sum())
+    return f"{min(shares):.1f}–{max(shares):.1f}"
+
+
+def shown(tables: int, rng: np.random.Generator) -> list[str]:
+    """The power that `power` promises for a number of samples it asks for, beside what is found in tables."""
+    lines = []
+    for discordance, difference in ((0.3, 0.1), (0.1, 0.03), (0.05, 0.03)):
+        design = Design(discordance=discordance)
+        n = samples_for(design, difference) or 0
+        shares = [(discordance - difference) / 2, (discordance + difference) / 2, 1 - discordance]
+        lost, won, _ = rng.multinomial(n, shares, size=tables).T
+        found = np.mean(mcnemar_p(lost, won) <= 0.05)
+        lines.append((f"right/wrong, discordance {discordance:g}", difference, n, design, found))
+    scores = Design(sd=0.4)
+    n = samples_for(scores, 0.05) or 0
+    spread = spread_of(rng.normal(0.05, 0.4, (tables, n)), None)
+    lines.append(("scores, σ .4", 0.05, n, scores, np.mean(student_p(spread) <= 0.05)))
+    grouped = Design(sd=0.4, cluster_size=8, icc=0.1)
+    n = -(-(samples_for(grouped, 0.05) or 0) // 8) * 8
+    group = np.repeat(np.arange(n // 8), 8)
+    own = np.sqrt(0.1) * rng.normal(size=(tables, n // 8))[:, group] + np.sqrt(0.9) * rng.normal(
+        size=(tables, n)
+    )
+    found = np.mean(student_p(spread_of(0.05 + 0.4 * own, group)) <= 0.05)
+    lines.append(("scores in clusters of 8, correlation .1", 0.05, n, grouped, found))
+    return [
+        f"| {name} | {difference} | {n} | {100 * power_of(design, difference, n):.1f} | {100 * found:.1f} |"
+        for name, difference, n, design, found in lines
+    ]
 
 
 def torn(kind: str, tables: int, rng: np.random.Generator) -> float:
@@ -91,7 +140,7 @@ def torn(kind: str, tables: int, rng: np.random.Generator) -> float:
 
 def rejected(tables: int, rng: np.random.Generator) -> float:
     """Sign flips of whole clusters where A and B are the same."""
-    world = clustered(rng, tables)
+    world = worlds.clustered(rng, tables)
     swap = (rng.random((tables, world.group.max() + 1)) < 0.5)[:, world.group]
     difference = np.where(swap, world.a - world.b, world.b - world.a)
     return float(
@@ -131,19 +180,34 @@ PAGE = """# Coverage of compare and rank
 Nominal 95 % intervals over {tables} simulated tables a row; the Monte-Carlo standard error of a share of
 95 % is {error:.1f} points. Worlds are written out in `tests/compare/compare_worlds.py`: four outcomes a
 sample with a true difference of .05 and 30 % of the samples flipping, scores that are Beta, trials with a
-probability a sample, and clusters with a correlation of .3 inside. With few flips expected (5 % of 50 or 100
-samples, a difference of .03) the interval is wider than it need be.
+probability a sample, and clusters with a correlation of .3 inside.
 
 {covered}
 
-"as if independent" is the interval of the difference when clusters are not said.
+"as if independent" is the interval of the difference when clusters are not said. The interval of a mean is
+that of `rank`.
+
+Of right/wrong responses the coverage of the difference can be counted, every outcome with its probability.
+The range over true differences of 0 to .9 of the flips, in %:
+
+{counted}
+
+With 2.5 flips expected no sensible interval covers 93 to 97 %: outcomes are too few, and what can be left
+out is either too much or too little ([why](../design/told-apart.md)).
 
 | error rate | % of tables |
 |---|---|
 {errors}
 
 "torn apart" is the share of boards of 12 equal learners on which any of the 66 pairs is told apart: 5 % is
-allowed, and Holm and the exact test leave some of it unused.
+allowed, and Holm and the exact test leave some of it unused. Rank intervals hold all together, so that each
+by itself covers far more than 95 %: they are meant to.
+
+What `power` promises for the samples it asks for (80 %, two-sided 5 %), and what tables show:
+
+| design | difference | samples | power promised, % | found, % |
+|---|---|---|---|---|
+{power}
 
 `camilla rank`, CPU seconds of the whole process on one core (start, reading, every pair, printing):
 
@@ -180,7 +244,11 @@ def main() -> None:
     errors.append(
         f"| some true rank outside its interval | {100 * (1 - ranks_held(asked.tables, rng)):.1f} |"
     )
+    counts = ["| samples | " + " | ".join(f"{flips:g} flips" for flips in FLIPS) + " |", "|---" * 6 + "|"]
+    counts += [f"| {n} | " + " | ".join(counted(n, flips) for flips in FLIPS) + " |" for n in (200, 2000)]
     text = PAGE.format(
+        counted="\n".join(counts),
+        power="\n".join(shown(asked.tables, rng)),
         tables=asked.tables,
         seed=asked.seed,
         error=100 * np.sqrt(0.95 * 0.05 / asked.tables),

@@ -84,19 +84,21 @@ def row(shape: Shape, tables: int) -> str:
 
 PAGE = """# Coverage of items
 
-Nominal 95 % intervals, % of samples inside, over simulated tables of a 2PL (`tests/quality/item_worlds.py`):
-abilities N(0, 1), discriminations log-normal around 1 by .3, difficulties N(0, 1); scores are Beta with a tenth
-of the variance of right/wrong responses. ± is the standard error over tables. Difficulty and discrimination are
-in standard deviations of the abilities of the learners there are; item–rest correlation and accuracy are of the
-population learners are drawn from.
+Nominal 95 % intervals, % of samples inside, over simulated tables of a 2PL
+(`tests/quality/item_worlds.py`): abilities N(0, 1), discriminations log-normal around 1 by .3, difficulties
+N(0, 1); scores are Beta with a tenth of the variance of right/wrong responses. ± is the standard error over
+tables. Difficulty and discrimination are in standard deviations of the abilities of the learners there are;
+item–rest correlation and accuracy are of the population learners are drawn from.
 
 {table}
 
-"2PL's own discrimination" is the interval of the irt diagnoser, which leans on its prior: the sharpest samples
-are drawn to the others, and where learners have few samples the abilities that it takes as known are not. That of
-`items` is by the responses alone. Infit has no interval; of samples that fit, 2.5 % should have a z above 1.96,
-and as many below −1.96. Abilities are fitted to the same responses, so that residuals are too small: z is too low,
-much so with few samples a learner, and `noisy` is raised too seldom rather than too often.
+"2PL's own discrimination" is the interval of the irt diagnoser, which leans on its prior: the sharpest
+samples are drawn to the others, and where learners have few samples the abilities that it takes as known are
+not. That of `items` is by the responses alone.
+
+Infit has no interval; of samples that fit, 2.5 % should have a z above 1.96, and as many below −1.96.
+Abilities are fitted to the same responses, so that residuals are too small: z is too low, much so with few
+samples a learner, and `noisy` is raised too seldom rather than too often.
 
 Made by `python scripts/items_coverage.py --tables {tables} --out docs/results/items.md`.
 """

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import norm
+from scipy.stats import multinomial, norm
 
 from camilla.compare.paired import Pair
 
@@ -18,8 +18,8 @@ class World(NamedTuple):
     a: Floats
     b: Floats
     group: NDArray[np.int64] | None
-    difference: float
-    mean_a: float
+    difference: Floats | float  # a table, or the same for all
+    mean_a: Floats | float
 
     def pairs(self) -> list[Pair]:
         samples = np.arange(self.a.shape[1])
@@ -39,6 +39,36 @@ def few_flips(rng: np.random.Generator, tables: int, n: int) -> World:
     """Both right .6, A alone .01, B alone .04, both wrong .35."""
     u = rng.random((tables, n))
     return World((u < 0.61).astype(float), ((u < 0.6) | (u > 0.96)).astype(float), None, 0.03, 0.61)
+
+
+def varied_flips(rng: np.random.Generator, tables: int, n: int = 200) -> World:
+    """Rates of their own for each table: 2.5 to 50 flips expected, evenly on the logarithm, of which any
+    share is B's; of the other samples both have .6 right."""
+    flips = np.exp(rng.uniform(np.log(2.5), np.log(50), (tables, 1))) / n
+    share = rng.random((tables, 1))
+    both, lost, won = 0.6 * (1 - flips), flips * (1 - share), flips * share
+    u = rng.random((tables, n))
+    a, b = u < both + lost, (u < both) | (u > 1 - won)
+    return World(a.astype(float), b.astype(float), None, (won - lost)[:, 0], (both + lost)[:, 0])
+
+
+class Outcomes(NamedTuple):
+    """Every outcome of n samples, one entry each, and how likely it is."""
+
+    won: NDArray[np.int64]
+    lost: NDArray[np.int64]
+    chance: Floats
+    difference: float
+
+
+def outcomes(n: int, flips: float, lean: float) -> Outcomes:
+    """With this many flips expected, of which a share of (1 + lean)/2 is B's; far more of them left out."""
+    most = min(n, int(flips + 8 * np.sqrt(flips) + 8))
+    won, lost = (part.ravel() for part in np.meshgrid(np.arange(most + 1), np.arange(most + 1)))
+    won, lost = won[won + lost <= n], lost[won + lost <= n]
+    up, down = flips / n * (1 + lean) / 2, flips / n * (1 - lean) / 2
+    counts = np.column_stack([won, lost, n - won - lost])
+    return Outcomes(won, lost, multinomial.pmf(counts, n, [up, down, 1 - up - down]), up - down)
 
 
 def scores(rng: np.random.Generator, tables: int, n: int = 100) -> World:

@@ -1,11 +1,11 @@
-"""Ends of intervals against scipy, a published table, likelihoods written out, and every outcome counted."""
+"""Ends of intervals against scipy, a published table and likelihoods written out."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
-from scipy.stats import binom, binomtest, multinomial, norm
+from scipy.stats import binomtest
 
 from camilla.metrics.intervals import tango, wilson
 
@@ -77,51 +77,3 @@ def test_tango_holds_the_difference_and_turns_with_the_sides(counted: tuple[int,
     found, turned = tango(won, lost, n, 0.9), tango(lost, won, n, 0.9)
     assert -1 <= found.low <= (won - lost) / n <= found.high <= 1
     assert (found.low, found.high) == pytest.approx((-turned.high, -turned.low), abs=1e-12)
-
-
-@pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99])
-def test_what_the_exact_test_tells_apart_the_interval_tells_apart(level: float) -> None:
-    """All outcomes with up to 120 flips of 200: where exact McNemar's p < 1 − level, 0 lies outside."""
-    won, lost = (part.ravel() for part in np.meshgrid(np.arange(121), np.arange(121)))
-    won, lost = won[won + lost <= 120], lost[won + lost <= 120]
-    p = np.minimum(1, 2 * binom.cdf(np.minimum(won, lost), won + lost, 0.5))
-    found = tango(won, lost, 200, level)
-    apart = (found.low > 0) | (found.high < 0)
-    assert apart[p < 1 - level].all()
-    square = (won - lost) ** 2 / np.maximum(won + lost, 1)
-    np.testing.assert_array_equal(apart, square > norm.ppf(0.5 + level / 2) ** 2)
-
-
-def covered(n: int, flips: float, lean: float) -> float:
-    """The exact share of tables whose interval holds the difference: P of every (won, lost) summed."""
-    most = min(n, int(flips + 8 * np.sqrt(flips) + 8))
-    won, lost = (part.ravel() for part in np.meshgrid(np.arange(most + 1), np.arange(most + 1)))
-    won, lost = won[won + lost <= n], lost[won + lost <= n]
-    up, down = flips / n * (1 + lean) / 2, flips / n * (1 - lean) / 2
-    chance = multinomial.pmf(np.column_stack([won, lost, n - won - lost]), n, [up, down, 1 - up - down])
-    found = tango(won, lost, n, 0.95)
-    return float(chance[(found.low <= up - down) & (up - down <= found.high)].sum())
-
-
-@pytest.mark.parametrize("n", [50, 200, 2000])
-def test_tango_covers_93_to_97_percent_from_five_flips_on(n: int) -> None:
-    for flips in (5, 7, 10, 20):
-        for lean in (0, 0.2, 0.4, 0.6, 0.8, 0.95):
-            assert 0.93 <= covered(n, flips, lean) <= 0.97
-
-
-def test_with_two_or_three_flips_no_sensible_interval_covers_93_to_97_percent() -> None:
-    """A and B equal, 2.5 flips expected of 200. Outcomes are left out in the order of the exact test or of
-    the score: with 3 to 0 among them 92.3 % at most stay, without it 97.1 % at least."""
-    won, lost = (part.ravel() for part in np.meshgrid(np.arange(31), np.arange(31)))
-    share = 1.25 / 200
-    chance = multinomial.pmf(
-        np.column_stack([won, lost, 200 - won - lost]), 200, [share, share, 1 - 2 * share]
-    )
-    exact = np.minimum(1, 2 * binom.cdf(np.minimum(won, lost), won + lost, 0.5))
-    score = -((won - lost) ** 2) / np.maximum(won + lost, 1)
-    for order in (exact, score):
-        kept = np.array([1 - chance[order <= step + 1e-12].sum() for step in np.unique(order)])
-        assert kept[kept > 0.95].min() > 0.971
-        assert kept[kept < 0.95].max() < 0.9235
-    assert covered(200, 2.5, 0) > 0.97
