@@ -1,23 +1,13 @@
 """`camilla classifiers` and `camilla skills` as a user meets them."""
 
 import json
-import os
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import polars as pl
 import pytest
-
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "160", "NO_COLOR": "1"}
-
-
-def camilla(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
-    )
+from command_line import camilla
 
 
 def frame() -> pl.DataFrame:

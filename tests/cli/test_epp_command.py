@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from command_line import CAMILLA
 from typer.main import get_command
 
 from camilla.cli.main import app, main
-
-CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
 
 
 @pytest.fixture

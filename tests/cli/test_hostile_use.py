@@ -1,6 +1,5 @@
 """What a careless or hostile user may do: one clear error, the right exit code, nothing half-written."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -8,9 +7,8 @@ import time
 from pathlib import Path
 
 import pytest
+from command_line import CAMILLA, ENVIRONMENT
 
-CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
 HEADER = "learner,sample,response"
 ROWS = [f"m{i},s{j},{int((i * 7 + j * 3) % 5 > 1)}" for i in range(9) for j in range(12)]
 TABLE = "\n".join([HEADER, *ROWS]) + "\n"

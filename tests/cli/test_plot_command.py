@@ -1,25 +1,18 @@
 """`camilla plot` as a user meets it."""
 
 import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import camilla
 
 from camilla import ResponseTable, diagnose
 from camilla.data.skills import SkillMap
 
 
 def plot(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [
-        sys.executable,
-        "-c",
-        "from camilla.cli.main import main; main()",
-        "plot",
-        *map(str, arguments),
-    ]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, check=False)
+    return camilla("plot", *arguments, cwd=cwd)
 
 
 @pytest.fixture(scope="module")

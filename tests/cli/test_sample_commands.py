@@ -1,31 +1,13 @@
 """items, select, adapt and dif as a user meets them: real processes, real files."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import polars as pl
 import pytest
+from command_line import camilla
 
 import camilla as library
-
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
-
-
-def camilla(*arguments: object, cwd: Path, said: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=ENVIRONMENT,
-        input=said,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
 
 
 @pytest.fixture(scope="module")

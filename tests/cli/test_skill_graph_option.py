@@ -1,21 +1,10 @@
 """--skill-graph as a user meets it: real processes, real files."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
-
-ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "120", "NO_COLOR": "1"}
-
-
-def camilla(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", *map(str, arguments)]
-    return subprocess.run(
-        command, cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False
-    )
+from command_line import camilla
 
 
 @pytest.fixture
