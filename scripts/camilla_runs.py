@@ -39,25 +39,30 @@ class Part(NamedTuple):
     sizes: tuple[int, ...] | None = None
 
 
+NEURAL = ("camilla", "neural-cd")
+ON_GRAPHS = ("hier-mirt", "hier-ncd", "qc-cdm")
+GRAPH = " graph"  # ends the name of a table whose skills have a graph
 PLAN = (
     Part("esol", "reliability", "esol", (*QUICK, *QUICK_PUBLISHED)),
     Part("titanic", "reliability", "titanic", (*QUICK, *QUICK_SKILLS, *QUICK_PUBLISHED, "dina")),
-    Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto", "mirt")),
-    Part("stability", "rank-stability", "cifar100", ("irt:precision=1", "auto"), sizes=(250, 1000, 5000)),
-    Part("between", "rank-stability", "cifar100", ("irt:precision=1", "auto"), sizes=(500, 2500)),
-    Part("camilla", "rank-consistency", "esol", ("camilla",)),
-    Part("camilla", "rank-consistency", "titanic", ("camilla",), seeds=SEEDS[:3]),
-    Part("camilla", "reliability", "titanic", ("camilla",)),
+    Part("cifar", "reliability", "cifar100", ("vanilla", "irt", "camilla-base", "auto")),
+    Part("stability", "rank-stability", "cifar100", ("irt:precision=1", "auto"), sizes=SIZES),
+    Part("skills", "rank-stability", "cifar100", ("camilla-base",), sizes=SIZES),
+    Part("cifar", "reliability", "cifar100", (*QUICK_SKILLS, "mf", "gaussian", "mirt")),
     Part("swebench", "reliability", "swebench", (*QUICK, *QUICK_SKILLS, "dina")),
-    Part("helm", "reliability", "helm_lite", ("vanilla", "irt", "mirt", "gaussian", "auto", *QUICK_SKILLS)),
-    Part("diamond", "reliability", "diamond", ("vanilla", "irt", "gaussian", "camilla-base", "auto", "mirt")),
-    Part("skills", "rank-stability", "cifar100", ("irt", "camilla-base"), seeds=SEEDS[:5], sizes=SIZES),
-    Part("skills", "rank-stability", "cifar100", ("camilla:precision=3:dimensions=10",),
-         seeds=SEEDS[:3], sizes=(250, 1000, 5000)),
-    Part("rest", "reliability", "cifar100", ("camilla",)),
-    Part("rest", "reliability", "cifar100", ("skill-vanilla", "mf", "gaussian", "camilla-base:signs=free",
-                                              "irt:as_published", "mirt:as_published"), seeds=SEEDS[:3]),
-    Part("rest", "reliability", "titanic", ("camilla-base:as_published",), seeds=SEEDS[:3]),
+    Part("diamond", "reliability", "diamond", (*QUICK, *QUICK_SKILLS)),
+    Part("helm", "reliability", "helm_lite", ("vanilla", "irt", "gaussian", "camilla-base", "auto")),
+    Part("published", "reliability", "cifar100", QUICK_PUBLISHED),
+    Part("neural", "reliability", "esol", ("camilla",)),
+    Part("neural", "reliability", "titanic", (*NEURAL, "ka-ncd")),
+    Part("neural", "reliability", "cifar100", NEURAL),
+    Part("neural", "reliability", "diamond", NEURAL),
+    Part("latent", "rank-stability", "cifar100", ("camilla",), sizes=(250, 1000, 5000)),
+    Part("graph", "reliability", "titanic" + GRAPH, ON_GRAPHS, seeds=SEEDS[:3]),
+    Part("graph", "reliability", "cifar100" + GRAPH, ON_GRAPHS, seeds=SEEDS[:3]),
+    Part("graph", "reliability", "diamond" + GRAPH, ON_GRAPHS, seeds=SEEDS[:3]),
+    Part("slow", "reliability", "cifar100", ("ka-ncd",), seeds=SEEDS[:3]),
+    Part("slow", "reliability", "diamond", ("ka-ncd",), seeds=SEEDS[:3]),
     Part("assumptions", "assumptions", "cifar100", ()),
     Part("assumptions", "assumptions", "titanic", ()),
 )  # fmt: skip
@@ -129,8 +134,8 @@ def _cifar_graph(folder: Path) -> ResponseTable | None:
 
 READERS: dict[str, Callable[[Path], ResponseTable | None]] = {
     "titanic": _titanic, "cifar100": _cifar, "esol": _esol, "swebench": _swebench, "helm_lite": _helm,
-    "diamond": _diamond, "titanic graph": lambda folder: _under(_titanic(folder)),
-    "cifar100 graph": _cifar_graph, "diamond graph": lambda folder: _under(_diamond(folder)),
+    "diamond": _diamond, "titanic" + GRAPH: lambda folder: _under(_titanic(folder)),
+    "cifar100" + GRAPH: _cifar_graph, "diamond" + GRAPH: lambda folder: _under(_diamond(folder)),
 }  # fmt: skip
 
 
