@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import camilla
+from camilla.adaptive.playing import calibrate_with_misfit, play
 from camilla.adaptive.protocol import answers
 from camilla.adaptive.replay import replay
 from camilla.adaptive.testing import AdaptiveTest
@@ -53,10 +54,11 @@ def test_after_every_sample_the_score_is_the_accuracy(table: ResponseTable) -> N
 
 def test_the_standard_error_falls_faster_than_with_random_samples(table: ResponseTable) -> None:
     rng = np.random.default_rng(1)
-    adaptive = run(AdaptiveTest.from_table(table, budget=30), table, 11).state()
+    bank = calibrate_with_misfit(table)
+    adaptive = run(AdaptiveTest(bank, budget=30), table, 11).state()
     errors = []
     for _ in range(5):
-        test = AdaptiveTest.from_table(table)
+        test = AdaptiveTest(bank)
         for j in rng.permutation(120)[:30]:
             state = test.record(table.samples[j], table.matrix()[11, j])
         errors.append(state.score_se)
@@ -123,23 +125,20 @@ def test_no_line_whatever_ends_in_anything_but_an_answer(lines: list[str]) -> No
 
 
 def test_replay_beats_random_subsets_and_covers() -> None:
-    """100 learners × 300 samples of a 2PL world, 20 tested in each of 6 splits: at 15 and 30 samples τ is
-    above that of random subsets by more than its standard error of .015; intervals of 120 scores cover 95 %
-    up to three times .02, less what calibrated samples are not sure of."""
+    """100 learners × 300 samples of a 2PL world, 20 tested in each of 4 splits: at 15 and 30 samples τ is
+    above that of random subsets by more than its standard error of .015; intervals of 80 scores cover 95 %
+    up to three times .024."""
     world = camilla.simulate(100, 300, seed=6).table
-    found = replay(world, shares=(0.05, 0.1), splits=6, seed=1)
+    found = replay(world, shares=(0.05, 0.1), splits=4, seed=1)
     assert found.shares["samples"].to_list() == [15, 30]
     assert (found.shares["kendall"] > found.shares["random_kendall"] + 0.015).all()
     assert (found.shares["mae"] < found.shares["random_mae"]).all()
-    assert (found.shares["covered"] > 0.87).all()
+    assert (found.shares["covered"] > 0.95 - 0.073).all()
     assert found.provenance["data_hash"] == world.digest()
 
 
 def test_replay_is_the_test_of_one_learner_many_times(table: ResponseTable) -> None:
-    from camilla.adaptive.bank import calibrate
-    from camilla.adaptive.replay import play
-
-    bank = calibrate(table.take_learners(np.arange(40)))
+    bank = calibrate_with_misfit(table.take_learners(np.arange(40)))
     matrix = table.matrix()[40:43]
     played = play(bank, matrix, [8, 20])
     for who in range(3):

@@ -3,23 +3,22 @@
 import numpy as np
 import pytest
 
-from camilla.adaptive.bank import Bank, calibrate
+from camilla.adaptive.bank import Model, calibrate
 from camilla.adaptive.posterior import Posterior, gain, overall, placed, prior, score
 from camilla.data.responses import ResponseTable
 from camilla.errors import DataError, SettingError
 
 
-def bank(n_samples: int = 60, seed: int = 1) -> Bank:
+def model(n_samples: int = 60, seed: int = 1) -> Model:
     rng = np.random.default_rng(seed)
     a, c = rng.lognormal(0.2, 0.3, (n_samples, 1)), rng.normal(0, 1.2, n_samples)
-    names = tuple(f"s{j:03d}" for j in range(n_samples))
-    return Bank(names, a, c, np.array([0.3]), np.array([[1.4]]), rng.normal(size=(5, 1)))
+    return Model(a, c, np.array([0.3]), np.array([[1.4]]), rng.normal(size=(5, 1)))
 
 
 class Grid:
     """The posterior of one ability, point by point: prior × Π p^x (1 − p)^(1 − x)."""
 
-    def __init__(self, one: Bank, asked: np.ndarray, response: np.ndarray) -> None:
+    def __init__(self, one: Model, asked: np.ndarray, response: np.ndarray) -> None:
         self.theta = np.linspace(-9, 9, 4001)
         logit = one.loading * self.theta + one.intercept[:, None]
         self.p = 1 / (1 + np.exp(-logit))
@@ -36,7 +35,7 @@ class Grid:
 def test_ability_and_standard_error_are_those_of_the_grid(n: int) -> None:
     """The mode is the grid's mode to its spacing. Mode and mean of a posterior differ by its skewness: by up
     to a fifth of a standard deviation where a learner stands at the end of the samples, as at 1.5 here."""
-    one = bank()
+    one = model()
     rng = np.random.default_rng(2)
     for theta in (-1.0, 0.5, 1.5):
         asked = rng.permutation(60)[:n]
@@ -52,7 +51,7 @@ def test_ability_and_standard_error_are_those_of_the_grid(n: int) -> None:
 def test_the_score_and_its_error_are_those_of_the_grid() -> None:
     """20 of 60 asked: E and Var of (Σ seen + Σ unseen x) / 60 over the grid, chance included. The normal
     posterior and the mean of a logistic by σ(m/√(1 + πv/8)) cost under .005; the error under a tenth."""
-    one = bank()
+    one = model()
     rng = np.random.default_rng(3)
     asked = rng.permutation(60)[:20]
     response = (rng.random(20) < 0.6).astype(float)
@@ -72,7 +71,7 @@ def test_the_score_and_its_error_are_those_of_the_grid() -> None:
 def test_the_gain_orders_samples_as_the_expected_drop_in_variance_does() -> None:
     """The drop by asking j: Var(t) − E over its response of Var(t | xⱼ), summed on the grid; the linear gain
     orders the 50 samples left nearly the same."""
-    one = bank()
+    one = model()
     asked, response = np.arange(10), np.array([1, 0, 1, 1, 0, 1, 0, 1, 1, 1.0])
     unseen = np.ones((1, 60), bool)
     unseen[0, :10] = False
@@ -97,9 +96,7 @@ def test_the_gain_orders_samples_as_the_expected_drop_in_variance_does() -> None
 def test_several_dimensions_end_where_the_gradient_is_zero() -> None:
     rng = np.random.default_rng(4)
     loading, intercept = rng.normal(0.5, 0.6, (40, 3)), rng.normal(size=40)
-    one = Bank(
-        tuple(f"s{j}" for j in range(40)), loading, intercept, np.zeros(3), np.eye(3), np.zeros((2, 3))
-    )
+    one = Model(loading, intercept, np.zeros(3), np.eye(3), np.zeros((2, 3)))
     asked = np.array([rng.permutation(40)[:25] for _ in range(6)])
     response = (rng.random((6, 25)) < 0.5).astype(float)
     found = placed(one, prior(one, 6).at, asked, response)
@@ -112,7 +109,7 @@ def test_several_dimensions_end_where_the_gradient_is_zero() -> None:
 
 def test_a_learner_with_extreme_responses_is_placed_at_a_maximum() -> None:
     """Steep samples and all-right or all-wrong responses, where an undamped Newton step runs to and fro."""
-    one = bank()._replace(loading=np.full((60, 1), 6.0))
+    one = model()._replace(loading=np.full((60, 1), 6.0))
     for answer in (0.0, 1.0):
         found = placed(one, prior(one, 1).at, np.arange(60)[None], np.full((1, 60), answer))
         grid = Grid(one, np.arange(60), np.full(60, answer))
@@ -120,7 +117,7 @@ def test_a_learner_with_extreme_responses_is_placed_at_a_maximum() -> None:
 
 
 def test_overall_ability_is_in_standard_deviations_of_the_pool() -> None:
-    one = bank()
+    one = model()
     at = Posterior(np.array([[0.3 + 2 * np.sqrt(1.4)]]), np.array([[[1.4 / 4]]]))
     assert overall(one, at).score[0] == pytest.approx(2)
     assert overall(one, at).se[0] == pytest.approx(0.5)
@@ -133,7 +130,7 @@ def test_calibration_recovers_the_expected_responses() -> None:
     ability, a, b = rng.normal(size=200), rng.lognormal(0, 0.3, 60), rng.normal(size=60)
     truth = 1 / (1 + np.exp(-a * (ability[:, None] - b)))
     table = ResponseTable.from_matrix((rng.random(truth.shape) < truth).astype(float))
-    assert np.abs(calibrate(table, dimensions=1).probabilities() - truth).mean() < 0.08
+    assert np.abs(calibrate(table, dimensions=1).models[0].probabilities() - truth).mean() < 0.08
 
 
 def test_what_cannot_be_calibrated_is_refused() -> None:

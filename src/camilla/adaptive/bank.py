@@ -15,14 +15,14 @@ from camilla.engine.threads import one_blas_thread
 from camilla.errors import SettingError
 
 Floats = NDArray[np.float64]
-MANY = 500  # learners from which on two more dimensions and a weaker prior pay
-STEPS = 400  # of L-BFGS: predictions have settled, the last digits of the loss have not
+LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
+MOST_DIMENSIONS = 15
+STEPS = 100  # of L-BFGS: predictions have settled, the loss has not
 
 
-class Bank(NamedTuple):
+class Model(NamedTuple):
     """p = σ(aⱼ·θ + cⱼ) of every sample, and the pool θ ~ N(mean, covariance) that learners come from."""
 
-    samples: tuple[str, ...]
     loading: Floats  # [samples, dims]
     intercept: Floats  # [samples]
     mean: Floats  # [dims]
@@ -35,36 +35,46 @@ class Bank(NamedTuple):
         return sigmoid(self.ability @ self.loading.T + self.intercept)
 
 
-def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int = 0) -> Bank:
-    """Multidimensional IRT of the table at its posterior mode.
+class Bank(NamedTuple):
+    """The samples under models that are averaged, and how far learners are from what the models expect."""
 
-    Three dimensions leaning on one (precision 10); five and precision 3 from 500 learners on.
-    """
+    samples: tuple[str, ...]
+    models: tuple[Model, ...]
+    misfit: float = 0.0  # sd over new learners of their mean response around the models', chance apart
+
+
+def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int = 0) -> Bank:
+    """One dimension, and 15 (or as many as learners allow) that lean on one; the misfit is not looked for."""
     check_diagnosable(table)
-    many = table.n_learners >= MANY
-    dimensions = (5 if many else min(3, table.n_learners - 1)) if dimensions is None else dimensions
+    dimensions = min(MOST_DIMENSIONS, table.n_learners - 1) if dimensions is None else dimensions
     if not 1 <= dimensions < table.n_learners:
         raise SettingError(
             f"{dimensions} dimensions from {table.n_learners} learners; at least 1 and fewer than learners "
             "were wanted."
         )
-    settings = {"dimensions": dimensions, "precision": 3.0 if many else 10.0}
+    models = [fitted(table, dimensions=1, precision=LEAN, seed=seed)]
+    if dimensions > 1:
+        models.append(fitted(table, dimensions=dimensions, precision=RICH, seed=seed))
+    return Bank(table.samples, tuple(models))
+
+
+def fitted(table: ResponseTable, *, dimensions: int, precision: float, seed: int) -> Model:
+    """Multidimensional IRT at its posterior mode: a ~ N(1 on the first dimension, else 0; 1/precision)."""
+    settings = {"dimensions": dimensions, "precision": precision}
     diagnoser = build(DIAGNOSERS["mirt"], size_of(table), settings)
     with one_blas_thread():
         found = bilinear.solve(
             diagnoser, layout_of_table(table), np.random.default_rng(seed), lambda line: None, max_steps=STEPS
         ).params
     covariance = np.atleast_2d(np.cov(found.ability.T)) + 1e-3 * np.eye(dimensions)
-    bank = Bank(
-        table.samples, found.loading, found.intercept, found.ability.mean(axis=0), covariance, found.ability
-    )
-    return bank if table.is_binary else bank._replace(dispersion=_dispersion(bank, table))
+    model = Model(found.loading, found.intercept, found.ability.mean(axis=0), covariance, found.ability)
+    return model if table.is_binary else model._replace(dispersion=_dispersion(model, table))
 
 
-def _dispersion(bank: Bank, table: ResponseTable) -> float:
+def _dispersion(model: Model, table: ResponseTable) -> float:
     """Σ(x − p)² / Σp(1 − p) over the observed cells."""
     cells = table.cells()
-    p = bank.probabilities()[cells.learner, cells.sample]
+    p = model.probabilities()[cells.learner, cells.sample]
     return float(np.sum((cells.response - p) ** 2) / np.sum(p * (1 - p)))
 
 

@@ -1,11 +1,11 @@
-"""Where learners stand after some responses. Arrays only; many learners at once, each on its own samples."""
+"""Where learners stand in a model after some responses. Arrays only; each learner has its own samples."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.adaptive.bank import Bank, Floats, sigmoid
+from camilla.adaptive.bank import Floats, Model, sigmoid
 
 
 class Posterior(NamedTuple):
@@ -22,25 +22,25 @@ class Score(NamedTuple):
     se: Floats
 
 
-def prior(bank: Bank, n_learners: int) -> Posterior:
+def prior(model: Model, n_learners: int) -> Posterior:
     """Before any response: the pool."""
-    return Posterior(np.tile(bank.mean, (n_learners, 1)), np.tile(bank.covariance, (n_learners, 1, 1)))
+    return Posterior(np.tile(model.mean, (n_learners, 1)), np.tile(model.covariance, (n_learners, 1, 1)))
 
 
 def placed(
-    bank: Bank, start: Floats, asked: NDArray[np.integer], response: Floats, *, most_steps: int = 30
+    model: Model, start: Floats, asked: NDArray[np.integer], response: Floats, *, most_steps: int = 30
 ) -> Posterior:
     """Damped Newton from `start` with samples frozen; asked, response: [learners, responses].
 
     Fractional responses count 1/dispersion each, as their smaller variance deserves.
     """
-    loading, offset = bank.loading[asked], bank.intercept[asked]
-    precision = np.linalg.inv(bank.covariance)
-    weight = 1 / bank.dispersion
+    loading, offset = model.loading[asked], model.intercept[asked]
+    precision = np.linalg.inv(model.covariance)
+    weight = 1 / model.dispersion
 
     def objective(at: Floats) -> Floats:
         logit = np.matmul(loading, at[..., None])[..., 0] + offset
-        off = at - bank.mean
+        off = at - model.mean
         loss = (np.logaddexp(0, logit) - response * logit).sum(axis=1)
         return weight * loss + 0.5 * np.einsum("lk,kj,lj->l", off, precision, off)
 
@@ -52,7 +52,7 @@ def placed(
     at, value = start, objective(start)
     for _ in range(most_steps):
         p, curve = information(at)
-        slope = weight * np.einsum("lnk,ln->lk", loading, response - p) - (at - bank.mean) @ precision
+        slope = weight * np.einsum("lnk,ln->lk", loading, response - p) - (at - model.mean) @ precision
         step = np.linalg.solve(curve, slope[..., None])[..., 0]
         for _ in range(30):
             trial = objective(at + step)
@@ -66,49 +66,51 @@ def placed(
     return Posterior(at, np.asarray(np.linalg.inv(information(at)[1]), np.float64))
 
 
-def expected(bank: Bank, posterior: Posterior) -> tuple[Floats, Floats]:
+def expected(model: Model, posterior: Posterior) -> tuple[Floats, Floats]:
     """(mean response on every sample, variance of its logit), each [learners, samples].
 
     ∫σ(x) N(x; m, v) dx ≈ σ(m / √(1 + πv/8)) (MacKay 1992).
     """
-    spread = np.matmul(bank.loading, posterior.covariance)  # [learners, samples, dims]
-    variance = np.einsum("lmk,mk->lm", spread, bank.loading)
-    logit = posterior.at @ bank.loading.T + bank.intercept
+    spread = np.matmul(model.loading, posterior.covariance)  # [learners, samples, dims]
+    variance = np.einsum("lmk,mk->lm", spread, model.loading)
+    logit = posterior.at @ model.loading.T + model.intercept
     return sigmoid(logit / np.sqrt(1 + np.pi * variance / 8)), variance
 
 
-def gain(bank: Bank, posterior: Posterior, unseen: NDArray[np.bool_]) -> Floats:
+def gain(model: Model, posterior: Posterior, unseen: NDArray[np.bool_]) -> Floats:
     """By how much each unseen sample's response is expected to narrow the score's variance; −1 elsewhere.
 
     With f the slope of the mean response by ability, a sample of variance w = p(1 − p) has covariance
     w(a·Cf + 1/M) with the score, its own response included, and variance w(1 + w a·Ca): the gain is the
     square of the one over the other. Fractional responses have w times the dispersion.
     """
-    p, variance = expected(bank, posterior)
+    p, variance = expected(model, posterior)
     weight = p * (1 - p)
-    slope = (weight * unseen) @ bank.loading
-    shared = np.einsum("lk,lkj,mj->lm", slope, posterior.covariance, bank.loading, optimize=True)
-    found = weight * (shared + bank.dispersion) ** 2 / (bank.dispersion + weight * variance)
+    slope = (weight * unseen) @ model.loading
+    shared = np.einsum("lk,lkj,mj->lm", slope, posterior.covariance, model.loading, optimize=True)
+    found = weight * (shared + model.dispersion) ** 2 / (model.dispersion + weight * variance)
     return np.where(unseen, found, -1.0)
 
 
-def score(bank: Bank, posterior: Posterior, unseen: NDArray[np.bool_], total: Floats, n: Floats) -> Score:
+def score(
+    model: Model, posterior: Posterior, unseen: NDArray[np.bool_], total: Floats, n: NDArray[np.integer]
+) -> Score:
     """(`total` of the responses seen + expectations of the unseen) / n, for each learner.
 
     The variance has the ability's part and that of the responses not yet seen.
     """
-    p, _ = expected(bank, posterior)
+    p, _ = expected(model, posterior)
     weight = p * (1 - p) * unseen
-    slope = weight @ bank.loading
+    slope = weight @ model.loading
     by_ability = np.einsum("lk,lkj,lj->l", slope, posterior.covariance, slope)
-    by_chance = bank.dispersion * weight.sum(axis=1)
+    by_chance = model.dispersion * weight.sum(axis=1)
     return Score((total + (p * unseen).sum(axis=1)) / n, np.sqrt(by_ability + by_chance) / n)
 
 
-def overall(bank: Bank, posterior: Posterior) -> Score:
+def overall(model: Model, posterior: Posterior) -> Score:
     """The mean logit over all samples in standard deviations of the pool, and its standard error."""
-    direction = bank.loading.mean(axis=0)
-    sd = float(np.sqrt(direction @ bank.covariance @ direction))
-    value = (posterior.at - bank.mean) @ direction / sd
+    direction = model.loading.mean(axis=0)
+    sd = float(np.sqrt(direction @ model.covariance @ direction))
+    value = (posterior.at - model.mean) @ direction / sd
     variance = np.einsum("k,lkj,j->l", direction, posterior.covariance, direction)
     return Score(value, np.sqrt(variance) / sd)

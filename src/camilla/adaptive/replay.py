@@ -1,15 +1,15 @@
 """Adaptive testing played over a stored log: how well a share of the samples tells the full-table score."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import polars as pl
 from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
-from camilla.adaptive.bank import Bank, Floats, calibrate
-from camilla.adaptive.posterior import Score, gain, placed, prior, score
+from camilla.adaptive.bank import Bank, Floats
+from camilla.adaptive.playing import calibrate_with_misfit, play
 from camilla.compare.provenance import made_of
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Watch
@@ -18,7 +18,6 @@ from camilla.errors import DataError, SettingError
 SHARES = (0.05, 0.10, 0.15, 0.25)
 RANDOM_DRAWS = 10  # random subsets of each size a split
 FEWEST = 3  # learners to test
-BLOCK = 64  # learners played at a time, so that memory stays small
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,13 +27,6 @@ class Replay:
     shares: pl.DataFrame
     splits: pl.DataFrame
     provenance: dict[str, Any]
-
-
-class Played(NamedTuple):
-    """Estimated full-table scores after each number of samples: [stops, learners]."""
-
-    score: Floats
-    se: Floats
 
 
 def replay(
@@ -55,10 +47,10 @@ def replay(
             f"calibration is a share in (0, 1) and splits at least 1; got {calibration}, {splits}."
         )
     n_calibrated = round(calibration * table.n_learners)
-    if n_calibrated < 2 or table.n_learners - n_calibrated < FEWEST:
+    if n_calibrated < 3 or table.n_learners - n_calibrated < FEWEST:
         raise DataError(
             f"{table.n_learners} learners cannot be split into {n_calibrated} to calibrate on and "
-            f"{table.n_learners - n_calibrated} to test; at least 2 and 3 were wanted."
+            f"{table.n_learners - n_calibrated} to test; at least 3 and 3 were wanted."
         )
     ordered = table.canonical().table
     matrix = ordered.matrix()
@@ -67,14 +59,14 @@ def replay(
         watch(f"split {number + 1} of {splits}")
         rng = np.random.default_rng([seed, number])
         order = rng.permutation(table.n_learners)
-        bank = calibrate(
+        bank = calibrate_with_misfit(
             ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
         )
         rows += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
     each = pl.DataFrame(rows)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,
-        dimensions=bank.loading.shape[1],
+        dimensions=bank.models[-1].loading.shape[1],
     )  # fmt: skip
     return Replay(_summary(each), each, made)
 
@@ -105,32 +97,6 @@ def _compared(
             }
         )  # fmt: skip
     return rows
-
-
-def play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
-    """Every learner tested adaptively up to the largest stop, or as far as it has responses."""
-    parts = [_play(bank, matrix[start : start + BLOCK], stops) for start in range(0, len(matrix), BLOCK)]
-    return Played(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
-
-
-def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
-    there = ~np.isnan(matrix)
-    every = np.arange(len(matrix))
-    response = np.where(there, matrix, 0.0)
-    posterior, unseen = prior(bank, len(matrix)), there.copy()
-    asked = np.empty((len(matrix), 0), np.int64)
-    found: dict[int, Score] = {}
-    for step in range(1, max(stops) + 1):
-        chosen = gain(bank, posterior, unseen).argmax(axis=1)
-        unseen[every, chosen] = False
-        asked = np.column_stack([asked, chosen])
-        answers = response[every[:, None], asked]
-        posterior = placed(bank, posterior.at, asked, answers, most_steps=4)
-        if step in stops:
-            found[step] = score(bank, posterior, unseen, answers.sum(axis=1), there.sum(axis=1))
-    return Played(
-        np.array([found[stop].score for stop in stops]), np.array([found[stop].se for stop in stops])
-    )
 
 
 def _random_accuracy(matrix: Floats, size: int, rng: np.random.Generator) -> Floats:

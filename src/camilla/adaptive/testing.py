@@ -5,8 +5,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from camilla.adaptive.bank import Bank, calibrate
-from camilla.adaptive.posterior import Posterior, gain, overall, placed, prior, score
+from camilla.adaptive.bank import Bank
+from camilla.adaptive.playing import calibrate_with_misfit
+from camilla.adaptive.posterior import overall
+from camilla.adaptive.standing import Standing, after, at_start, best_next, full_score
 from camilla.compare.provenance import made_of
 from camilla.data.names import nearest
 from camilla.data.responses import ResponseTable
@@ -16,8 +18,8 @@ from camilla.errors import DataError, SettingError
 class State(NamedTuple):
     """What is known of a learner after `asked` responses.
 
-    `ability` is in standard deviations of the pool; `score` is the expected mean response over all samples
-    of the calibration table, responses seen counting as they are.
+    `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
+    expected mean response over all samples of the calibration table, responses seen counting as they are.
     """
 
     asked: int
@@ -51,22 +53,22 @@ class AdaptiveTest:
         self._place = {name: j for j, name in enumerate(self.bank.samples)}
         self._seen = np.zeros((1, len(self.bank.samples)), bool)
         self._response = np.zeros((1, len(self.bank.samples)))
-        self._posterior: Posterior = prior(self.bank, 1)
+        self._standing: Standing = at_start(self.bank, 1)
 
     @classmethod
     def from_table(
         cls, table: ResponseTable, *, dimensions: int | None = None, seed: int = 0, **stop: Any
     ) -> "AdaptiveTest":
         """A test whose samples are calibrated on the learners of a table."""
-        bank = calibrate(table, dimensions=dimensions, seed=seed)
-        made = made_of(table, dimensions=bank.loading.shape[1], seed=seed, **stop)
+        bank = calibrate_with_misfit(table, dimensions=dimensions, seed=seed)
+        made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **stop)
         return cls(bank, provenance=made, **stop)
 
     def next(self) -> str | None:
         """The sample to ask now; None when the test is over."""
         if self.state().done:
             return None
-        return self.bank.samples[int(gain(self.bank, self._posterior, ~self._seen)[0].argmax())]
+        return self.bank.samples[int(best_next(self.bank, self._standing, ~self._seen)[0])]
 
     def record(self, sample: str, response: float) -> State:
         """What is known once the learner's response, in [0, 1], to any sample has come."""
@@ -81,15 +83,15 @@ class AdaptiveTest:
             raise DataError(f"{sample!r} has been answered already, with {self._response[0, j]:g}.")
         self._seen[0, j], self._response[0, j] = True, float(response)
         asked = np.flatnonzero(self._seen[0])[None]
-        self._posterior = placed(self.bank, self._posterior.at, asked, self._response[0, asked])
+        self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
         return self.state()
 
     def state(self) -> State:
         """What is known now."""
         n = int(self._seen.sum())
-        level = overall(self.bank, self._posterior)
-        total = score(
-            self.bank, self._posterior, ~self._seen, self._response.sum(axis=1), np.array([self._seen.size])
+        level = overall(self.bank.models[0], self._standing[0])
+        total = full_score(
+            self.bank, self._standing, ~self._seen, self._response.sum(axis=1), np.array([self._seen.size])
         )
         met = (
             n == len(self.bank.samples),

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from camilla.adaptive.bank import MANY, calibrate
+from camilla.adaptive.bank import fitted
 from camilla.compare.provenance import made_of
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Watch
@@ -27,6 +27,7 @@ from camilla.subsets.crossfit import (
 )
 from camilla.subsets.moments import Floats, model_moments, principal_moments
 
+MANY = 500  # learners from which on principal components tell more than a model
 FEWEST = 6  # learners with all responses that an expected error needs
 
 
@@ -150,7 +151,8 @@ def _learn(table: ResponseTable, learners: NDArray[np.integer], seed: int) -> Kn
     part = table.take_learners(learners)
     matrix = part.matrix()
     if table.n_learners < MANY:
-        expected = calibrate(part, seed=seed).probabilities()
+        dimensions = min(3, part.n_learners - 1)
+        expected = fitted(part, dimensions=dimensions, precision=10.0, seed=seed).probabilities()
         return {"mirt": model_moments(matrix, expected, _task_numbers(table))}
     return {
         f"{k} components": principal_moments(matrix, min(k, len(matrix) - 1, table.n_samples))

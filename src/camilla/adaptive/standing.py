@@ -1,0 +1,44 @@
+"""Where learners stand in all models of a bank: gains are summed, scores averaged."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.adaptive.bank import Bank, Floats
+from camilla.adaptive.posterior import Posterior, Score, gain, placed, prior, score
+
+Standing = tuple[Posterior, ...]  # one a model
+
+
+def at_start(bank: Bank, n_learners: int) -> Standing:
+    """Before any response."""
+    return tuple(prior(model, n_learners) for model in bank.models)
+
+
+def after(
+    bank: Bank, standing: Standing, asked: NDArray[np.integer], response: Floats, *, most_steps: int = 30
+) -> Standing:
+    """After the responses [learners, responses] to the samples asked, from where learners stood before."""
+    return tuple(
+        placed(model, one.at, asked, response, most_steps=most_steps)
+        for model, one in zip(bank.models, standing, strict=True)
+    )
+
+
+def best_next(bank: Bank, standing: Standing, unseen: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """The sample expected to narrow the variance of each learner's score most, in the mean of the models."""
+    gains = [gain(model, one, unseen) for model, one in zip(bank.models, standing, strict=True)]
+    return np.sum(gains, axis=0).argmax(axis=1)
+
+
+def full_score(
+    bank: Bank, standing: Standing, unseen: NDArray[np.bool_], total: Floats, n: NDArray[np.integer]
+) -> Score:
+    """The mean of the models' scores.
+
+    Variance: the models' own in the mean, their disagreement, and the misfit on the samples not seen.
+    """
+    each = [score(model, one, unseen, total, n) for model, one in zip(bank.models, standing, strict=True)]
+    scores = np.array([one.score for one in each])
+    own = np.mean([one.se**2 for one in each], axis=0)
+    left = unseen.sum(axis=1) / n
+    return Score(scores.mean(axis=0), np.sqrt(own + scores.var(axis=0) + (bank.misfit * left) ** 2))

@@ -1,0 +1,86 @@
+"""Standard errors of adaptive tests on worlds whose learners differ in more than the models know."""
+
+import numpy as np
+import pytest
+
+import camilla
+from camilla.adaptive.bank import Bank, calibrate
+from camilla.adaptive.playing import calibrate_with_misfit, play
+from camilla.adaptive.posterior import Score
+from camilla.adaptive.standing import after, at_start, full_score
+from camilla.data.responses import ResponseTable
+from camilla.errors import DataError
+
+N_WORLDS, N_CALIBRATED, N_TESTED, N_SAMPLES = 10, 40, 40, 200
+
+
+def world(seed: int, *, blocks: int, fractional: bool = False) -> np.ndarray:
+    """Logit = ability − difficulty + an effect of learner and block, sd 1: as many dimensions as blocks.
+
+    Fractional responses are means of four right/wrong ones.
+    """
+    rng = np.random.default_rng(seed)
+    n = N_CALIBRATED + N_TESTED
+    effect = rng.normal(size=(n, max(1, blocks)))[:, np.arange(N_SAMPLES) % max(1, blocks)] * (blocks > 0)
+    logit = rng.normal(size=(n, 1)) - rng.normal(size=N_SAMPLES) + effect
+    return rng.binomial(4 if fractional else 1, 1 / (1 + np.exp(-logit))) / (4 if fractional else 1)
+
+
+def covered(*, blocks: int, fractional: bool, stop: int) -> float:
+    """How many of the full-table scores of N_WORLDS × N_TESTED new learners lie within 1.96 errors."""
+    inside = []
+    for seed in range(N_WORLDS):
+        x = world(seed, blocks=blocks, fractional=fractional)
+        bank = calibrate_with_misfit(ResponseTable.from_matrix(x[:N_CALIBRATED]))
+        played = play(bank, x[N_CALIBRATED:], [stop])
+        inside.append(np.abs(played.score[0] - x[N_CALIBRATED:].mean(axis=1)) <= 1.96 * played.se[0])
+    return float(np.mean(inside))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("blocks", "fractional"), [(0, False), (10, True)])
+def test_intervals_cover_the_full_score_of_new_learners(blocks: int, fractional: bool) -> None:
+    """400 learners in 10 worlds: 95 % has a standard error of .011, and the misfit, common to a world's 40
+    learners and known from 40 others to a sixth, adds as much: three times .015 is allowed."""
+    found = covered(blocks=blocks, fractional=fractional, stop=40)
+    assert 0.95 - 0.045 < found < 0.95 + 0.045
+
+
+def test_misfit_widens_errors_by_the_share_not_seen() -> None:
+    """Ten blocks with effects of sd 1 from 40 learners: the models cannot know all of them. A score's
+    variance grows by misfit² × (share not seen)², as the formula in the test says."""
+    x = world(1, blocks=10)
+    bank = calibrate_with_misfit(ResponseTable.from_matrix(x[:N_CALIBRATED]))
+    assert bank.misfit > 0.01
+    with_it, without = (play(one, x, [40]).se[0] for one in (bank, bank._replace(misfit=0.0)))
+    np.testing.assert_allclose(with_it**2 - without**2, (bank.misfit * 160 / 200) ** 2, rtol=1e-9)
+
+
+def test_two_models_are_averaged_and_their_disagreement_counts() -> None:
+    """Mean and variance of an even mixture of two: ((s − t) / 2)² more than the mean of the two variances."""
+    x = world(3, blocks=3)
+    bank = calibrate(ResponseTable.from_matrix(x[:40]))
+    asked = np.tile(np.arange(20), (5, 1))
+    unseen = np.ones((5, N_SAMPLES), bool)
+    unseen[:, :20] = False
+    total, n = x[40:45, :20].sum(axis=1), np.full(5, N_SAMPLES)
+
+    def of(one: Bank) -> Score:
+        return full_score(one, after(one, at_start(one, 5), asked, x[40:45, :20]), unseen, total, n)
+
+    both = of(bank)
+    lean, rich = (of(bank._replace(models=(model,))) for model in bank.models)
+    np.testing.assert_allclose(both.score, (lean.score + rich.score) / 2)
+    variance = (lean.se**2 + rich.se**2) / 2 + ((lean.score - rich.score) / 2) ** 2
+    np.testing.assert_allclose(both.se**2, variance)
+
+
+def test_what_a_misfit_cannot_be_seen_on_is_refused() -> None:
+    with pytest.raises(DataError, match="2 learners"):
+        calibrate_with_misfit(ResponseTable.from_matrix([[0, 1, 1], [1, 0, 1]]))
+
+
+def test_many_learners_are_held_out_once() -> None:
+    """1,000 learners: one fold of 200, so that the cost is that of two calibrations."""
+    table = camilla.simulate(1000, 20, seed=3).table
+    assert 0 <= calibrate_with_misfit(table).misfit < 0.1
