@@ -93,6 +93,30 @@ def test_an_output_that_is_closed_or_full_ends_without_a_traceback(
     assert done.stderr == said
 
 
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        ("diagnose table.csv -o out --seed -1", 2, "a seed is a whole number from 0 to 4294967295; -1 came"),
+        ("experiment reliability table.csv --seeds 1,-1", 2, "a seed is a whole number"),
+        ("experiment reliability table.csv --with ,", 2, "--with takes names of diagnosers"),
+        ("experiment reliability table.csv --jobs 0", 2, "--jobs is a number of processes"),
+        ("pool classifiers table.csv -o out --jobs 0", 2, "--jobs is a number of processes"),
+        ("pool classifiers table.csv -o out --learners math:sqrt", 2, "cannot be called without arguments"),
+        (
+            "rank table.csv --learner sample",
+            1,
+            "column 'sample' cannot be two of learner, sample",
+        ),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused(folder: Path, arguments: str, code: int, said: str) -> None:
+    done = run(*arguments.split(), cwd=folder)
+    assert done.returncode == code, done.stderr
+    assert done.stderr.decode().startswith("error: ")
+    assert said in done.stderr.decode()
+    assert [one.name for one in folder.iterdir()] == ["table.csv"]
+
+
 def test_an_interrupted_diagnosis_leaves_nothing_behind(folder: Path) -> None:
     """Interrupted in the fit of a neural diagnoser, which compiles for seconds before it can end."""
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "

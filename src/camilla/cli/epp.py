@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from camilla.cli.options import checked_seed
+
 if TYPE_CHECKING:
     from camilla.ranking.leaderboard import Leaderboard
     from camilla.ranking.saved import Findings
@@ -38,7 +40,7 @@ def epp(
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
     replicates: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 1000,
-    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
     compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,

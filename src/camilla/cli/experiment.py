@@ -41,7 +41,9 @@ def experiment(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
     ] = None,
-    jobs: Annotated[int, typer.Option(help="Processes; −1 for one a core.")] = -1,
+    jobs: Annotated[
+        int, typer.Option(help="Processes; −1 for one a core.", callback=options.checked_jobs)
+    ] = -1,
     *,
     columns: TableOptions,
     json: options.Json = False,
@@ -55,8 +57,8 @@ def experiment(
     _check_names(read, tables)
     with progress("experiment") as watch:
         results = run(
-            name, read, diagnosers=[part.strip() for part in with_.split(",") if part.strip()],
-            seeds=SEEDS if seeds is None else _numbers("--seeds", seeds),
+            name, read, diagnosers=_names(with_),
+            seeds=SEEDS if seeds is None else [*map(options.checked_seed, _numbers("--seeds", seeds))],
             sizes=None if sizes is None else _numbers("--sizes", sizes),
             store=output, jobs=jobs, watch=watch,
         )  # fmt: skip
@@ -114,6 +116,15 @@ def _print_assumptions(results: "pl.DataFrame") -> None:
             print_frame(frame, title=f"{table}: accuracy of a learner over the skills")
         pairs = part.filter(pl.col("other").is_not_null()).group_by("score", maintain_order=True)
         print_frame(pairs.agg(pl.len().alias("pairs"), *box), title=f"{table}: how alike two learners are")
+
+
+def _names(text: str) -> list[str]:
+    from camilla.errors import SettingError
+
+    names = [part.strip() for part in text.split(",") if part.strip()]
+    if not names:
+        raise SettingError(f"--with takes names of diagnosers with commas; {text!r} has none.")
+    return names
 
 
 def _numbers(option: str, text: str) -> list[int]:

@@ -31,7 +31,10 @@ class Running:
     family: Annotated[
         list[str] | None, typer.Option(help="Only learners of this family; may be repeated.")
     ] = None
-    jobs: Annotated[int, typer.Option(help="Processes at a time; -1 is every core.")] = -1
+    jobs: Annotated[
+        int,
+        typer.Option(help="Processes at a time; -1 is every core.", callback=options.checked_jobs),
+    ] = -1
     backend: Annotated[
         str,
         typer.Option(help="joblib backend: loky, threading, multiprocessing or ray."),

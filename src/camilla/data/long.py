@@ -16,6 +16,7 @@ from camilla.data.columns import (
     trial_column,
     weight_column,
 )
+from camilla.data.names import repeated
 from camilla.data.parts import Parts
 from camilla.errors import DataError
 
@@ -36,11 +37,19 @@ class Roles(NamedTuple):
         return list(dict.fromkeys(name for name in self if name is not None))
 
 
+def _check_roles(roles: Roles, origin: Origin) -> None:
+    if twice := repeated([roles.learner, roles.sample, roles.response]):
+        raise DataError(
+            f"{origin.name}: column {twice[0]!r} cannot be two of learner, sample and response. Name others."
+        )
+
+
 def long_parts(frame: pl.DataFrame, roles: Roles, origin: Origin) -> Parts:
     """Names, indices and responses of a long table; rows without a response are counted and dropped.
 
     Repeated (learner, sample) rows are trials, numbered in row order when no trial column is named.
     """
+    _check_roles(roles, origin)
     response = response_column(pick(frame, roles.response, origin), origin)
     learner = name_column(frame, roles.learner, origin)
     sample = name_column(frame, roles.sample, origin)

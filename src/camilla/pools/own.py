@@ -20,7 +20,10 @@ def own_learners(path: str) -> tuple[Learner, ...]:
     except ImportError as error:
         raise SettingError(f"{path!r}: cannot be imported: {error}.") from None
     if callable(found) and not hasattr(found, "fit"):
-        found = found()
+        try:
+            found = found()
+        except TypeError as error:
+            raise SettingError(f"{path!r}: cannot be called without arguments: {error}.") from error
     learners = as_learners(found, name=path.partition(":")[2])
     if strange := [learner.name for learner in learners if not hasattr(learner.estimator, "fit")]:
         raise SettingError(f"{path!r}: {strange[0]!r} has no fit(); an estimator was wanted.")
