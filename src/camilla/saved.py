@@ -102,8 +102,8 @@ def load(path: Path) -> dict[str, Any]:
     graph = None if edges is None else SkillGraph(tuple(edges)).among(document["skills"])
     size = Size(len(document["learners"]), len(document["samples"]), mask, provenance["fractional"], graph)
     kind: Any = DIAGNOSERS[provenance["diagnoser"]]
-    cells = pl.read_parquet(path / "responses.parquet")
-    tables = {name: pl.read_parquet(path / f"{name}.parquet") for name in FRAMES}
+    cells = pl.read_parquet(path / "responses.parquet", glob=False)
+    tables = {name: pl.read_parquet(path / f"{name}.parquet", glob=False) for name in FRAMES}
     return tables | {
         "provenance": provenance,
         "learner_names": tuple(document["learners"]),

@@ -1,5 +1,6 @@
 """What a careless or hostile user may do: one clear error, the right exit code, nothing half-written."""
 
+import json
 import signal
 import subprocess
 import sys
@@ -91,6 +92,25 @@ def test_an_output_that_is_closed_or_full_ends_without_a_traceback(
     done = run(*arguments, cwd=folder, shell=shell)
     assert done.returncode in codes
     assert done.stderr == said
+
+
+def test_names_of_files_are_neither_patterns_nor_orders_to_the_terminal(folder: Path) -> None:
+    """Polars would take [1] and ? for patterns and read other files than the one named."""
+    strange = folder / "run [1] \x1b[2J*"
+    strange.mkdir()
+    for file, text in (("t?.csv", TABLE), ("ta.csv", HEADER)):
+        (strange / file).write_text(text)
+    assert run("load", strange / "t?.csv", "-o", strange / "t[2].parquet", cwd=folder).returncode == 0
+    for file in ("t?.csv", "t[2].parquet"):
+        ranked = run("rank", strange / file, "--json", cwd=folder)
+        assert ranked.returncode == 0, ranked.stderr
+        assert len(json.loads(ranked.stdout)["learners"]) == 9
+    made = run("diagnose", strange / "t[2].parquet", "-o", strange / "d", "--with", "irt", cwd=folder)
+    assert made.returncode == 0, made.stderr
+    assert run("show", strange / "d", cwd=folder).returncode == 0
+    missing = run("rank", strange / "none.csv", cwd=folder)
+    assert missing.returncode == 1
+    assert b"\x1b" not in missing.stderr
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,8 @@ def main() -> None:
             sys.stdout = sys.stdout or nowhere  # None when it was closed: >&-
             app()
     except CamillaError as error:
-        typer.echo(f"error: {error}", err=True)
+        lines = str(error).split("\n")  # names of files are not ours either
+        typer.echo("error: " + "\n".join(map(shown, lines)), err=True)
         sys.exit(error.exit_code)
     except BrokenPipeError:
         os._exit(0)

@@ -1,6 +1,7 @@
 """Any table file to a Polars frame, or an error that says what came and what was wanted."""
 
 import csv
+import glob
 import json
 from collections.abc import Collection
 from pathlib import Path
@@ -70,34 +71,40 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
 
 
+def literally(path: Path) -> str:
+    """A path in which Polars takes [, * and ? for what they are."""
+    return glob.escape(str(path))
+
+
 def _header(path: Path) -> list[str]:
     match path.suffix.lower():
         case ".csv" | ".tsv" as ending:
             first = pl.read_csv(
-                path, separator=SEPARATOR[ending], has_header=False, n_rows=1, infer_schema=False
+                literally(path), separator=SEPARATOR[ending], has_header=False, n_rows=1, infer_schema=False
             )
             return ["" if name is None else name for name in first.row(0)] if first.height else []
         case ".parquet":
-            return list(pl.read_parquet_schema(path))
+            return list(pl.read_parquet_schema(literally(path)))
         case _:
-            return list(pl.scan_ndjson(path, infer_schema_length=None).collect_schema())
+            return list(pl.scan_ndjson(literally(path), infer_schema_length=None).collect_schema())
 
 
 def _parse(path: Path, columns: list[str], text: list[str]) -> pl.DataFrame:
     match path.suffix.lower():
         case ".csv" | ".tsv" as ending:
             return pl.read_csv(
-                path,
+                literally(path),
                 separator=SEPARATOR[ending],
                 columns=columns,
                 schema_overrides=dict.fromkeys(text, pl.String),
                 infer_schema_length=10_000,
             )
         case ".parquet":
-            return pl.read_parquet(path, columns=columns)
+            return pl.read_parquet(literally(path), columns=columns)
         case _:
             overrides = dict.fromkeys(text, pl.String)
-            return pl.read_ndjson(path, schema_overrides=overrides, infer_schema_length=None).select(columns)
+            frame = pl.read_ndjson(literally(path), schema_overrides=overrides, infer_schema_length=None)
+            return frame.select(columns)
 
 
 def _unreadable(path: Path, error: BaseException) -> DataError:

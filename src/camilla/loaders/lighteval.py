@@ -12,7 +12,7 @@ import polars as pl
 
 from camilla.errors import DataError
 from camilla.loaders.decoding import digest, is_score, number_in, plain, shortened
-from camilla.loaders.frames import UNREADABLE
+from camilla.loaders.frames import UNREADABLE, literally
 from camilla.loaders.peeking import Peek
 from camilla.loaders.runs import About, Loader, Row, Run, Sniffed
 
@@ -40,7 +40,7 @@ def sniff(peek: Peek) -> Sniffed | None:
     if peek.ending != ".parquet" or peek.head[:4] != b"PAR1":
         return None
     try:
-        names = pl.read_parquet_schema(peek.path)
+        names = pl.read_parquet_schema(literally(peek.path))
     except UNREADABLE:
         return None
     layout = _layout(names)
@@ -83,10 +83,10 @@ def runs(path: Path) -> Iterator[Run]:
 
 def _columns(path: Path) -> tuple[list[Any], dict[str, list[Any]]]:
     try:
-        layout = _layout(pl.read_parquet_schema(path))
+        layout = _layout(pl.read_parquet_schema(literally(path)))
         if layout is None:
             raise DataError(f"{path}: has neither columns doc and metric nor example and metrics.")
-        frame = pl.read_parquet(path, columns=[layout.query, layout.metrics])
+        frame = pl.read_parquet(literally(path), columns=[layout.query, layout.metrics])
         query, metrics = frame[layout.query], frame[layout.metrics]
         if not isinstance(metrics.dtype, pl.Struct):
             raise DataError(f"{path}: column {layout.metrics!r} holds {metrics.dtype}; a struct was wanted.")

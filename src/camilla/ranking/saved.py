@@ -125,8 +125,8 @@ def load(folder: str | Path) -> Leaderboard:
     folder = Path(folder)
     try:
         document = json.loads((folder / "leaderboard.json").read_text())
-        rows = pl.read_parquet(folder / "players.parquet")
-        matches = pl.read_parquet(folder / "matches.parquet")
+        rows = pl.read_parquet(folder / "players.parquet", glob=False)
+        matches = pl.read_parquet(folder / "matches.parquet", glob=False)
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise FormatError(
             f"{folder}: is no readable leaderboard ({error}). Save it again with Leaderboard.save."
@@ -148,7 +148,7 @@ def _restored(
     covariance = None
     if (folder / "covariance.parquet").exists():
         covariance = np.zeros((n, n))
-        covariance[np.tril_indices(n)] = pl.read_parquet(folder / "covariance.parquet")[
+        covariance[np.tril_indices(n)] = pl.read_parquet(folder / "covariance.parquet", glob=False)[
             "covariance"
         ].to_numpy()
         covariance = covariance + np.tril(covariance, -1).T
