@@ -136,6 +136,8 @@ def test_what_cannot_be_selected_is_refused(world: ResponseTable, chosen: Subset
         select(world, 10, folds=1)
     with pytest.raises(DataError, match="has 4 learners"):
         select(world.take_learners(range(4)), 10)
+    with pytest.raises(DataError, match="the table has 1 sample; a part of it can be chosen from 2 on"):
+        select(world.take_samples(np.array([0])), 1)
     with pytest.raises(DataError, match="no response to any of the 40 chosen"):
         chosen.estimate(ResponseTable.from_matrix([[0, 1]], samples=["x", "y"]))
 

@@ -49,7 +49,7 @@ def classifiers(
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no classifier; may be repeated.")
     ] = None,
-    learners: Annotated[int, typer.Option(help="How many classifiers to print.")] = 10,
+    learners: Annotated[int, typer.Option(min=0, help="How many classifiers to print.")] = 10,
     seed: options.Seed = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write to.")] = None,
     json: options.Json = False,

@@ -29,7 +29,7 @@ def compare(
         float | None,
         typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
     ] = None,
-    flips: Annotated[int, typer.Option(help="How many flipped samples to print each way.")] = 5,
+    flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,
     columns: TableOptions,

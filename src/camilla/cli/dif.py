@@ -27,7 +27,7 @@ def dif(
     cut: Annotated[
         str | None, typer.Option(help="Make two groups of a date or number: below it, and from it on.")
     ] = None,
-    samples: Annotated[int, typer.Option(help="How many samples to print.")] = 15,
+    samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
     rate: Annotated[float, typer.Option(help="Share of false flags accepted.")] = 0.05,
     *,
     columns: TableOptions,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 @reads_table("task")
 def items(
     table: options.Table,
-    samples: Annotated[int, typer.Option(help="How many samples to print.")] = 15,
+    samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
     rate: Annotated[float, typer.Option(help="Share of false flags accepted, of each kind.")] = 0.05,
     *,
     columns: TableOptions,

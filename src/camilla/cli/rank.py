@@ -17,7 +17,7 @@ GROUPS = 12  # printed
 @reads_table("task", "cluster")
 def rank(
     table: options.Table,
-    learners: Annotated[int, typer.Option(help="How many learners to print.")] = 20,
+    learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
     *,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 def show(
     diagnosis: options.Saved,
-    learners: Annotated[int, typer.Option(help="How many learners to print.")] = 20,
-    samples: Annotated[int, typer.Option(help="How many of the hardest samples to print.")] = 10,
+    learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
+    samples: Annotated[int, typer.Option(min=0, help="How many of the hardest samples to print.")] = 10,
     learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
     json: options.Json = False,
 ) -> None:

@@ -11,9 +11,10 @@ from camilla.compare.paired import Pair, noise_of, pair_of
 from camilla.compare.power import Design, difference_for, power_of, samples_for
 from camilla.compare.provenance import made_of, place_of
 from camilla.data.responses import ResponseTable
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 
 PAIRS = 100  # neighbours on the board that are looked at
+FEWEST = 2  # samples: one has no spread
 
 
 class Needed(NamedTuple):
@@ -120,6 +121,8 @@ def plan(
 
     With one of each, also the power of that pair.
     """
+    if few := [n for n in samples if n < FEWEST]:
+        raise SettingError(f"{few[0]} samples show nothing; {FEWEST} at least were wanted.")
     most = design.discordance if design.discordance is not None else 1.0
     wanted = differences or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
     counts = samples or ([] if differences else (100, 300, 1000, 3000, 10000))

@@ -48,7 +48,7 @@ def read_results(path: Path) -> pl.DataFrame:
     if not path.exists():
         return empty()
     try:
-        frame = pl.read_parquet(path)
+        frame = pl.read_parquet(path, glob=False)
     except pl.exceptions.PolarsError as error:
         raise FormatError(f"{path}: cannot be read as Parquet ({error}). Give another file.") from error
     if dict(frame.schema) != SCHEMA:

@@ -127,6 +127,8 @@ def expected_errors(
 
 
 def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> None:
+    if table.n_samples < 2:
+        raise DataError(f"the table has {table.n_samples} sample; a part of it can be chosen from 2 on.")
     for n in sizes:
         if not 1 <= n < table.n_samples:
             raise SettingError(
