@@ -34,8 +34,8 @@ class Shape(NamedTuple):
 
 
 SHAPES = (
-    Shape(60, 150), Shape(200, 100), Shape(30, 100), Shape(200, 20), Shape(50, 500, 0.2),
-    Shape(200, 1000, 0.05), Shape(1000, 200, 0.05), Shape(60, 150, 0.4, dispersion=0.1),
+    Shape(60, 150), Shape(200, 100, 0.2), Shape(30, 100, 0.2), Shape(200, 20, 0.2), Shape(50, 500, 0.04),
+    Shape(200, 1000, 0.02), Shape(1000, 200, 0.02), Shape(60, 150, 0.2, dispersion=0.1),
 )  # fmt: skip
 COLUMNS = (
     "difficulty", "discrimination", "of the sharpest tenth", "of the dullest tenth", "item–rest", "accuracy",

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
+from scipy.special import stdtrit
 
 Floats = NDArray[np.float64]
 FEWEST = 5  # learners a correlation with an interval needs
@@ -22,7 +22,7 @@ def item_rest(matrix: Floats) -> Correlation:
     """Correlation of a sample's responses with each learner's mean over its other samples.
 
     The standard error is that of the influence function, uᵢvᵢ − r(uᵢ² + vᵢ²)/2 with u and v standardised,
-    which holds for right/wrong responses too; the interval is made on Fisher's scale atanh r.
+    which holds for right/wrong responses too; the interval is Student's, made on Fisher's scale atanh r.
     """
     seen = ~np.isnan(matrix)
     x = np.where(seen, matrix, 0.0)
@@ -34,7 +34,7 @@ def item_rest(matrix: Floats) -> Correlation:
         r = np.clip((u * v).sum(axis=0) / n, -1, 1)
         influence = np.where(seen, u * v - r * (u**2 + v**2) / 2, 0.0)
         se = np.sqrt((influence**2).sum(axis=0) / (n * (n - 3)))
-        half = ndtri(0.975) * se / (1 - r**2)
+        half = stdtrit(n - 3, 0.975) * se / (1 - r**2)
         known = (n >= FEWEST) & np.isfinite(half)
         centre, half = np.where(known, np.arctanh(r), np.nan), np.where(known, half, np.nan)
     return Correlation(
