@@ -128,6 +128,8 @@ def _reason(found: "Comparison", margin: float | None) -> str:
 def _sentence(effect: "Effect", level: float) -> str:
     sure = effect.p_value < 1 - level
     verdict = ("B is better" if effect.difference > 0 else "B is worse") if sure else "not told apart"
+    if not sure and (effect.low > 0 or effect.high < 0):
+        verdict += ", if only just: the test is more cautious than the interval"
     over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
     drawn = "" if effect.draws is None else f", {effect.draws + 1} patterns"
     interval = "no interval" if effect.low != effect.low else f"{effect.low:+.3f} to {effect.high:+.3f}"
