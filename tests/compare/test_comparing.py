@@ -143,6 +143,13 @@ def test_learners_with_the_same_responses_are_not_told_apart_and_not_sure_to_be_
     assert overall.low < 0 < overall.high
 
 
+def test_one_cluster_has_no_interval_and_a_margin_is_not_shown() -> None:
+    found = compare_learners(table_of(np.ones(6), np.r_[np.ones(5), 0], cluster=["c"] * 6), "a", "b")
+    assert np.isnan((found.overall.low, found.overall.high)).all()
+    assert "no interval" in found.notes[0]
+    assert found.is_worse(0.5)
+
+
 def test_worse_without_and_with_a_margin() -> None:
     """B loses 20 of 100: worse. B equal to A on 40 samples is not shown to be within .01."""
     a, b = np.ones(100), np.r_[np.zeros(20), np.ones(80)]

@@ -161,9 +161,7 @@ def _notes(table: ResponseTable, pair: Pair, overall: Effect, noise: Noise | Non
             f"{pair.only_a} samples were answered by A alone and {pair.only_b} by B alone; they are left out."
         )
     if overall.n_clusters is not None and np.isnan(overall.se):
-        notes.append(
-            "all shared samples are of one cluster, which counts as one sample: the interval says nothing."
-        )
+        notes.append("all shared samples are of one cluster: no interval can be given.")
     elif overall.n_clusters is not None and overall.n_clusters < 10:
         notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
     if table.trial is not None and noise is None:

@@ -96,7 +96,7 @@ def estimate(pair: Pair, level: float) -> Estimate:
     """The mean difference with a `level` interval.
 
     Right/wrong without clusters: Tango (1998). Else Student's t over samples or, with clusters, CR2.
-    Where no unit differs from another the first is used, a unit counting as a sample.
+    Where no unit differs from another the first is used, a unit counting as a sample. One cluster has none.
     """
     difference = pair.difference
     spread = spread_of(difference, pair.group)
@@ -105,6 +105,8 @@ def estimate(pair: Pair, level: float) -> Estimate:
         ends = tango(np.sum(difference > 0), np.sum(difference < 0), len(difference), level)
     elif se > 1e-12:
         ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
+    elif pair.group is not None and spread.units < 2:
+        ends = Ends(np.array(np.nan), np.array(np.nan))
     else:
         ahead = float(spread.mean * spread.units)
         ends = tango(max(ahead, 0.0), max(-ahead, 0.0), spread.units, level)
@@ -115,8 +117,8 @@ def estimate(pair: Pair, level: float) -> Estimate:
         mean_b=float(pair.b.mean()),
         difference=float(spread.mean),
         se=se,
-        low=max(float(ends.low), -1.0),
-        high=min(float(ends.high), 1.0),
+        low=float(np.clip(ends.low, -1, 1)),
+        high=float(np.clip(ends.high, -1, 1)),
         df=float(spread.df),
     )
 
