@@ -17,6 +17,7 @@ from camilla.errors import SettingError
 Floats = NDArray[np.float64]
 LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
 MOST_DIMENSIONS = 15
+STARTS = 2  # of several dimensions: their posterior has many modes, and two averaged are better than one
 STEPS = 100  # of L-BFGS: predictions have settled, the loss has not
 
 
@@ -44,7 +45,7 @@ class Bank(NamedTuple):
 
 
 def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int = 0) -> Bank:
-    """One dimension, and 15 (or as many as learners allow) that lean on one; the misfit is not looked for."""
+    """One dimension, and twice 15 (or what learners allow) that lean on one; the misfit is not looked for."""
     check_diagnosable(table)
     dimensions = min(MOST_DIMENSIONS, table.n_learners - 1) if dimensions is None else dimensions
     if not 1 <= dimensions < table.n_learners:
@@ -54,7 +55,8 @@ def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int 
         )
     models = [fitted(table, dimensions=1, precision=LEAN, seed=seed)]
     if dimensions > 1:
-        models.append(fitted(table, dimensions=dimensions, precision=RICH, seed=seed))
+        starts = range(seed, seed + STARTS)
+        models += [fitted(table, dimensions=dimensions, precision=RICH, seed=start) for start in starts]
     return Bank(table.samples, tuple(models))
 
 

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import brentq
 
 from camilla.adaptive.bank import Bank, Floats, calibrate
 from camilla.adaptive.posterior import Score
@@ -15,6 +16,14 @@ BLOCK = 64  # learners played at a time, so that memory stays small
 FOLDS = 5
 MOST_HELD_OUT = 200  # learners: their squared errors' mean is then good to a tenth
 LONGEST = 100  # samples, or a fifth of what learners have, after which the misfit is looked at
+
+
+class Errors(NamedTuple):
+    """Of held-out learners after a test: [learners] each."""
+
+    off: Floats  # estimated score − full score
+    se: Floats  # the models' own
+    left: Floats  # share of the samples not seen
 
 
 class Played(NamedTuple):
@@ -61,8 +70,19 @@ def calibrate_with_misfit(table: ResponseTable, *, dimensions: int | None = None
     folds = np.array_split(order, min(FOLDS, table.n_learners))
     if len(folds[0]) >= MOST_HELD_OUT:
         folds = [order[:MOST_HELD_OUT]]
-    excess = [_excess(table, fold, stop, dimensions=dimensions, seed=seed) for fold in folds]
-    return bank._replace(misfit=float(np.sqrt(max(0.0, np.concatenate(excess).mean()))))
+    each = [_held_out_errors(table, fold, stop, dimensions=dimensions, seed=seed) for fold in folds]
+    return bank._replace(misfit=misfit(Errors(*(np.concatenate(part) for part in zip(*each, strict=True)))))
+
+
+def misfit(errors: Errors) -> float:
+    """The δ at which off² / (se² + δ² left²) is 1 in the mean (Paule and Mandel 1982); 0 if below 1."""
+
+    def surplus(delta: float) -> float:
+        return float(np.mean(errors.off**2 / (errors.se**2 + (delta * errors.left) ** 2))) - 1
+
+    if surplus(0.0) <= 0:
+        return 0.0
+    return float(brentq(surplus, 0.0, 2 * np.max(np.abs(errors.off) / errors.left)))
 
 
 def _length(table: ResponseTable) -> int:
@@ -76,10 +96,10 @@ def _length(table: ResponseTable) -> int:
     return max(1, min(LONGEST, usual // 5))
 
 
-def _excess(
+def _held_out_errors(
     table: ResponseTable, held_out: NDArray[np.integer], stop: int, *, dimensions: int | None, seed: int
-) -> Floats:
-    """(square error − its expected value) / (share not seen)² of held-out learners after a test."""
+) -> Errors:
+    """Of the learners with more than `stop` responses, by a bank calibrated on those not held out."""
     rest = np.setdiff1d(np.arange(table.n_learners), held_out)
     most = None if dimensions is None else min(dimensions, len(rest) - 1)
     bank = calibrate(table.take_learners(rest), dimensions=most, seed=seed)
@@ -87,7 +107,6 @@ def _excess(
     counts = (~np.isnan(matrix)).sum(axis=1)
     matrix, counts = matrix[counts > stop], counts[counts > stop]
     if len(matrix) == 0:
-        return np.empty(0)
+        return Errors(*np.empty((3, 0)))
     played = play(bank, matrix, [stop])
-    off = played.score[0] - np.nanmean(matrix, axis=1)
-    return np.asarray((off**2 - played.se[0] ** 2) / (1 - stop / counts) ** 2, np.float64)
+    return Errors(played.score[0] - np.nanmean(matrix, axis=1), played.se[0], 1 - stop / counts)
