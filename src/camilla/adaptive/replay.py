@@ -123,6 +123,7 @@ def _summary(each: pl.DataFrame) -> pl.DataFrame:
                 half = np.nan
                 if len(values) > 1:
                     half = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
-                row |= {"kendall_low": row[name] - half, "kendall_high": row[name] + half}
+                low, high = np.clip([row[name] - half, row[name] + half], -1, 1)
+                row |= {"kendall_low": float(low), "kendall_high": float(high)}
         rows.append(row)
     return pl.DataFrame(rows).with_columns(pl.col("kendall_low", "kendall_high").fill_nan(None))
