@@ -16,15 +16,11 @@ def subsets(table: camilla.ResponseTable, repeats: int) -> Rows:
 def section(found: Found) -> list[str]:
     out = [
         "## Subsets (`camilla select`)",
-        "Five folds of learners, each estimated by what the other folds chose; `select` is the "
-        "candidate that was best "
-        "on all other learners. Stratified: every M/n-th sample in order of task and accuracy. The last "
-        "column gives random "
-        "subsets the same estimator: what it gains over `random` is the estimator's, the rest the "
-        "choice's. "
-        "Mean absolute error of the mean score in points of 100 with its 95 % interval over "
-        "learners; Kendall's τ-b within "
-        "the held-out fold.",
+        "Five folds of learners, each estimated by what the other folds chose; `select` is the candidate "
+        "that was best on all other learners. Stratified: every M/n-th sample in order of task and "
+        "accuracy. The last column gives random subsets the same estimator: what it gains over `random` is "
+        "the estimator's, the rest the choice's. Mean absolute error of the mean score in points of 100 "
+        "with its 95 % interval over learners; Kendall's τ-b within the held-out fold.",
     ]
     for name, title in (
         ("swebench", "SWE-bench Verified"),
