@@ -139,10 +139,11 @@ def _place(
 
     def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
         logit, slopes = jax.vjp(logits, tiled(row))
-        jacobian = slopes(jnp.ones_like(logit))[0] @ jax.jacobian(mastery)(row)
+        by_mastery, by_row = slopes(jnp.ones_like(logit))[0], jax.jacobian(mastery)(row)
         p = jax.nn.sigmoid(logit)
-        slope = jacobian.T @ (weight * p - right) + prior.precision * (row - prior.mean)
-        information = (jacobian * (weight * p * (1 - p))[:, None]).T @ jacobian + jnp.diag(prior.precision)
+        slope = by_row.T @ (by_mastery.T @ (weight * p - right)) + prior.precision * (row - prior.mean)
+        curve = (by_mastery * (weight * p * (1 - p))[:, None]).T @ by_mastery
+        information = by_row.T @ curve @ by_row + jnp.diag(prior.precision)
         return slope + jax.grad(charge)(row), information + jax.hessian(charge)(row)
 
     row = _descended(objective, terms, begin, along, rounds)
