@@ -45,8 +45,9 @@ machine (NVIDIA H200, JAX 0.11.2, sixteen fits side by side; CPU seconds beside 
 fits that were also run here on a CPU agree to 3e-5 in RMSE, neural-cd's on Titanic to .006. Learners'
 levels have been placed since ([engines](../design/engines.md)) neural-cd and ka-ncd on Titanic, neural-cd
 on CIFAR-100 and neural rows with three seeds were fitted; on other seeds that moved RMSE by .0003 at
-most. *(graph)*: with a skill graph, which these diagnosers need: on CIFAR-100 the classes under their
-superclasses, elsewhere all skills under a general one; on ESOL there are no skills.
+most. *(graph)*: with a skill graph, which these diagnosers need: all skills of Titanic under a general
+one. On CIFAR-100, with classes under superclasses, and on Diamond they were not run, nor was ka-ncd
+there: a fit takes a quarter of an hour of CPU and more.
 On auto's prior: [auto](../design/auto.md).
 """
 
