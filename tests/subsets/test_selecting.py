@@ -10,7 +10,7 @@ import pytest
 import camilla
 from camilla.data.responses import ResponseTable
 from camilla.errors import DataError, SettingError
-from camilla.subsets.crossfit import Candidate, Crossfit, Errors, chosen_elsewhere
+from camilla.subsets.crossfit import Candidate, Crossfit, Errors, chosen_elsewhere, surest
 from camilla.subsets.forms import document, inspect_sample_id, lm_eval_samples, write
 from camilla.subsets.selecting import Subset, expected_errors, select
 
@@ -80,6 +80,15 @@ def test_the_candidate_is_chosen_on_other_folds() -> None:
     }
     found = chosen_elsewhere(Crossfit(by, fold), [Candidate("m", "A"), Candidate("m", "B")], 5)
     assert found.absolute.tolist() == [[9, 9, 9, 9]]
+
+
+def test_another_way_is_taken_only_where_it_is_surely_better() -> None:
+    """Gains over the first: .1 with a standard error of .25, 1 with .25, 2 with 4. Only the 1 is sure."""
+    first = np.full((1, 4), 10.0)
+    spread = np.array([[-1.0, 1.0, -1.0, 1.0]])
+    sure, slight, wild = first - 1 - 0.43 * spread, first - 0.1 - 0.43 * spread, first - 2 - 7 * spread
+    assert surest([first, slight, wild]) == 0
+    assert surest([first, slight, sure, wild]) == 2
 
 
 def test_many_learners_are_described_by_principal_components() -> None:

@@ -23,6 +23,7 @@ from camilla.subsets.crossfit import (
     chosen_by,
     chosen_elsewhere,
     crossfit,
+    surest,
     weighed,
 )
 from camilla.subsets.moments import Floats, model_moments, principal_moments
@@ -82,8 +83,8 @@ def select(
 ) -> Subset:  # fmt: skip
     """n samples from which the mean response over all samples, and so the ranking, is told best.
 
-    Ways to choose them are compared on held-out learners, and that with the smallest error is taken. Without
-    learners that answered everything the first way is taken and the expected error is not known.
+    Ways to choose them are compared on held-out learners; the first is taken unless another is surely
+    better. Without learners that answered everything the expected error is not known.
     """
     ordered = table.canonical().table
     _check(ordered, [n], folds, repeats)
@@ -91,7 +92,7 @@ def select(
     found = _crossfitted(ordered, [n], folds, repeats, seed, watch)
     best, error = candidates[0], None
     if found is not None:
-        best = min(candidates, key=lambda one: np.nanmean(found.errors[one.name, n].absolute))
+        best = candidates[surest([found.errors[one.name, n].absolute for one in candidates])]
         error = float(np.sqrt(np.nanmean(chosen_elsewhere(found, candidates, n).square)))
     watch("choosing samples")
     known = _learn(ordered, np.arange(ordered.n_learners), seed)
