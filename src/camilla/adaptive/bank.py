@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
 MOST_DIMENSIONS = 15
 STARTS = 2  # of several dimensions: their posterior has many modes, and two averaged are better than one
-STEPS = 100  # of L-BFGS: predictions have settled, the loss has not
+STEPS = 100  # of L-BFGS: averaged predictions have settled, the loss has not
 
 
 class Model(NamedTuple):
@@ -60,13 +60,15 @@ def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int 
     return Bank(table.samples, tuple(models))
 
 
-def fitted(table: ResponseTable, *, dimensions: int, precision: float, seed: int) -> Model:
+def fitted(
+    table: ResponseTable, *, dimensions: int, precision: float, seed: int, steps: int = STEPS
+) -> Model:
     """Multidimensional IRT at its posterior mode: a ~ N(1 on the first dimension, else 0; 1/precision)."""
     settings = {"dimensions": dimensions, "precision": precision}
     diagnoser = build(DIAGNOSERS["mirt"], size_of(table), settings)
     with one_blas_thread():
         found = bilinear.solve(
-            diagnoser, layout_of_table(table), np.random.default_rng(seed), lambda line: None, max_steps=STEPS
+            diagnoser, layout_of_table(table), np.random.default_rng(seed), lambda line: None, max_steps=steps
         ).params
     covariance = np.atleast_2d(np.cov(found.ability.T)) + 1e-3 * np.eye(dimensions)
     model = Model(found.loading, found.intercept, found.ability.mean(axis=0), covariance, found.ability)

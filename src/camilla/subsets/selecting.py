@@ -146,7 +146,7 @@ def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> 
 def _candidates(table: ResponseTable) -> list[Candidate]:
     """Model-based ways where learners are few, principal components where they are many."""
     if table.n_learners < MANY:
-        return [Candidate("mirt", "greedy"), Candidate("mirt", "stratified"), Candidate(EQUAL, "stratified")]
+        return [Candidate("mirt", "stratified"), Candidate("mirt", "greedy"), Candidate(EQUAL, "stratified")]
     return [Candidate("100 components", "greedy"), Candidate("30 components", "greedy")]
 
 
@@ -155,8 +155,8 @@ def _learn(table: ResponseTable, learners: NDArray[np.integer], seed: int) -> Kn
     matrix = part.matrix()
     if table.n_learners < MANY:
         dimensions = min(3, part.n_learners - 1)
-        expected = fitted(part, dimensions=dimensions, precision=10.0, seed=seed).probabilities()
-        return {"mirt": model_moments(matrix, expected, _task_numbers(table))}
+        model = fitted(part, dimensions=dimensions, precision=10.0, seed=seed, steps=400)
+        return {"mirt": model_moments(matrix, model.probabilities(), _task_numbers(table))}
     return {
         f"{k} components": principal_moments(matrix, min(k, len(matrix) - 1, table.n_samples))
         for k in (100, 30)
