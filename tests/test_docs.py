@@ -30,7 +30,7 @@ LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
 TABLE_FILE = re.compile(r"\.(csv|tsv|jsonl|parquet)$")
 PROGRESS = re.compile(
     r"^(diagnosing with [\w-]+|pool \w+|experiment|ranking|control"
-    r"|judging samples|selecting|replaying|comparing groups): "
+    r"|judging samples|selecting|calibrating|replaying|comparing groups): "
 )  # said every five seconds on a slow machine
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 

@@ -10,6 +10,7 @@ from camilla.adaptive.bank import Bank, Floats, calibrate
 from camilla.adaptive.posterior import Score
 from camilla.adaptive.standing import after, at_start, best_next, full_score
 from camilla.data.responses import ResponseTable
+from camilla.diagnoser import Watch
 from camilla.errors import DataError
 
 BLOCK = 64  # learners played at a time, so that memory stays small
@@ -59,18 +60,28 @@ def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
     )
 
 
-def calibrate_with_misfit(table: ResponseTable, *, dimensions: int | None = None, seed: int = 0) -> Bank:
+def calibrate_with_misfit(
+    table: ResponseTable,
+    *,
+    dimensions: int | None = None,
+    seed: int = 0,
+    watch: Watch = lambda line: None,
+) -> Bank:
     """A bank whose misfit was seen on learners that it was not calibrated on, five folds of them.
 
     From 1,000 learners on one fold of 200 is enough.
     """
+    watch("on all learners")
     bank = calibrate(table, dimensions=dimensions, seed=seed)
     stop = _length(table)
     order = np.random.default_rng(seed).permutation(table.n_learners)
     folds = np.array_split(order, min(FOLDS, table.n_learners))
     if len(folds[0]) >= MOST_HELD_OUT:
         folds = [order[:MOST_HELD_OUT]]
-    each = [_held_out_errors(table, fold, stop, dimensions=dimensions, seed=seed) for fold in folds]
+    each = []
+    for number, fold in enumerate(folds, 1):
+        watch(f"without learners that are then tested, {number} of {len(folds)}")
+        each.append(_held_out_errors(table, fold, stop, dimensions=dimensions, seed=seed))
     return bank._replace(misfit=misfit(Errors(*(np.concatenate(part) for part in zip(*each, strict=True)))))
 
 

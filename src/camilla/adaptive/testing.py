@@ -12,6 +12,7 @@ from camilla.adaptive.standing import Standing, after, at_start, best_next, full
 from camilla.compare.provenance import made_of
 from camilla.data.names import nearest
 from camilla.data.responses import ResponseTable
+from camilla.diagnoser import Watch
 from camilla.errors import DataError, SettingError
 
 
@@ -57,10 +58,16 @@ class AdaptiveTest:
 
     @classmethod
     def from_table(
-        cls, table: ResponseTable, *, dimensions: int | None = None, seed: int = 0, **stop: Any
+        cls,
+        table: ResponseTable,
+        *,
+        dimensions: int | None = None,
+        seed: int = 0,
+        watch: Watch = lambda line: None,
+        **stop: Any,
     ) -> "AdaptiveTest":
         """A test whose samples are calibrated on the learners of a table."""
-        bank = calibrate_with_misfit(table, dimensions=dimensions, seed=seed)
+        bank = calibrate_with_misfit(table, dimensions=dimensions, seed=seed, watch=watch)
         made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **stop)
         return cls(bank, provenance=made, **stop)
 

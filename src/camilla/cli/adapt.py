@@ -29,7 +29,7 @@ def adapt(
         float, typer.Option(help="Replay: share of the learners that samples are calibrated on.")
     ] = 0.8,
     splits: Annotated[int, typer.Option(help="Replay: random splits of the learners.")] = 10,
-    dimensions: Annotated[int | None, typer.Option(help="Dimensions of ability.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
     *,
     columns: TableOptions,
     seed: options.Seed = 0,
@@ -49,9 +49,11 @@ def adapt(
             )  # fmt: skip
         _show(found, json=json)
         return
-    test = AdaptiveTest.from_table(
-        responses, dimensions=dimensions, seed=seed, budget=budget, score_se=score_se, ability_se=ability_se
-    )
+    with progress("calibrating") as watch:
+        test = AdaptiveTest.from_table(
+            responses, dimensions=dimensions, seed=seed, watch=watch,
+            budget=budget, score_se=score_se, ability_se=ability_se,
+        )  # fmt: skip
     for line in answers(test, sys.stdin):
         typer.echo(line)
 
