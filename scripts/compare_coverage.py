@@ -224,7 +224,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path("/dev/stdout"))
     asked = parser.parse_args()
     rng = np.random.default_rng(asked.seed)
     lines = [
@@ -256,10 +256,7 @@ def main() -> None:
         errors="\n".join(errors),
         seconds="\n".join(seconds(Path(os.environ["CAMILLA_DATA"]))),
     )
-    if asked.out is None:
-        print(text)
-    else:
-        asked.out.write_text(text)
+    asked.out.write_text(text)
 
 
 if __name__ == "__main__":

@@ -135,7 +135,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--worlds", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path("/dev/stdout"))
     asked = parser.parse_args()
     found = {}
     for n, n_rounds in SIZES:
@@ -143,10 +143,7 @@ def main() -> None:
         found[n, n_rounds] = coverage(n, n_rounds, asked.worlds, asked.seed, WAYS)
         print(n, n_rounds, found[n, n_rounds], f"{time.process_time() - began:.0f} CPU s", flush=True)
     text = page(found, asked.worlds, asked.seed)
-    if asked.out is None:
-        print(text)
-    else:
-        asked.out.write_text(text)
+    asked.out.write_text(text)
 
 
 if __name__ == "__main__":

@@ -107,17 +107,14 @@ Made by `python scripts/items_coverage.py --tables {tables} --out docs/results/i
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--tables", type=int, default=500)
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=Path, default=Path("/dev/stdout"))
     asked = parser.parse_args()
     lines = [f"| learners × samples | tables | {' | '.join(COLUMNS)} |", "|---" * (len(COLUMNS) + 2) + "|"]
     for shape in SHAPES:
         lines.append(row(shape, asked.tables))
         print(lines[-1], flush=True)
     text = PAGE.format(table="\n".join(lines), tables=asked.tables)
-    if asked.out is None:
-        print(text)
-    else:
-        asked.out.write_text(text)
+    asked.out.write_text(text)
 
 
 if __name__ == "__main__":

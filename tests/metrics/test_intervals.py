@@ -26,11 +26,18 @@ def test_wilson_is_scipys(counts: tuple[int, int]) -> None:
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high), abs=1e-12)
 
 
-def test_tango_is_the_published_example() -> None:
-    """Airway hyper-responsiveness before and after transplantation, 1, 1, 7 and 12 of 21 children: Fagerland,
-    Lydersen and Laake (2014) give −.517 to −.026, three digits."""
-    found = tango(1, 7, 21, 0.95)
-    assert (round(float(found.low), 3), round(float(found.high), 3)) == (-0.517, -0.026)
+@pytest.mark.parametrize(
+    ("won", "lost", "n", "low", "high", "digits"),
+    [(1, 7, 21, -0.517, -0.026, 3), (6, 16, 161, -0.1240, -0.0054, 4)],
+    ids=["airway hyper-responsiveness", "complete response"],
+)
+def test_tango_is_published_examples(
+    won: int, lost: int, n: int, low: float, high: float, digits: int
+) -> None:
+    """Bentur et al. (2009) in Fagerland, Lydersen and Laake (2014), and Cavo et al. (2012) as R's
+    contingencytables, of the same authors, prints it: as many digits as they give."""
+    found = tango(won, lost, n, 0.95)
+    assert (round(float(found.low), digits), round(float(found.high), digits)) == (low, high)
 
 
 def score_by_likelihood(difference: float, won: int, lost: int, n: int) -> float:
