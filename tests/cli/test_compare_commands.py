@@ -175,6 +175,30 @@ def test_one_model_in_two_log_folders_is_called_by_them(camilla: Camilla, folder
     shutil.copytree(EXAMPLES / "ridge", folder / "second")
     told = json.loads(camilla("compare", "first", "second", "--json").stdout)
     assert (told["a"], told["b"], told["overall"]["p_value"]) == ("first", "second", 1)
+    assert told["overall"]["n"] == 500
+
+
+def test_one_model_in_two_log_folders_must_have_answered_the_same_samples(
+    camilla: Camilla, folder: Path
+) -> None:
+    """All documents of a second run are others under the same ids: nothing can be compared."""
+    shutil.copytree(EXAMPLES / "ridge", folder / "first")
+    shutil.copytree(EXAMPLES / "ridge", folder / "second")
+    for log in (folder / "second").rglob("samples_*.jsonl"):
+        rows = [json.loads(line) for line in log.read_text().splitlines()]
+        changed = [row | {"doc_hash": f"another {row['doc_hash']}"} for row in rows]
+        log.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    ran = camilla("compare", "first", "second")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "means different things in different runs" in ran.stderr
+
+
+def test_a_log_folder_is_not_compared_with_itself_or_a_part_of_it(camilla: Camilla, folder: Path) -> None:
+    shutil.copytree(EXAMPLES / "ridge", folder / "runs/new")
+    for other, said in ((str(folder / "runs"), "with itself"), ("runs/new", "lies in the other")):
+        ran = camilla("compare", "runs", other)
+        assert ran.returncode == 2
+        assert said in ran.stderr
 
 
 @pytest.mark.slow

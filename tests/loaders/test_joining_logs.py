@@ -97,6 +97,15 @@ def test_of_repeated_runs_the_newest_is_kept_and_said(tmp_path: Path) -> None:
     assert sorted(as_trials.trial if as_trials.trial is not None else ()) == [0, 1, 2]
 
 
+def test_a_log_named_by_two_paths_counts_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lm_eval(tmp_path / "lm", "a", "2026-01-02T00-00-00", [row(0, acc=1.0), row(1, acc=0.0)])
+    (tmp_path / "link").symlink_to(tmp_path / "lm")
+    monkeypatch.chdir(tmp_path)
+    found = load_logs([Path("lm"), tmp_path / "lm", Path("link")], Choices(runs="trials"))
+    assert found.table.response.tolist() == [1, 0]
+    assert found.files.companions == {"lm-eval": 1}
+
+
 def test_runs_that_share_no_sample_are_both_kept(tmp_path: Path) -> None:
     lm_eval(tmp_path, "a", "2026-01-02T00-00-00", [row(0, acc=1.0)])
     lm_eval(tmp_path, "a", "2026-02-02T00-00-00", [row(1, acc=0.0)])

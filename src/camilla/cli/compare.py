@@ -77,17 +77,29 @@ def _two(one: Path, other: Path, columns: TableOptions) -> Two:
     from camilla.loaders.metadata_clusters import with_clusters
 
     if holds_logs(one) and holds_logs(other):
+        _apart(one, other)
         learners = [load_logs([path]).table.learners for path in (one, other)]
-        if all(len(names) == 1 for names in learners) and learners[0] != learners[1]:
-            together = load_logs([one, other])
+        if all(len(names) == 1 for names in learners):
+            a, b = (str(one), str(other)) if learners[0] == learners[1] else (learners[0][0], learners[1][0])
+            together = load_logs([one, other], called={one: a, other: b})
             for line in briefly(together):
                 typer.echo(f"note: {line}", err=True)
             table = together.table
             if columns.cluster is not None:
                 table = with_clusters(table, columns.cluster)
-            return Two(table, learners[0][0], learners[1][0])
+            return Two(table, a, b)
     table = two_tables(columns.read(one), columns.read(other), labels=(str(one), str(other)))
     return Two(table, *table.learners)
+
+
+def _apart(one: Path, other: Path) -> None:
+    from camilla.errors import SettingError
+
+    a, b = one.resolve(), other.resolve()
+    if a == b:
+        raise SettingError(f"{one} cannot be compared with itself; name two tables or logs.")
+    if a.is_relative_to(b) or b.is_relative_to(a):
+        raise SettingError(f"one of {one} and {other} lies in the other; name two folders apart.")
 
 
 def _print(found: "Comparison", flips: int) -> None:

@@ -4,7 +4,7 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import polars as pl
 
@@ -80,12 +80,14 @@ def load_logs(
     join: Join = "id",
     skills: Sequence[str] = (),
     learner_by: Sequence[str] = (),
+    called: Mapping[Path, str] | None = None,
     skip_damaged: bool = False,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Loaded:
     """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
 
-    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart.
+    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart; `called`
+    gives the learner of all logs at or below a path another name.
     """
     if not paths:
         raise DataError("no path was given.")
@@ -95,7 +97,8 @@ def load_logs(
     for path, found in without_collecting(matched):
         watch(f"{sum(map(len, files.read.values()))} files, {path.name}")
         try:
-            _take(path, loaders[found.format], collection, battles, learner_by)
+            name = _name_at(path, called or {})
+            _take(path, loaders[found.format], collection, battles, _Naming(name, learner_by))
         except CamillaError as error:
             if not skip_damaged:
                 raise
@@ -125,19 +128,30 @@ def without_collecting(items: Iterable[Item]) -> Iterator[Item]:
             gc.enable()
 
 
+class _Naming(NamedTuple):
+    """How learners are called: by another name than the log's, by settings beside it."""
+
+    name: str | None
+    by: Sequence[str]
+
+    def of(self, run: Run) -> Run:
+        learner = run.learner if self.name is None else self.name
+        said = ", ".join(f"{one}={run.settings[one]}" for one in self.by if one in run.settings)
+        return replace(run, learner=f"{learner} ({said})" if said else learner)
+
+
+def _name_at(path: Path, called: Mapping[Path, str]) -> str | None:
+    return next((name for root, name in called.items() if path.is_relative_to(root)), None)
+
+
 def _take(
-    path: Path, loader: Loader, collection: Collection, battles: list[pl.DataFrame], by: Sequence[str]
+    path: Path, loader: Loader, collection: Collection, battles: list[pl.DataFrame], naming: _Naming
 ) -> None:
     """All runs of a file, or none if it breaks off: they are counted in only when all are read."""
     if loader.matches is not None:
         battles.append(loader.matches(path))
     for run in list(loader.runs(path)):
-        collection.add(_told_apart(run, by) if by else run)
-
-
-def _told_apart(run: Run, by: Sequence[str]) -> Run:
-    said = [f"{name}={run.settings[name]}" for name in by if name in run.settings]
-    return replace(run, learner=f"{run.learner} ({', '.join(said)})") if said else run
+        collection.add(naming.of(run))
 
 
 def _with_skills(merged: Merged, columns: Sequence[str]) -> Merged:
@@ -149,9 +163,16 @@ def _with_skills(merged: Merged, columns: Sequence[str]) -> Merged:
 def _matched(
     paths: Sequence[Path], loaders: Mapping[str, Loader], files: Files, *, forced: str | None
 ) -> list[tuple[Path, Match]]:
-    """Files with the loader that is surest of them, each file once, in the order of their paths."""
+    """Files with the loader that is surest of them, in the order of their paths.
+
+    Each file once, however many of the paths lead to it.
+    """
     found: dict[Path, Match] = {}
+    seen: set[Path] = set()
     for one in files_under(paths):
+        if (place := one.path.resolve()) in seen:
+            continue
+        seen.add(place)
         best = match(one, loaders)
         if best is None and forced is not None and one.path in paths:
             raise DataError(f"{one.path}: does not look like {forced}. Leave out --format to see what it is.")
