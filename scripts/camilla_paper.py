@@ -61,6 +61,8 @@ def main() -> None:
     plain = {name: table for name, table in tables.items() if not name.endswith(GRAPH)}
     hashes = [table.digest() for table in tables.values()]
     results = beside_their_table(read_results(STORE).filter(pl.col("data_hash").is_in(hashes)))
+    if (versions := results["camilla"].unique().sort()).len() > 1:
+        sys.exit(f"{STORE} holds results of camilla {', '.join(versions)}; keep those of one")
     means = camilla.experiment_summary(results.filter(pl.col("experiment") != "assumptions"))
     parts = [
         "# The Camilla paper's experiments\n",

@@ -20,6 +20,7 @@ from camilla.diagnoser import Size
 from camilla.diagnosers.camilla import Camilla
 from camilla.experiments.paper_grid import draws
 from camilla.experiments.running import EXPERIMENTS
+from camilla.experiments.summary import told_apart
 
 TABLE = camilla.simulate(30, 80, missing=0.1, seed=5).table
 RUN = """
@@ -149,6 +150,30 @@ def test_intervals_over_seeds_are_students() -> None:
     row = camilla.experiment_summary(results).filter(score="rmse").row(0, named=True)
     assert row["mean"] == pytest.approx(values.mean())
     assert (row["low"], row["high"]) == pytest.approx((values.mean() - half, values.mean() + half))
+
+
+def test_other_data_and_other_versions_are_not_averaged_together(tmp_path: Path) -> None:
+    """Two seeds on a table, two on a part of it, two as if by an older version: three means over two each."""
+    store = tmp_path / "results.parquet"
+    other = TABLE.keep(np.arange(TABLE.n_responses) > 300)
+    for table in (TABLE, other):
+        camilla.experiment("reliability", table, diagnosers=["vanilla"], seeds=[1, 2], store=store)
+    rows = pl.read_parquet(store).filter(score="rmse")
+    rows = pl.concat([rows, rows.filter(data_hash=TABLE.digest()).with_columns(camilla=pl.lit("0.0.1"))])
+    found = camilla.experiment_summary(rows)
+    assert found["seeds"].to_list() == [2, 2, 2]
+    for row in found.to_dicts():
+        values = rows.filter(data_hash=row["data_hash"], camilla=row["camilla"])["value"].to_numpy()
+        assert row["mean"] == pytest.approx(values.mean())
+    apart = told_apart(rows)["table"].unique().sort().to_list()
+    assert apart == sorted(
+        f"data {digest[:8]}, camilla {version}, table"
+        for digest, version in (
+            (TABLE.digest(), camilla.__version__),
+            (TABLE.digest(), "0.0.1"),
+            (other.digest(), camilla.__version__),
+        )
+    )
 
 
 def test_a_search_draws_from_the_papers_grid() -> None:

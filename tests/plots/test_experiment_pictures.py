@@ -41,6 +41,19 @@ def results(tmp_path):
     return path
 
 
+def test_data_that_differ_under_one_name_are_drawn_apart(results):
+    """The same rows under another hash, .1 lower: their bars are their own means, in a panel of their own."""
+    rows = pl.read_parquet(results)
+    other = rows.with_columns(data_hash=pl.lit("y"), value=pl.col("value") - 0.1)
+    pl.concat([rows, other]).write_parquet(results)
+    panels = draw_experiment(results, "consistency").axes
+    assert [one.get_title() for one in panels] == ["data x, $t$, 2 seeds", "data y, $t$, 2 seeds"]
+    widths = [sorted(bar.get_width() for bar in one.patches) for one in panels]
+    np.testing.assert_allclose(widths, [[0.55, 0.7], [0.45, 0.6]])
+    curves = [line for one in draw_experiment(results, "stability").axes for line in one.get_lines()]
+    assert [line.get_xdata().tolist() for line in curves] == [[10, 20]] * 8
+
+
 def test_bars_are_means_over_seeds_best_first(results):
     axes = draw_experiment(results, "consistency").axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["irt", "vanilla"]

@@ -118,6 +118,20 @@ def test_lines_and_bands_are_means_over_seeds(saved: Path) -> None:
     assert line["high"][0] - line["value"][0] == pytest.approx(half)
 
 
+def test_results_on_other_data_have_a_section_of_their_own(saved: Path, tmp_path: Path) -> None:
+    """The reliability of one name under two hashes: as many seeds in each section as were run on its data."""
+    rows = pl.read_parquet(saved / "experiments.parquet").filter(experiment="reliability")
+    other = rows.with_columns(data_hash=pl.lit("f" * 64))
+    pl.concat([rows, other]).write_parquet(tmp_path / "both.parquet")
+    made = experiments.sections(tmp_path / "both.parquet")
+    hashes = [rows["data_hash"][0], "f" * 64]
+    titles = {f"reliability on data {digest[:8]}, simulated": [digest] for digest in hashes}
+    assert {one["title"]: one["provenance"]["data_hash"] for one in made} == titles
+    for section in made:
+        seeds = section["columns"].index("seeds")
+        assert {row[seeds] for row in section["rows"]} == {2}
+
+
 def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
     tmp_path: Path, opened: Callable[..., Any]
 ) -> None:

@@ -3,17 +3,18 @@
 import numpy as np
 import polars as pl
 
-GROUP = ["table", "diagnoser", "size", "comparison", "score"]
+GROUP = ["table", "data_hash", "diagnoser", "size", "comparison", "score"]
 
 
 def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     """Mean of every score over seeds; low and high are its 95 % interval (Student's t over seeds).
 
-    With one seed there is no interval. seconds is the mean CPU time of a task.
+    With one seed there is no interval. seconds is the mean CPU time of a task. What was computed on other
+    data under the same name, or by another version of camilla, is a row of its own.
     """
     from scipy.stats import t as student  # here, because it costs half a second to import
 
-    grouped = results.group_by("experiment", *GROUP, maintain_order=True).agg(
+    grouped = results.group_by("experiment", *GROUP, "camilla", maintain_order=True).agg(
         pl.col("value").mean().alias("mean"),
         pl.col("value").std().alias("sd"),
         pl.len().cast(pl.Int64).alias("seeds"),
@@ -23,8 +24,23 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     reach = np.where(n > 1, student.ppf(0.975, np.maximum(n - 1, 1)) / np.sqrt(n), np.nan)
     half = pl.col("sd") * pl.Series(reach)
     return grouped.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half).select(
-        "experiment", *GROUP, "mean", "low", "high", "sd", "seeds", "seconds"
+        "experiment", *GROUP, "mean", "low", "high", "sd", "seeds", "seconds", "camilla"
     )
+
+
+def told_apart(results: pl.DataFrame) -> pl.DataFrame:
+    """Results whose tables have data hash and version in front of their name where an experiment has several.
+
+    Whoever draws by name then draws them apart.
+    """
+    marks = [
+        pl.when(pl.col(column).n_unique().over("experiment", "table") > 1).then(mark).otherwise(pl.lit(""))
+        for column, mark in (
+            ("data_hash", pl.format("data {}, ", pl.col("data_hash").str.head(8))),
+            ("camilla", pl.format("camilla {}, ", "camilla")),
+        )
+    ]
+    return results.with_columns(table=pl.concat_str(*marks, "table"))
 
 
 def wide(means: pl.DataFrame, scores: tuple[str, ...], by: tuple[str, ...]) -> pl.DataFrame:

@@ -9,7 +9,7 @@ import polars as pl
 from camilla.data.names import shown
 from camilla.errors import DataError
 from camilla.experiments.results import read_results
-from camilla.experiments.summary import experiment_summary
+from camilla.experiments.summary import experiment_summary, told_apart
 
 WORDS = {
     "reliability": "How well diagnosers predict responses they have not seen, over seeds.",
@@ -26,8 +26,11 @@ NAMES = {"auc": "AUC", "acc": "accuracy", "f1": "F1", "rmse": "RMSE", "mae": "MA
 
 
 def sections(path: Path) -> list[dict[str, Any]]:
-    """One section for each experiment on each table; rows about single learners are left out."""
-    results = read_results(path).filter(pl.col("experiment").is_in(list(WORDS)))
+    """One section for each experiment on each table; rows about single learners are left out.
+
+    Other data under the same name, and results of another version of camilla, have sections of their own.
+    """
+    results = told_apart(read_results(path)).filter(pl.col("experiment").is_in(list(WORDS)))
     if results.is_empty():
         raise DataError(
             f"{path}: has no results of {', '.join(WORDS)}. Make some with camilla experiment NAME TABLE."
@@ -44,7 +47,7 @@ def _section(name: str, table: str, means: pl.DataFrame, rows: pl.DataFrame) -> 
     draw = _stability if name == "rank-stability" else _dots
     made = {name: sorted(set(rows[name].drop_nulls())) for name in ("data_hash", "camilla", "versions")}
     made["versions"] = [json.loads(text) for text in made["versions"]]
-    told = means.drop("experiment", "table")
+    told = means.drop("experiment", "table", "data_hash", "camilla")
     columns = [column for column in told.columns if not told[column].is_null().all()]
     return {
         "name": name,
