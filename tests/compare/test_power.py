@@ -3,6 +3,8 @@
 import numpy as np
 import polars as pl
 import pytest
+from scipy.integrate import quad
+from scipy.stats import binom, chi, norm
 from scipy.stats import t as student
 from statsmodels.stats.power import TTestPower
 
@@ -37,6 +39,49 @@ def test_the_power_of_mcnemar_is_what_simulation_finds(n: int, discordance: floa
     lost, won, _ = rng.multinomial(n, shares, size=20_000).T
     found = power_of(Design(discordance=discordance), difference, n)
     assert found == pytest.approx(np.mean(mcnemar_p(lost, won) <= 0.05), abs=0.0144)
+
+
+def test_the_power_of_mcnemar_where_every_sample_flips_is_a_sum_over_wins() -> None:
+    """Discordance 1: all 50 samples flip, so that wins ~ Binomial(50, .6). Rounding only."""
+    won = np.arange(51)
+    rejects = 2 * binom.cdf(np.minimum(won, 50 - won), 50, 0.5) <= 0.05
+    found = power_of(Design(discordance=1), 0.2, 50)
+    assert found == pytest.approx(binom.pmf(won, 50, 0.6)[rejects].sum(), rel=1e-9)
+    assert found == pytest.approx(power_of(Design(discordance=1 - 1e-9), 0.2, 50), abs=1e-6)
+    n = samples_for(Design(discordance=1), 0.2)
+    assert n is not None
+    assert power_of(Design(discordance=1), 0.2, n) >= 0.8 > power_of(Design(discordance=1), 0.2, n - 3)
+
+
+@pytest.mark.parametrize("shift", [36.5, 38.5, 39, 60, 1e6])
+@pytest.mark.parametrize("n", [21, 1000, 10_000])
+def test_a_difference_far_beyond_chance_is_always_shown(shift: float, n: int) -> None:
+    """Non-centralities 36 and more, 34 beyond where the test rejects: power is 1 to all digits."""
+    assert power_of(Design(sd=0.01), shift * 0.01 / np.sqrt(n), n) == 1
+
+
+def test_a_small_spread_shows_a_small_difference() -> None:
+    """10,000 samples of σ = .01: (z₀.₉₇₅ + z₀.₈) σ/√n, Student's t being the normal; the search ends within
+    1e-5."""
+    expected = (norm.ppf(0.975) + norm.ppf(0.8)) * 0.01 / 100
+    assert difference_for(Design(sd=0.01), 10_000) == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize(("df", "alpha"), [(1, 0.05), (1.5, 0.001), (30, 0.05)])
+def test_power_of_scores_is_the_integral_it_stands_for(df: float, alpha: float) -> None:
+    """E[P(|Z + δ| > t s)] over s = χ/√df, by quadrature, to its 1e-7; δ = 3 and 38."""
+    for shift in (3.0, 38.0):
+        n = round(2 * (df + 1))
+        reach = student.ppf(1 - alpha / 2, df)
+
+        def rejects(c: float, shift: float = shift, reach: float = reach) -> float:
+            s = reach * c / np.sqrt(df)
+            return float(chi.pdf(c, df) * (norm.cdf(shift - s) + norm.cdf(-shift - s)))
+
+        turn = min(shift * np.sqrt(df) / reach, 15.0)
+        expected = quad(rejects, 0, turn, limit=200)[0] + quad(rejects, turn, 16, limit=200)[0]
+        design = Design(sd=0.5, cluster_size=2)
+        assert power_of(design, shift * 0.5 / np.sqrt(n), n, alpha=alpha) == pytest.approx(expected, abs=1e-7)
 
 
 def test_samples_and_difference_are_inverse() -> None:

@@ -12,7 +12,7 @@ outcome; else that of the paired t-test (non-central t on n/m − 1 degrees of f
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import bdtr, bdtrik, gammaln, nctdtr, stdtrit
+from scipy.special import bdtr, bdtrik, gammaln, stdtrit, xlog1py, xlogy
 
 from camilla.errors import SettingError
 
@@ -79,18 +79,18 @@ def power_of(design: Design, difference: float, n: int, *, alpha: float = 0.05) 
     sigma = np.sqrt(design.variance(difference))
     if sigma == 0:
         return 1.0
+    from scipy.stats import nct  # here, for it loads slowly; scipy.special's is NaN at shifts near 38
+
     shift, reach = abs(difference) * np.sqrt(n) / sigma, stdtrit(df, 1 - alpha / 2)
-    wrong_way = np.nan_to_num(nctdtr(df, shift, -reach))  # NaN where it is below 1e-16
-    return float(1 - nctdtr(df, shift, reach) + wrong_way)
+    return float(np.sum(nct.sf(reach, df, [shift, -shift])))
 
 
 def _mcnemar_power(discordance: float, difference: float, n: int, alpha: float) -> float:
     """Σ_m P(m flips) P(exact p ≤ α | m), m within nine standard deviations of its mean."""
     middle, spread = n * discordance, 9 * np.sqrt(n * discordance * (1 - discordance)) + 1
     m = np.arange(max(0, int(middle - spread)), min(n, int(middle + spread)) + 1, dtype=np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rest = np.where(m < n, (n - m) * np.log1p(-discordance), 0.0) if discordance < 1 else 0 * m
-        log = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1) + m * np.log(discordance) + rest
+    ways = gammaln(n + 1) - gammaln(m + 1) - gammaln(n - m + 1)
+    log = ways + xlogy(m, discordance) + xlog1py(n - m, -discordance)
     lean = min((discordance + abs(difference)) / (2 * discordance), 1.0)
     whole = m.astype(np.int64)
     last = np.floor(np.nan_to_num(bdtrik(alpha / 2, whole, 0.5), nan=-1.0) + 1e-9)
