@@ -43,6 +43,19 @@ class Refuses:
         raise ValueError("no luck today")
 
 
+class Unlucky(Centroids):
+    """Is out of memory as long as there is a file of this name."""
+
+    def __init__(self, full: str) -> None:
+        self.full = full
+
+    def fit(self, features: Matrix, target: NDArray[np.int64]) -> "Unlucky":
+        if Path(self.full).exists():
+            raise MemoryError("no room left")
+        super().fit(features, target)
+        return self
+
+
 class Dies(Centroids):
     """Takes its process with it."""
 

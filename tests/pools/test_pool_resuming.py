@@ -11,13 +11,15 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from pool_learners import Unlucky
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
 
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.pools.description import DataSet, Learner, Pool
 from camilla.pools.running import Clock, run, seconds_guessed
 from camilla.pools.validation import Folds
+from camilla.pools.writing import write_results
 
 HERE = Path(__file__).parent
 
@@ -80,6 +82,48 @@ def test_only_what_is_new_or_changed_is_computed(data: DataSet, tmp_path: Path) 
     assert lines[0] == "1 of 2 outcomes are there already"
     assert len(lines) == 2
     assert "already" not in logged(data, tmp_path, Learner("one", KNeighborsClassifier(9)))[0]
+
+
+def test_a_failed_fit_is_tried_again_and_leaves_no_trace(data: DataSet, tmp_path: Path) -> None:
+    """Out of memory once, then not: the files are those of a run in which nothing failed."""
+    full = tmp_path / "full"
+    pool = Pool(
+        "test", "scores", [data],
+        [Learner("unlucky", Unlucky(str(full))), Learner("near", KNeighborsClassifier())], Folds(3),
+    )  # fmt: skip
+    write_results(run(pool, tmp_path / "smooth"), tmp_path / "smooth")
+    full.touch()
+    first = write_results(run(pool, tmp_path / "rough"), tmp_path / "rough")
+    assert [one["error"] for one in first["failed"]] == ["MemoryError: no room left"]
+    lines: list[str] = []
+    still = run(pool, tmp_path / "rough", watch=lines.append)
+    assert lines[0] == "1 of 2 outcomes are there already; 1 more failed before and is tried again"
+    assert still.n_computed == 1
+    full.unlink()
+    assert write_results(run(pool, tmp_path / "rough"), tmp_path / "rough")["failed"] == []
+    for name in ("scores.parquet", "folds.parquet", "learners.parquet"):
+        assert (tmp_path / "rough" / name).read_bytes() == (tmp_path / "smooth" / name).read_bytes()
+    assert run(pool, tmp_path / "rough").n_computed == 0
+
+
+def test_learners_that_differ_in_their_name_alone_share_an_outcome(data: DataSet, tmp_path: Path) -> None:
+    """Two names for one classifier, then a third: computed once, told under every name, bit for bit."""
+    near, same, new = (Learner(name, KNeighborsClassifier(3)) for name in ("near", "same", "new"))
+    both = run(Pool("test", "scores", [data], [near, same], Folds(3)), tmp_path)
+    assert both.n_computed == 1
+    frame = both.predictions()
+    assert frame["near"].to_list() == frame["same"].to_list()
+    assert both.duplicates() == {"same": "near"}
+    renamed = run(Pool("test", "scores", [data], [new], Folds(3)), tmp_path)
+    assert renamed.n_computed == 0
+    assert renamed.predictions()["new"].to_list() == frame["near"].to_list()
+    assert set(renamed.fits()["learner"]) == {"new"}
+
+
+def test_a_cost_of_nothing_is_refused_before_anything_runs() -> None:
+    for cost in (0, -1, float("nan"), float("inf")):
+        with pytest.raises(SettingError, match="'free': its cost"):
+            Learner("free", KNeighborsClassifier(), cost=cost)
 
 
 def test_changed_code_of_an_own_learner_is_run_again(data: DataSet, tmp_path: Path) -> None:

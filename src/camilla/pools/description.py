@@ -1,5 +1,6 @@
 """What a pool is: data, learners, preparation, validation. One description serves every pool."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,6 +29,13 @@ class Learner:
     family: str = "own"
     settings: dict[str, Any] = field(default_factory=dict)
     cost: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not 0 < self.cost < math.inf:
+            raise SettingError(
+                f"{self.name!r}: its cost, a guess of the seconds of a fit, is {self.cost!r}; a number above "
+                "0 was wanted."
+            )
 
 
 @dataclass(frozen=True, eq=False)

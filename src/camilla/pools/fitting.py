@@ -40,6 +40,11 @@ class Outcome(msgspec.Struct, frozen=True):
     def values(self) -> NDArray[np.float64]:
         return np.frombuffer(self.predictions, "<f8")
 
+    @property
+    def failed(self) -> bool:
+        """Whether a fold ended in an error, after which no further one was fitted."""
+        return self.fits[-1].error is not None
+
 
 class Part(msgspec.Struct, frozen=True):
     """A fold with its features ready."""

@@ -10,6 +10,7 @@ import joblib
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
+from msgspec.structs import replace
 
 from camilla.pools.description import Pool
 from camilla.pools.fitting import Fit, Outcome, Part, Work, fit_learner, seed_of
@@ -33,22 +34,28 @@ def prepare(pool: Pool) -> list[Prepared]:
 def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lambda line: None) -> Results:
     """Fits every learner on every data set; outcomes found in the folder are not computed again.
 
-    `jobs` None is what `joblib.parallel_config` says, else one; −1 is every core.
+    Those that failed are: what stopped them, such as too little memory, may be gone. Learners that differ in
+    nothing but their name have one outcome. `jobs` None is what `joblib.parallel_config` says, else one; −1
+    is every core.
     """
     started = time.monotonic()
     journal = Journal(folder / "outcomes")
     prepared = prepare(pool)
     asked = list(works(pool, prepared))
-    found = {work.key: outcome for work in asked if (outcome := journal.read(work.key)) is not None}
-    left = sorted((work for work in asked if work.key not in found), key=seconds_guessed, reverse=True)
-    if found:
-        watch(f"{len(found)} of {len(asked)} outcomes are there already")
+    unlike = {work.key: work for work in asked}
+    there = {key: outcome for key in unlike if (outcome := journal.read(key)) is not None}
+    found = {key: outcome for key, outcome in there.items() if not outcome.failed}
+    left = sorted((unlike[key] for key in unlike if key not in found), key=seconds_guessed, reverse=True)
+    if there:
+        failed = len(there) - len(found)
+        again = f"; {failed} more failed before and {'is' if failed == 1 else 'are'} tried again"
+        watch(f"{len(found)} of {len(unlike)} outcomes are there already{again if failed else ''}")
     clock = Clock(left, len(found))
     for outcome in _outcomes(left, jobs):
         journal.write(outcome)
         found[outcome.key] = outcome
         watch(clock.after(outcome))
-    in_order = [found[work.key] for work in asked]
+    in_order = [replace(found[work.key], learner=work.learner.name) for work in asked]
     return Results(pool, prepared, in_order, len(left), time.monotonic() - started)
 
 
@@ -125,7 +132,7 @@ class Clock:
         family, guess = work.learner.family, seconds_guessed(work)
         taken = sum(fit.seconds for fit in outcome.fits)
         self.done += 1
-        self.failed += outcome.fits[-1].error is not None
+        self.failed += outcome.failed
         self.guessed[family] -= guess
         before = self.past.get(family, (0.0, 0.0))
         self.past[family] = (before[0] + guess, before[1] + taken)
