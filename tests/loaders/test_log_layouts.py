@@ -212,6 +212,59 @@ def test_lighteval_details(layout: str, tmp_path: Path) -> None:
     assert (chosen.pair.metric, chosen.left_out) == ("acc", {"lengths": "not a single number"})
 
 
+QUESTIONS = ("2 + 2?", "3 + 4?", "1 + 1?", "5 + 2?", "6 + 1?", "9 − 8?")
+RIGHT = (1.0, 0.0, 1.0, 1.0, 0.0, 0.0)
+
+
+def opencompass_run(folder: Path, model: str, order: list[int], shape: str) -> None:
+    """Six questions whose answer is A, in an order, under the template of a kind of model."""
+    kinds = {
+        "base": lambda text: f"Pick one.\n{text}\nAnswer:",
+        "template": lambda text: f"<|user|>Pick one.\n{text}\nAnswer:<|end|>",
+        "chat": lambda text: [{"role": "HUMAN", "prompt": f"Pick one.\n{text}\nAnswer:"}],
+    }
+    place = folder / "20260121_034418/results" / model / "sums.json"
+    place.parent.mkdir(parents=True)
+    prompts = [kinds.get(shape, kinds["chat"])(QUESTIONS[i]) for i in order]
+    details: object = {"type": "GEN"} | {
+        str(at): {"prompt": prompt, "references": "A", "correct": bool(RIGHT[i])}
+        for at, (i, prompt) in enumerate(zip(order, prompts, strict=True))
+    }
+    if shape == "list":
+        details = [
+            {"example_abbr": f"sums_{at}", "answer": ["A"], "correct": [bool(RIGHT[i])]}
+            for at, i in enumerate(order)
+        ]
+        beside = folder / "20260121_034418/predictions" / model / "sums.json"
+        beside.parent.mkdir(parents=True)
+        asked = {str(at): {"origin_prompt": prompt, "gold": "A"} for at, prompt in enumerate(prompts)}
+        beside.write_text(log_seeds.json.dumps(asked))
+    place.write_text(log_seeds.json.dumps({"accuracy": 50.0, "details": details}))
+
+
+@pytest.mark.parametrize("shape", ["base", "template", "chat", "list"])
+def test_opencompass_samples_are_the_same_by_what_they_ask(shape: str, tmp_path: Path) -> None:
+    """Both learners answer every question alike; each of the six stands elsewhere in the second log."""
+    opencompass_run(tmp_path, "m", [0, 1, 2, 3, 4, 5], "base")
+    opencompass_run(tmp_path, "n", [5, 0, 1, 2, 3, 4], shape)
+    with pytest.raises(DataError, match="every sample means different things"):
+        load(tmp_path)
+    table = load(tmp_path, join="content")
+    assert table.n_samples == 6
+    np.testing.assert_array_equal(table.matrix()[0], table.matrix()[1])
+    assert sorted(table.matrix()[0]) == sorted(RIGHT)
+
+
+@pytest.mark.parametrize("shape", ["base", "template", "chat", "list"])
+def test_opencompass_templates_of_models_do_not_tell_samples_apart(shape: str, tmp_path: Path) -> None:
+    opencompass_run(tmp_path, "m", [0, 1, 2, 3, 4, 5], "base")
+    opencompass_run(tmp_path, "n", [0, 1, 2, 3, 4, 5], shape)
+    found = load_logs([tmp_path])
+    assert found.merged is not None
+    assert found.merged.conflicts == []
+    np.testing.assert_array_equal(found.table.matrix(), [RIGHT, RIGHT])
+
+
 def test_opencompass_replicas_are_trials(tmp_path: Path) -> None:
     assert loaded("opencompass list", tmp_path).table.n_responses == 4
 

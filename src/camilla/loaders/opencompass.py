@@ -1,10 +1,11 @@
 """OpenCompass: `results/<model>/<dataset>.json` with the `details` of its samples.
 
 Details are an object {"type": …, "0": {…}} or, from newer evaluators, a list whose fields are lists over
-replicas. The verdict is called correct, is_correct or cascade_correct.
+replicas. The verdict is called correct, is_correct or cascade_correct. What was asked is in the details or,
+under the same index, in `predictions/<model>/<dataset>.json`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,12 @@ class Results(msgspec.Struct):
     details: Any = None
 
 
+class Prediction(msgspec.Struct):
+    origin_prompt: Any = None
+
+
 RESULTS = msgspec.json.Decoder(Results)
+PREDICTIONS = msgspec.json.Decoder(dict[str, Prediction])
 
 
 def sniff(peek: Peek) -> Sniffed | None:
@@ -43,11 +49,12 @@ def runs(path: Path) -> Iterator[Run]:
     """The one run of a file; model and dataset are in its path."""
     details = decode_file(path, RESULTS).details
     rows: list[Row] = []
-    about: dict[str, About] = {}
     left_out: dict[str, str] = {}
-    for sample, entry in _entries(details, path):
-        about.setdefault(sample, About(_prompt(entry)))
-        rows += _rows(entry, sample, left_out)
+    entries = list(_entries(details, path))
+    prompts = _prompts(entries, path)
+    asked = _questions(prompts)
+    for sample, entry in entries:
+        rows += _rows(entry, sample, _content(entry, sample, asked), left_out)
     stamp = path.resolve().parent.parent.parent.name
     yield Run(
         path.resolve().parent.name or "opencompass",
@@ -56,7 +63,7 @@ def runs(path: Path) -> Iterator[Run]:
         source=str(path),
         format="opencompass",
         date=stamp if stamp[:8].isdecimal() else "",
-        about=about,
+        about={sample: About(shortened(parts[-1])) for sample, parts in prompts.items()},
         left_out=left_out,
     )
 
@@ -80,9 +87,7 @@ def _index(entry: Any, at: int, path: Path) -> str:
     return name.removeprefix(f"{path.stem}_") or str(at) if isinstance(name, str) else str(at)
 
 
-def _rows(entry: dict[str, Any], sample: str, left_out: dict[str, str]) -> Iterator[Row]:
-    references = next((entry[name] for name in REFERENCES if name in entry), None)
-    content = None if references is None else digest(_words(references))
+def _rows(entry: dict[str, Any], sample: str, content: str | None, left_out: dict[str, str]) -> Iterator[Row]:
     metric = next((name for name in VERDICTS if name in entry), None)
     if metric is None:
         yield Row(sample, None, "", content=content, why="unscored")
@@ -102,12 +107,54 @@ def _words(value: Any) -> str:
     return str(value)[:1000]
 
 
-def _prompt(entry: dict[str, Any]) -> str:
-    prompt = next((entry[name] for name in PROMPTS if name in entry), "")
-    if isinstance(prompt, list):
-        last = prompt[-1] if prompt else ""
-        prompt = last.get("prompt", "") if isinstance(last, dict) else last
-    return shortened(prompt) if isinstance(prompt, str) else ""
+def _prompts(entries: list[tuple[str, dict[str, Any]]], path: Path) -> dict[str, list[str]]:
+    """The messages that each sample was asked with, of those that say."""
+    said: dict[str, Any] = {}
+    for sample, entry in entries:
+        prompt = next((entry[name] for name in PROMPTS if name in entry), None)
+        replicas = "example_abbr" in entry and isinstance(prompt, list)
+        said.setdefault(sample, next(iter(prompt or ()), None) if replicas else prompt)
+    if not any(map(_messages, said.values())):
+        beside = path.parent.parent.with_name("predictions") / path.parent.name / path.name
+        found = decode_file(beside, PREDICTIONS) if beside.is_file() else {}
+        said = {sample: found[sample].origin_prompt for sample in said if sample in found}
+    return {sample: messages for sample, prompt in said.items() if (messages := _messages(prompt))}
+
+
+def _messages(prompt: Any) -> list[str]:
+    if not isinstance(prompt, list):
+        return [prompt] if isinstance(prompt, str) else []
+    parts = [part.get("prompt", part.get("content")) if isinstance(part, dict) else part for part in prompt]
+    return [part for part in parts if isinstance(part, str)]
+
+
+def _questions(prompts: Mapping[str, list[str]]) -> dict[str, str]:
+    """Prompts without what all of a run begin and end with: the model's template, instructions, fixed shots.
+
+    So the same question is the same under the templates of two models.
+    """
+    texts = ["\n".join(messages) for messages in prompts.values()]
+    if len(set(texts)) > 1:
+        start = _shared_start(texts)
+        ends = [text[start:][::-1] for text in texts]
+        end = _shared_start(ends)
+        texts = [text[end:][::-1] for text in ends]
+    return dict(zip(prompts, texts, strict=True))
+
+
+def _shared_start(texts: list[str]) -> int:
+    """How many characters all texts begin with; the first and the last in order share the fewest."""
+    first, last = min(texts), max(texts)
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((at for at, (a, b) in pairs if a != b), len(first))
+
+
+def _content(entry: dict[str, Any], sample: str, asked: Mapping[str, str]) -> str | None:
+    """Question and reference; a reference alone is shared by many samples, so the index stands in."""
+    references = next((entry[name] for name in REFERENCES if name in entry), None)
+    if sample in asked:
+        return digest(asked[sample], _words(references))
+    return None if references is None else digest(sample, _words(references))
 
 
 OPENCOMPASS = Loader(sniff, runs)
