@@ -188,15 +188,32 @@ def test_helm_joins_by_what_is_asked_not_by_the_number_of_the_instance(tmp_path:
     assert table.task == ("quiz:level=1",) * 2
 
 
-def test_helm_perturbed_instances_are_samples_of_the_same_cluster(tmp_path: Path) -> None:
-    table = loaded("helm perturbed", tmp_path).table
-    assert table.n_samples == 3
+@pytest.mark.parametrize("with_texts", [True, False])
+def test_helm_perturbed_instances_are_samples_of_the_same_cluster(with_texts: bool, tmp_path: Path) -> None:
+    """The first instance and its typos (right, wrong) are one cluster, the second instance another."""
+    seed = log_seeds.helm(perturbed=True)
+    files = {name: data for name, data in seed.files.items() if with_texts or "instances" not in name}
+    table = load(written(seed._replace(files=files), tmp_path))
+    assert (table.n_samples, table.task) == (3, ("quiz:level=1",) * 3)
     assert table.cluster is not None
-    text = dict(zip(table.samples, table.cluster, strict=True))
-    perturbed = [name for name, cluster in text.items() if cluster != name]
-    assert len(perturbed) == 1
+    clusters = sorted(table.cluster, key=table.cluster.count)
+    assert clusters[0] != clusters[1] == clusters[2]
     original = table.samples[int(np.flatnonzero(table.matrix()[0] == 1)[0])]
-    assert original.endswith(text[perturbed[0]])
+    assert clusters[1] == original
+
+
+def test_helm_clusters_of_two_tasks_are_apart(tmp_path: Path) -> None:
+    """Without texts an instance is known by its number, which every task has."""
+    seed = log_seeds.helm(perturbed=True)
+    for task in (b"quiz", b"exam"):
+        files = {
+            name.replace("quiz", task.decode()): data.replace(b"quiz", task)
+            for name, data in seed.files.items()
+            if "instances" not in name
+        }
+        written(seed._replace(files=files), tmp_path)
+    table = load(tmp_path)
+    assert (table.n_samples, len(set(table.cluster or ()))) == (6, 4)
 
 
 @pytest.mark.parametrize("layout", ["lighteval", "lighteval flat"])

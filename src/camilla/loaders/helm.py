@@ -113,24 +113,26 @@ def sniff(peek: Peek) -> Sniffed | None:
 def runs(path: Path) -> Iterator[Run]:
     """The one run of a folder."""
     spec = _beside(path, "run_spec.json", RUN_SPEC) or RunSpec(name=path.parent.name)
+    task = _task(spec.name)
     texts = _texts(path)
     left_out: dict[str, str] = {}
     rows: list[Row] = []
     about: dict[str, About] = {}
     shared = _skills(spec)
-    for instance in decode_file(path, INSTANCES):
+    instances = decode_file(path, INSTANCES)
+    perturbed = any(instance.perturbation for instance in instances)
+    for instance in instances:
         id = name_in(instance.instance_id, where=str(path), what="instance_id")
         changed = plain(instance.perturbation.name) if instance.perturbation else ""
         sample = f"{id}+{changed}" if changed else id
         text = texts.get(sample, texts.get(id) if not changed else None)
-        original = texts.get(id)
-        cluster = None if not changed else digest(original)[:12] if original else id
+        cluster = f"{task}/{digest(texts[id])[:12] if id in texts else id}" if perturbed else None
         about.setdefault(sample, About(shortened(text or ""), shared + _split(instance), cluster))
         rows += _scores(instance, sample, None if text is None else digest(text), left_out)
     rows.sort(key=lambda row: MAIN.index(row.metric) if row.metric in MAIN else len(MAIN))
     yield Run(
         _learner(spec, path),
-        _task(spec.name),
+        task,
         [row for row in rows if row.metric not in left_out],
         source=str(path),
         format="helm",
