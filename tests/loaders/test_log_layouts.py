@@ -355,8 +355,28 @@ def test_openml_correct_is_the_true_label(tmp_path: Path) -> None:
     table = found.table
     assert (table.learners, table.samples) == (("run_77",), ("openml_task_9/11", "openml_task_9/12"))
     assert table.response.tolist() == [1, 0, 0]
-    assert table.cluster == ("fold 0", "fold 1")
+    assert table.cluster == ("openml_task_9 fold 0", "openml_task_9 fold 1")
     assert load(tmp_path, metric="confidence").response.tolist() == [0.9, 0.2, 0.4]
+
+
+def test_openml_folds_of_two_tasks_are_apart(tmp_path: Path) -> None:
+    written(log_seeds.openml(), tmp_path / "nine")
+    seed = log_seeds.openml()
+    other = {name: data.replace(b"task_9", b"task_8") for name, data in seed.files.items()}
+    written(seed._replace(files=other), tmp_path / "eight")
+    assert len(set(load(tmp_path).cluster or ())) == 4
+
+
+@pytest.mark.parametrize("fold", ["@attribute fold numeric\n", ""])
+def test_openml_without_several_folds_has_no_clusters(fold: str, tmp_path: Path) -> None:
+    """A holdout has one fold, an old file says none: samples are then as independent as any."""
+    number = "0," if fold else ""
+    (tmp_path / "p.arff").write_text(
+        f"@relation openml_task_1_predictions\n{fold}@attribute row_id numeric\n"
+        f"@attribute prediction {{a,b}}\n@attribute correct {{a,b}}\n@data\n{number}1,a,a\n{number}2,a,b\n"
+    )
+    table = load(tmp_path)
+    assert (table.response.tolist(), table.cluster) == ([1, 0], None)
 
 
 def test_openml_regressions_are_refused_with_a_way_out(tmp_path: Path) -> None:

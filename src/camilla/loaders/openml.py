@@ -32,12 +32,12 @@ def runs(path: Path) -> Iterator[Run]:
     """The one run of a file; the learner is the file, or its folder if it is called predictions."""
     task, columns, place = path.stem, [], {}  # type: str, list[str], dict[str, int]
     rows: list[Row] = []
-    about: dict[str, About] = {}
+    fold: dict[str, int] = {}  # of the first repeat
     in_data = False
     for number, line in _lines(path):
         if in_data:
             cells = _cells(line, len(columns), f"{path}: line {number}")
-            rows += _rows(cells, place, about, f"{path}: line {number}")
+            rows += _rows(cells, place, fold, f"{path}: line {number}")
         elif line.lower().startswith("@relation"):
             task = _unquoted(line[9:].strip())[:LONGEST_NAME].removesuffix("_predictions") or task
         elif found := ATTRIBUTE.match(line):
@@ -45,7 +45,14 @@ def runs(path: Path) -> Iterator[Run]:
         elif line.lower().startswith("@data"):
             in_data, place = True, _places(columns, path)
     learner = path.parent.name if path.stem.startswith("predictions") and path.parent.name else path.stem
-    yield Run(learner, task, rows, source=str(path), format="openml", about=about)
+    yield Run(learner, task, rows, source=str(path), format="openml", about=_clusters(task, fold))
+
+
+def _clusters(task: str, fold: dict[str, int]) -> dict[str, About]:
+    """Samples of a fold met the same model; of a single fold nothing shows how another would have done."""
+    if len(set(fold.values())) < 2:
+        return {}
+    return {sample: About(cluster=f"{task} fold {number}") for sample, number in fold.items()}
 
 
 def _lines(path: Path) -> Iterator[tuple[int, str]]:
@@ -97,12 +104,12 @@ def _places(columns: list[str], path: Path) -> dict[str, int]:
     return place
 
 
-def _rows(cells: list[str], place: dict[str, int], about: dict[str, About], where: str) -> Iterator[Row]:
+def _rows(cells: list[str], place: dict[str, int], fold: dict[str, int], where: str) -> Iterator[Row]:
     sample = name_in(cells[place["row_id"]], where=where, what="row_id")
     truth, prediction = cells[place["correct"]], cells[place["prediction"]]
     trial = _whole(cells, place, "repeat", where)
     part = _whole(cells, place, "sample", where)
-    about.setdefault(sample, About(cluster=f"fold {_whole(cells, place, 'fold', where)}"))
+    fold.setdefault(sample, _whole(cells, place, "fold", where))
     filter = f"sample {part}" if part else ""
     known = truth not in ("", "?") and prediction not in ("", "?")
     score = float(prediction == truth) if known else None
