@@ -48,6 +48,19 @@ def test_samples_as_clusters_of_one_are_the_textbook() -> None:
     np.testing.assert_allclose(plain.mean / np.sqrt(plain.variance), ttest_1samp(x, 0).statistic)
 
 
+@pytest.mark.parametrize("n", [6, 11, 23, 100])
+def test_values_that_are_all_the_same_have_no_spread(n: int) -> None:
+    """.1 and .7 are no binary fractions: n of them leave rounding behind, and that is no spread. Values
+    of 1 ± 1e-9 have one: the textbook's, by numpy, to its last digits."""
+    for group in (None, np.arange(n), np.arange(n) % 4):
+        assert spread_of(np.full(n, 0.1), group).is_flat
+        assert spread_of(np.full((2, n), 0.7), group).is_flat.all()
+        assert intraclass(np.full(n, 0.1), np.arange(n) % 4) == 0
+    x = 1 + 1e-9 * np.random.default_rng(n).normal(size=n)
+    np.testing.assert_allclose(spread_of(x, None).variance, np.var(x, ddof=1) / n, rtol=1e-12)
+    assert not spread_of(x, None).is_flat
+
+
 def test_one_cluster_knows_no_spread() -> None:
     assert np.isnan(spread_of(np.arange(5.0), np.zeros(5, int)).variance)
 

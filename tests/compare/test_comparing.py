@@ -143,6 +143,22 @@ def test_learners_with_the_same_responses_are_not_told_apart_and_not_sure_to_be_
     assert overall.low < 0 < overall.high
 
 
+@pytest.mark.parametrize("n", [5, 6, 7, 10, 11, 40])
+@pytest.mark.parametrize("clusters", [False, True])
+def test_the_same_difference_everywhere_is_not_known_exactly(n: int, clusters: bool) -> None:
+    """.1 on every sample is as if n/10 of n had flipped. With x won, none lost, Tango's ends d have
+    |x − nd| = 1.96 √(n (2q + d(1 − d))), q = max(0, (x − (2n − x) d)/2n)."""
+    a = np.random.default_rng(n).integers(0, 9, n) / 10
+    columns = {"cluster": [f"c{j}" for j in range(n)]} if clusters else {}
+    overall = compare_learners(table_of(a, a + 0.1, **columns), "a", "b").overall
+    x = n / 10
+    for d in (overall.low, overall.high):
+        q = max(0.0, (x - (2 * n - x) * d) / (2 * n))
+        assert abs(x - n * d) == pytest.approx(1.959964 * np.sqrt(n * (2 * q + d * (1 - d))), abs=1e-6)
+    assert overall.low < 0.1 < overall.high
+    assert overall.difference == pytest.approx(0.1)
+
+
 def test_one_cluster_has_no_interval_and_a_margin_is_not_shown() -> None:
     found = compare_learners(table_of(np.ones(6), np.r_[np.ones(5), 0], cluster=["c"] * 6), "a", "b")
     assert np.isnan((found.overall.low, found.overall.high)).all()

@@ -141,6 +141,34 @@ def test_a_constant_difference_is_judged_by_its_signs() -> None:
     assert pair_tests(np.array([[0.6, 0.4], [0.6, 0.4]]), None).p_value[0, 1] == 1
 
 
+@pytest.mark.parametrize("n", range(2, 24))
+@pytest.mark.parametrize("others", [0, 3])
+def test_a_constant_difference_is_judged_by_its_signs_however_many_samples_round(n: int, others: int) -> None:
+    """Exactly .1 ahead on n samples is 2^(1 − n), alone or among others; single precision holds it. A spread
+    of 1e-4 around .1 is one, and scipy's paired t on the same numbers is right to the 1e-4 that the
+    cancellation of squares around 1 leaves of variances of 1e-8."""
+    rng = np.random.default_rng(n)
+    base = rng.integers(0, 9, n) / 10
+    extra = rng.random((others, n))
+    found = pair_tests(np.vstack([base + 0.1, base, extra]), None)
+    assert found.p_value[0, 1] == pytest.approx(2.0 ** (1 - n), rel=1e-6)
+    clustered = pair_tests(np.vstack([base + 0.1, base, extra]), np.arange(n))
+    assert clustered.p_value[0, 1] == pytest.approx(2.0 ** (1 - n), rel=1e-6)
+    near = base + 0.1 + 1e-4 * rng.normal(size=n)
+    found = pair_tests(np.vstack([near, base, extra]), None)
+    assert found.p_value[0, 1] == pytest.approx(ttest_rel(near, base).pvalue, rel=1e-3, abs=1e-37)
+
+
+@pytest.mark.parametrize("group", [None, np.arange(11)])
+def test_a_learner_with_one_score_everywhere_is_not_known_exactly(group: np.ndarray | None) -> None:
+    """.1 on 11 samples: Wilson's ends e solve |.1 − e| = t √(e(1 − e)/11), t on 10 degrees of freedom."""
+    matrix = np.vstack([np.full(11, 0.1), np.linspace(0, 1, 11)])
+    ends = mean_ends(matrix, learner_spread(matrix, group), group, 0.95)
+    for e in (ends.low[0], ends.high[0]):
+        assert abs(0.1 - e) == pytest.approx(student.ppf(0.975, 10) * np.sqrt(e * (1 - e) / 11))
+    assert ends.low[0] < 0.1 < ends.high[0]
+
+
 def test_learners_that_answered_different_samples_are_said() -> None:
     matrix = np.array([[1, 0, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 1, 1.0], [1, 1, 0, 0, 1]])
     found = rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b", "c"]))

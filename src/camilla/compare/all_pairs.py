@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
+from camilla.compare.clusters import NONE, Part, Spread, clustered_spread, plain_spread
 from camilla.compare.sign_tests import mcnemar_p, mcnemar_table
 from camilla.diagnoser import Watch
 
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 Single = NDArray[np.float32]
 
 BLOCK = 1 << 20  # pairs held at once
-NONE = 1e-12  # a variance below this is rounding
+ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
 
 
 class PairTests(NamedTuple):
@@ -116,11 +116,19 @@ def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
 
 
 def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) -> Tested:
-    total = one.total @ other.seen.T - one.seen @ other.total.T
-    square = one.square @ other.seen.T + one.seen @ other.square.T - 2 * (one.response @ other.response.T)
-    shared = one.seen * one.size @ other.seen.T
-    spread = plain_spread(total, square, shared) if parts is None else clustered_spread(parts)
+    spread = _plain(one, other) if parts is None else clustered_spread(parts)
     return Tested(spread.mean, student_p(spread))
+
+
+def _plain(one: Side, other: Side) -> Spread:
+    """Over samples. A difference that is the same everywhere leaves rounding of Σa² + Σb² − 2Σab: it is 0."""
+    total = one.total @ other.seen.T - one.seen @ other.total.T
+    shared = one.seen * one.size @ other.seen.T
+    scale = one.square @ other.seen.T + one.seen @ other.square.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = total / shared
+        square = scale - 2 * (one.response @ other.response.T) - shared * mean**2
+    return plain_spread(mean, np.where(square > ROUNDING * scale, square, 0.0), shared)
 
 
 def student_p(spread: Spread) -> Floats:
@@ -131,11 +139,10 @@ def student_p(spread: Spread) -> Floats:
     """
     from scipy.special import stdtr  # here, because right/wrong boards do without
 
-    flat = spread.variance < NONE**2
     with np.errstate(invalid="ignore", divide="ignore"):
         p = 2 * stdtr(spread.df, -np.abs(spread.mean) / np.sqrt(spread.variance))
         signs = np.where(np.abs(spread.mean) < NONE, 1.0, np.exp2(1 - spread.units))
-    return np.nan_to_num(np.where(flat, signs, p), nan=1.0)
+    return np.nan_to_num(np.where(spread.is_flat, signs, p), nan=1.0)
 
 
 def _parts(

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+NONE = 1e-12  # a standard error below this is rounding: responses lie in [0, 1]
 
 
 class Part(NamedTuple):
@@ -34,12 +35,16 @@ class Spread(NamedTuple):
     n: Floats  # samples
     units: Floats  # clusters
 
+    @property
+    def is_flat(self) -> NDArray[np.bool_]:
+        """Where no unit differs from another but by rounding."""
+        return self.variance < NONE**2
 
-def plain_spread(total: Floats, square: Floats, n: Floats) -> Spread:
-    """s²/n on n − 1 degrees of freedom, from Σx and Σx²."""
+
+def plain_spread(mean: Floats, square: Floats, n: Floats) -> Spread:
+    """s²/n on n − 1 degrees of freedom, from the mean and Σ(x − mean)²."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / n
-        variance = np.maximum(square - n * mean**2, 0) / (n - 1) / n
+        variance = square / (n - 1) / n
     return Spread(mean, np.where(n > 1, variance, np.nan), n - 1, n, n)
 
 
@@ -73,14 +78,16 @@ def parts_of(values: Floats, group: NDArray[np.integer]) -> list[Part]:
 def spread_of(values: Floats, group: NDArray[np.integer] | None) -> Spread:
     """The mean of values [..., samples] over the last axis, by clusters where there are any."""
     if group is None:
-        total = values.sum(axis=-1)
-        return plain_spread(total, np.sum(values**2, axis=-1), np.full(total.shape, float(values.shape[-1])))
+        mean = values.mean(axis=-1)
+        square = np.sum((values - mean[..., None]) ** 2, axis=-1)
+        return plain_spread(mean, square, np.full(mean.shape, float(values.shape[-1])))
     parts = parts_of(values, group)
     return clustered_spread(lambda: parts)
 
 
 def intraclass(values: Floats, group: NDArray[np.integer]) -> float:
     """Correlation of two samples of one cluster (analysis of variance); 0 if every cluster is one sample."""
+    values = values - values.mean()
     total, size = (np.array(part) for part in zip(*parts_of(values, group), strict=True))
     n, units = size.sum(), len(size)
     if units in (1, n):
@@ -89,4 +96,4 @@ def intraclass(values: Floats, group: NDArray[np.integer]) -> float:
     within = (np.sum(values**2) - np.sum(total**2 / size)) / (n - units)
     typical = (n - np.sum(size**2) / n) / (units - 1)
     power = between + (typical - 1) * within
-    return float((between - within) / power) if power > 0 else 0.0
+    return float((between - within) / power) if power > NONE**2 else 0.0

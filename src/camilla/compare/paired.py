@@ -103,13 +103,13 @@ def estimate(pair: Pair, level: float) -> Estimate:
     se = float(np.sqrt(spread.variance))
     if pair.group is None and pair.is_binary:
         ends = tango(np.sum(difference > 0), np.sum(difference < 0), len(difference), level)
-    elif se > 1e-12:
-        ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
     elif pair.group is not None and spread.units < 2:
         ends = Ends(np.array(np.nan), np.array(np.nan))
-    else:
+    elif spread.is_flat or spread.units < 2:
         ahead = float(spread.mean * spread.units)
         ends = tango(max(ahead, 0.0), max(-ahead, 0.0), spread.units, level)
+    else:
+        ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
     return Estimate(
         n=len(difference),
         units=int(spread.units),

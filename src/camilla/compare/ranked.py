@@ -103,9 +103,10 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
     seen = ~np.isnan(matrix)
     filled = np.where(seen, matrix, 0)
     if group is None:
-        return plain_spread(
-            filled.sum(axis=1), np.sum(filled**2, axis=1), seen.sum(axis=1).astype(np.float64)
-        )
+        n = seen.sum(axis=1).astype(np.float64)
+        mean = filled.sum(axis=1) / n
+        off = np.where(seen, filled - mean[:, None], 0)
+        return plain_spread(mean, np.sum(off**2, axis=1), n)
 
     def parts() -> Iterator[Part]:
         for k in np.unique(group):
@@ -128,7 +129,7 @@ def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None,
 
     with np.errstate(invalid="ignore", divide="ignore"):
         effective = spread.mean * (1 - spread.mean) / spread.variance
-    effective = np.where(spread.variance > 0, effective, np.where(spread.units > 1, spread.units, np.nan))
+    effective = np.where(spread.is_flat, spread.units, effective)
     return wilson(spread.mean, effective, stdtrit(spread.df, 0.5 + level / 2))
 
 
