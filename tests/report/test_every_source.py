@@ -8,13 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import binomtest
+from typer.testing import CliRunner
 
 import camilla
+from camilla.cli.main import app
 from camilla.compare.comparing import compare_learners
 from camilla.compare.ranked import rank_learners
 from camilla.errors import FormatError
 from camilla.experiments.running import experiment
-from camilla.report import boards, experiments
+from camilla.report import boards, comparisons, experiments
 from camilla.report.build import write_report
 
 
@@ -146,6 +149,65 @@ def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
     assert f"{ranking.rows['mean'][0]:.3f}" in shown.go("comparisons").inner_text("main")
     assert f"{second} less {first} on 60 shared samples" in shown.go("comparisons?e=1").inner_text("main")
     assert shown.trouble == []
+
+
+def test_a_comparison_is_told_in_points_with_its_p_value(tmp_path: Path) -> None:
+    """A alone has 40 samples of 100 right, B alone 4: a difference of −.36; p by scipy's binomial test."""
+    right = {"a": np.arange(100) < 96, "b": (np.arange(100) < 56) | (np.arange(100) >= 96)}
+    made = comparisons.section(_compared(tmp_path, right, cluster=None))
+    p = binomtest(4, 44).pvalue
+    assert p < 1e-6
+    said = made["words"][0]
+    assert said.startswith(
+        "b less a on 100 shared samples: \N{MINUS SIGN}36.00 points (95\N{NO-BREAK SPACE}%: "
+    )
+    assert said.endswith(f", p = {p:.1e} (exact McNemar): they differ.")
+
+
+def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: Callable[..., Any]) -> None:
+    """No variance between clusters can be seen in one: the ends are null in the JSON of both commands."""
+    right = {"a": np.arange(20) < 8, "b": np.arange(20) < 15}
+    source = _compared(tmp_path, right, cluster="one")
+    assert json.loads(source.read_text())["overall"]["low"] is None
+    (said, *notes) = comparisons.section(source)["words"]
+    assert said == (
+        "b less a on 20 shared samples: 35.00 points (no interval), p = 1 (exact sign flips): "
+        "they cannot be told apart."
+    )
+    assert notes == ["all shared samples are of one cluster: no interval can be given."]
+    ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "cluster")
+    assert json.loads(ranked.read_text())["learners"][0]["low"] is None
+    shown = opened(write_report([ranked, source], tmp_path / "page.html").page)
+    for view, number in (("comparisons", "0.750"), ("comparisons?e=1", "35.00 points (no interval)")):
+        page = shown.go(view)
+        assert number in page.inner_text("main")
+        assert page.locator("main .plot svg circle").count() >= 1
+    assert shown.trouble == []
+
+
+def test_every_pair_of_a_ranking_may_be_in_its_file(tmp_path: Path) -> None:
+    right = {"a": np.arange(20) < 8, "b": np.arange(20) < 15}
+    _compared(tmp_path, right, cluster=None)
+    ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--pairs")
+    assert [row[1] for row in comparisons.section(ranked)["rows"]] == ["b", "a"]
+
+
+def _compared(folder: Path, right: dict[str, Any], *, cluster: str | None) -> Path:
+    """What `camilla compare TABLE a b --json` prints about right and wrong answers, as a file."""
+    rows = [
+        (name, f"q{j:02d}", int(one), cluster) for name, all_ in right.items() for j, one in enumerate(all_)
+    ]
+    frame = pl.DataFrame(rows, schema=["learner", "sample", "response", "cluster"], orient="row")
+    frame.write_csv(folder / "runs.csv")
+    options = () if cluster is None else ("--cluster", "cluster")
+    return _printed(folder / "pair.json", "compare", str(folder / "runs.csv"), "a", "b", *options)
+
+
+def _printed(target: Path, *arguments: str) -> Path:
+    ran = CliRunner().invoke(app, [*arguments, "--json"])
+    assert ran.exit_code == 0, ran.output
+    target.write_text(ran.stdout)
+    return target
 
 
 def test_another_json_is_refused(tmp_path: Path) -> None:

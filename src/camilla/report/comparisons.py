@@ -12,7 +12,7 @@ MOST_DOTS = 40
 def section(path: Path) -> dict[str, Any]:
     """A ranking or the comparison of two learners, told by its fields."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
         return _ranking(path.stem, document) if "groups" in document else _comparison(path.stem, document)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise FormatError(
@@ -23,7 +23,7 @@ def section(path: Path) -> dict[str, Any]:
 
 def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
     rows = document["learners"]
-    level = f"{100 * document['level']:g}\N{NO-BREAK SPACE}%"
+    level = _level(document["level"])
     tied = [f"{one['first']} to {one['last']}" for one in document["groups"] if one["first"] < one["last"]]
     words = [
         f"{len(rows)} learners by mean response, every pair tested on the samples both answered, {level}."
@@ -42,17 +42,29 @@ def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
 def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     a, b, overall = document["a"], document["b"], document["overall"]
     sure = overall["p_value"] < 1 - document["level"]
-    value, low, high = (100 * overall[key] for key in ("difference", "low", "high"))
     words = [
-        f"{b} less {a} on {overall['n']:,} shared samples: "
-        + f"{value:.2f} ({low:.2f} to {high:.2f}) percent, ".replace("-", "\N{MINUS SIGN}")
-        + f"p = {overall['p_value']:.3f} ({overall['test']}): "
+        f"{b} less {a} on {overall['n']:,} shared samples: {_points(overall['difference'])} points "
+        f"({_interval(overall, document['level'])}), p = {overall['p_value']:.2g} ({overall['test']}): "
         + ("they differ." if sure else "they cannot be told apart.")
     ]
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
     dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
     picture = _picture("Difference", f"Above 0: {b} is better.", dots)
     return _section(name, f"{b} against {a}", words, [picture], document["flipped"], document)
+
+
+def _interval(effect: dict[str, Any], level: float) -> str:
+    if effect["low"] is None:
+        return "no interval"
+    return f"{_level(level)}: {_points(effect['low'])} to {_points(effect['high'])}"
+
+
+def _level(level: float) -> str:
+    return f"{100 * level:g}\N{NO-BREAK SPACE}%"
+
+
+def _points(share: float) -> str:
+    return f"{100 * share:z.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _dot(name: str, value: float, row: dict[str, Any]) -> dict[str, Any]:
