@@ -119,6 +119,29 @@ def test_trial_noise_is_found_again() -> None:
     assert found.se_rerun == pytest.approx(np.sqrt(0.01 / 2000), rel=0.1)
 
 
+def test_a_row_of_weight_2_is_two_trials() -> None:
+    """Two right of three and one right of four: as three and four rows, or as two of weights. The noise of
+    a sample is Σ s²/k, s² = numpy's with ddof 1."""
+    trials = {"a": [[1, 1, 0], [0, 0, 1]], "b": [[1, 0, 0, 0], [0.5, 0.5, 1, 1]]}
+    rows = [
+        (name, f"q{j}", float(r), 1.0)
+        for name, samples in trials.items() for j, sample in enumerate(samples) for r in sample
+    ]  # fmt: skip
+    merged = [(*row[:3], float(rows.count(row))) for row in dict.fromkeys(rows)]
+    schema = ["learner", "sample", "response", "weight"]
+    each, weighed = (
+        ResponseTable.from_long(pl.DataFrame(some, schema=schema, orient="row"), weight="weight")
+        for some in (rows, merged)
+    )
+    assert each.digest() == weighed.digest()
+    expected = [sum(np.var(trials[name][j], ddof=1) / len(trials[name][j]) for name in "ab") for j in (0, 1)]
+    for table in (each, weighed):
+        np.testing.assert_allclose(pair_of(table, 0, 1).noise, expected, rtol=1e-12)
+    found = [compare_learners(table, "a", "b") for table in (each, weighed)]
+    assert found[0].noise == found[1].noise
+    assert found[0].overall == found[1].overall
+
+
 def test_samples_of_one_learner_are_left_out_and_counted() -> None:
     matrix = np.array([[1, 1, 0, 1, np.nan], [1, 0, 0, np.nan, 1.0]])
     found = compare_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"]), "a", "b")

@@ -130,7 +130,10 @@ def test_trials_of_a_table_are_taken_apart() -> None:
         rows.append(
             pl.DataFrame({"learner": name, "sample": np.repeat(np.arange(3000), 3), "response": right})
         )
-    design = design_of(ResponseTable.from_long(pl.concat(rows))).design
+    frame = pl.concat(rows)
+    design = design_of(ResponseTable.from_long(frame)).design
+    merged = frame.group_by("learner", "sample", "response", maintain_order=True).len("weight")
+    assert design_of(ResponseTable.from_long(merged, weight="weight")).design == design
     assert design.sd == pytest.approx(np.sqrt(0.5), rel=0.05)
     assert design.trial_share == pytest.approx(0.8, rel=0.05)
     assert (design.trials, laid_out(design, trials=10, icc=None).trials) == (3, 10)

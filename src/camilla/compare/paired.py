@@ -8,7 +8,6 @@ from scipy.special import stdtrit
 
 from camilla.compare.clusters import spread_of
 from camilla.compare.sign_tests import SignTest, mcnemar_p, sign_flip
-from camilla.data.cells import Cells, means
 from camilla.data.responses import ResponseTable
 from camilla.metrics.intervals import Ends, tango
 
@@ -84,12 +83,20 @@ def pair_of(table: ResponseTable, a: int, b: int) -> Pair:
 
 
 def _over_trials(table: ResponseTable, learner: int) -> tuple[Floats, Floats]:
-    """Mean over trials of every sample, and that mean's variance."""
-    rows = np.flatnonzero(table.learner == learner)
-    weight = np.ones(len(rows)) if table.weight is None else table.weight[rows]
-    trials = Cells(table.learner[rows], table.sample[rows], table.response[rows], weight)
-    found = means(trials.sample, trials, table.n_samples)
-    return found.mean, found.se**2
+    """Mean over trials of every sample, and that mean's variance, Σw(r − mean)² / (W(W − 1)).
+
+    A row of weight 2 is the row twice, so that W, the total weight, is the number of trials.
+    """
+    cells = table.cells()
+    own = cells.take(cells.learner == learner)
+    mean, trials = np.full(table.n_samples, np.nan), np.zeros(table.n_samples)
+    mean[own.sample], trials[own.sample] = own.response, own.weight
+    rows = table.learner == learner
+    sample, weight = table.sample[rows], np.ones(1) if table.weight is None else table.weight[rows]
+    square = np.bincount(sample, weight * (table.response[rows] - mean[sample]) ** 2, table.n_samples)
+    noise = np.full(table.n_samples, np.nan)
+    np.divide(square, trials * (trials - 1), out=noise, where=trials > 1)
+    return mean, noise
 
 
 def estimate(pair: Pair, level: float) -> Estimate:

@@ -81,7 +81,7 @@ def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> 
     if not pairs:
         raise DataError("no two learners share two samples; nothing can be estimated from this table.")
     spreads = np.array([np.var(pair.difference, ddof=1) for pair in pairs])
-    trials = round(table.n_responses / len(table.cells().response))
+    trials = max(1, round(float(table.cells().weight.mean())))
     low, high = np.sqrt(np.quantile(spreads, (0.1, 0.9)))
     said = f"estimated from {len(pairs)} neighbours on the board, σ {low:.3f} to {high:.3f} (10–90 %)."
     if len(pairs) == 1:
