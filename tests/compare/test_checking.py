@@ -59,6 +59,25 @@ def test_gaps_at_random_are_fine_and_gaps_on_hard_samples_are_not() -> None:
     assert levels(check_table(table))["missing at random"] == "warning"
 
 
+def test_samples_and_learners_without_responses_are_no_sign_of_anything() -> None:
+    """Gaps at random, then 40 of 200 samples that nobody answered and a learner that answered none: what is
+    known of the others, by scipy over them alone, is as it was."""
+    matrix, _, u = worlds_with_gaps(3)
+    matrix = np.where(u < 0.2, np.nan, matrix)
+    matrix[:, np.random.default_rng(1).permutation(200)[:40]] = np.nan
+    matrix[5] = np.nan
+    found = missingness_of(matrix)
+    asked, present = ~np.isnan(matrix).all(axis=0), ~np.isnan(matrix).all(axis=1)
+    easy = np.nanmean(matrix[:, asked], axis=0)
+    doing = np.nanmean(matrix[np.ix_(present, asked)] - easy, axis=1)
+    gaps = np.isnan(matrix)
+    assert found.by_sample == pytest.approx(spearmanr(gaps.mean(axis=0)[asked], easy).statistic)
+    assert found.by_learner == pytest.approx(spearmanr(gaps.mean(axis=1)[present], doing).statistic)
+    checked = {finding.about: finding for finding in check_table(ResponseTable.from_matrix(matrix)).findings}
+    assert checked["missing at random"].level == "fine"
+    assert "40 samples were answered by nobody" in checked["missing responses"].says
+
+
 def test_whole_blocks_are_seen() -> None:
     matrix, _, _ = worlds_with_gaps(4)
     matrix[:20, :100], matrix[20:, 150:] = np.nan, np.nan

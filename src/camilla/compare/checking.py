@@ -159,6 +159,8 @@ def _missing(matrix: Floats) -> Iterator[Finding]:
         if found.in_blocks
         else f"here and there ({found.blocks} different sets of learners)"
     )
+    if unasked := int(np.isnan(matrix).all(axis=0).sum()):
+        where += f"; {unasked} samples were answered by nobody"
     yield Finding("missing responses", "note", f"{found.share * 100:.3g} % of the cells, {where}")
     yield _depends(found)
     overlap = overlap_of(~np.isnan(matrix))

@@ -36,6 +36,8 @@ def missingness_of(matrix: Floats) -> Missingness:
     """How the gaps of a matrix [learners, samples] lie.
 
     A learner's doing is its mean response less the mean of the same samples over all who answered them.
+    How hard a sample is that nobody answered is not known, nor how a learner does without a response: they
+    count in the share and the blocks alone.
     """
     seen = ~np.isnan(matrix)
     blocks = len(side_of(np.zeros(seen.shape, np.float32), seen).size)
@@ -43,8 +45,9 @@ def missingness_of(matrix: Floats) -> Missingness:
     n_sample, n_learner = seen.sum(axis=0), seen.sum(axis=1)
     easy = filled.sum(axis=0) / np.maximum(n_sample, 1)
     doing = np.where(seen, filled - easy, 0).sum(axis=1) / np.maximum(n_learner, 1)
-    by_sample = rank_correlation(1 - seen.mean(axis=0), easy)
-    by_learner = rank_correlation(1 - seen.mean(axis=1), doing)
+    asked, present = n_sample > 0, n_learner > 0
+    by_sample = rank_correlation(1 - seen.mean(axis=0)[asked], easy[asked])
+    by_learner = rank_correlation(1 - seen.mean(axis=1)[present], doing[present])
     in_blocks = 1 < blocks <= max(2, matrix.shape[1] // 5)
     return Missingness(float(1 - seen.mean()), blocks, in_blocks, *by_sample, *by_learner)
 
