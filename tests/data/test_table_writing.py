@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,6 +8,7 @@ from hypothesis import strategies as st
 from camilla.data.responses import ResponseTable
 from camilla.data.simulate import simulate
 from camilla.errors import DataError
+from camilla.loaders.logs import load
 from camilla.loaders.tables import read
 
 NAMES = st.lists(
@@ -29,17 +31,65 @@ def test_any_names_survive_a_file(tmp_path_factory, ending, learners, samples):
     assert read(path).digest() == table.digest()
 
 
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_trials_weights_tasks_and_clusters_survive_a_file(tmp_path, ending):
+@pytest.fixture
+def full() -> ResponseTable:
+    """Trials that are not numbered from 0, weights with all their digits, tasks, clusters."""
     table = simulate(3, 4, trials=2, seed=1).table
-    table = replace(
-        table, weight=table.response + 0.5, task=("a", "a", "b", "b"), cluster=("c", "d", "e", "f")
+    return replace(
+        table,
+        weight=np.random.default_rng(1).random(table.n_responses) + 0.1,
+        trial=table.trial + 3,
+        task=("a", "a", "b", "b"),
+        cluster=("c", "d", "c", "7"),
     )
-    path = table.write(tmp_path / f"t{ending}")
-    back = read(path, trial="trial", weight="weight", task="task", cluster="cluster")
-    assert back.digest() == table.digest()
-    assert (back.task, back.cluster) == (table.task, table.cluster)
-    assert back.trial.tolist() == table.trial.tolist()
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_trials_weights_tasks_and_clusters_survive_a_file(tmp_path, ending, full):
+    """Read as it is, with all columns named, and by `load`: the table that was written, to the last bit."""
+    path = full.write(tmp_path / f"t{ending}")
+    named = {name: name for name in ("trial", "weight", "task", "cluster")}
+    for back in (read(path), read(path, **named), load(path)):
+        assert back.digest() == full.digest()
+        assert (back.learners, back.samples) == (full.learners, full.samples)
+        assert (back.task, back.cluster) == (full.task, full.cluster)
+        by_cell = [np.lexsort((table.trial, table.sample, table.learner)) for table in (back, full)]
+        np.testing.assert_array_equal(back.weight[by_cell[0]], full.weight[by_cell[1]])
+        np.testing.assert_array_equal(back.response[by_cell[0]], full.response[by_cell[1]])
+    np.testing.assert_array_equal(read(path).trial, full.trial)
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_another_cluster_can_be_named_and_the_rest_stays(tmp_path, ending, full):
+    back = read(full.write(tmp_path / f"t{ending}"), cluster="task")
+    assert (back.cluster, back.task) == (full.task, full.task)
+    assert back.digest() == full.digest()
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "learner,sample,response,weight,height",  # a column Camilla does not write
+        "learner,sample,response,task,weight",  # another order
+        "sample,learner,response,weight",
+        "id,item,resp,weight,cluster",
+    ],
+)
+def test_columns_of_other_tables_are_only_what_they_are_said_to_be(tmp_path, header):
+    """The weight of a person in kilograms is no weight of a response."""
+    path = tmp_path / "t.csv"
+    rest = ",70" * (header.count(",") - 2)
+    path.write_text(f"{header}\na,x,1{rest}\nb,y,1{rest}\n")
+    table = read(path)
+    assert (table.weight, table.task, table.cluster) == (None, None, None)
+    assert read(path, weight="weight").weight.tolist() == [70, 70]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_named_by_hand_a_written_table_is_what_is_named(tmp_path, ending, full):
+    path = full.write(tmp_path / f"t{ending}")
+    back = read(path, learner="learner", sample="sample", response="response", task="cluster")
+    assert (back.weight, back.cluster, back.task) == (None, None, full.cluster)
 
 
 def test_nothing_is_left_behind_where_nothing_can_be_written(tmp_path):

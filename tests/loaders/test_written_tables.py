@@ -10,7 +10,7 @@ from camilla.data.carried import KEY
 from camilla.data.responses import ResponseTable
 from camilla.data.skill_graph import SkillGraph
 from camilla.data.skills import SkillMap
-from camilla.errors import CamillaError, FormatError
+from camilla.errors import CamillaError, DataError, FormatError
 from camilla.loaders.tables import read
 
 
@@ -59,6 +59,19 @@ def test_columns_can_still_be_named_by_hand(table: ResponseTable, tmp_path: Path
     path = table.write(tmp_path / "t.parquet")
     back = read(path, learner="learner", sample="sample", response="response")
     assert (back.learners, back.task) == (("a", "b"), None)
+
+
+def test_another_cluster_leaves_all_else_of_a_written_table(table: ResponseTable, tmp_path: Path) -> None:
+    path = table.write(tmp_path / "t.parquet")
+    back = read(path, cluster="task")
+    assert (back.cluster, back.task, back.samples) == (table.task, table.task, table.samples)
+    assert (back.digest(), back.n_missing) == (table.digest(), 7)
+    with pytest.raises(DataError, match="2 samples have no 'text', such as 'y'"):
+        read(path, cluster="text")
+    with pytest.raises(DataError, match="nothing called 'page' is said of the samples"):
+        read(path, cluster="page")
+    with pytest.raises(DataError, match="no column 'pounds'"):
+        read(path, weight="pounds")
 
 
 def test_other_skills_take_the_place_of_those_in_the_file(table: ResponseTable, tmp_path: Path) -> None:

@@ -13,6 +13,13 @@ from camilla.errors import DataError
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
 
+COLUMNS = ("learner", "sample", "response", "trial", "weight", "task", "cluster")
+
+
+def has_written_header(columns: list[str]) -> bool:
+    """Whether a header is as response tables are written with: these names, in this order, no others."""
+    return columns[:3] == list(COLUMNS[:3]) and columns == [name for name in COLUMNS if name in columns]
+
 
 def long_frame(table: "ResponseTable") -> pl.DataFrame:
     """One row a response, names in full."""

@@ -1,6 +1,7 @@
 """Long and wide table files: CSV, TSV, JSONL, Parquet."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,9 +12,11 @@ from camilla.data.long import Roles, long_parts, per_sample
 from camilla.data.names import nearest, quoted
 from camilla.data.responses import ResponseTable
 from camilla.data.wide import Rows, wide_parts
+from camilla.data.writing import has_written_header
 from camilla.errors import DataError, SettingError
 from camilla.loaders.frames import SEPARATOR, column_names, read_frame
 from camilla.loaders.lines import placed
+from camilla.loaders.metadata_clusters import sample_column
 from camilla.loaders.metadata_skills import with_skill_source
 from camilla.loaders.skill_files import SkillSource, read_skills, skill_source, skills_in
 from camilla.loaders.skill_graphs import read_skill_graph
@@ -74,8 +77,9 @@ def read(
     the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
     or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
     is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
-    responses are named in `ignore`. A Parquet file that `ResponseTable.write` made comes back whole, with
-    trials, tasks, metadata and skills.
+    responses are named in `ignore`. What `ResponseTable.write` made comes back with its trials, weights,
+    tasks and clusters, and of Parquet also with metadata and skills, unless learner, sample or response are
+    named: then a long table is what its named columns say.
     """
     path = Path(path)
     names = column_names(path)
@@ -83,17 +87,40 @@ def read(
     source = None if skills is None else skill_source(skills)
     own = _own_columns(source, path)
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
-    as_it_is = rows is None and not (any(given) or texts or ignore)
-    if as_it_is and (written := read_written(path)) is not None:
+    if rows is None and (written := _read_written(path, given, (*texts, *ignore))) is not None:
         return _with_graph(with_skill_source(written, source, own), skill_graph)
     if rows is None:
-        loaded = _read_long(path, long_roles(names, given, path), own, texts)
+        loaded = _read_long(path, long_roles(names, _with_written(given, names), path), own, texts)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
         _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
         loaded = _read_wide(path, wide, texts)
     return _with_graph(_with_skills(loaded, source, own), skill_graph)
+
+
+def _read_written(path: Path, given: Roles, said: Sequence[str]) -> ResponseTable | None:
+    """A Parquet file that Camilla wrote, under other tasks or clusters if they are named.
+
+    None where more is said of its columns: then it is a long table like any other.
+    """
+    own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
+    by_hand = given.learner or given.sample or given.response or said
+    if by_hand or not own or (table := read_written(path)) is None:
+        return None
+    return replace(
+        table,
+        task=table.task if given.task is None else sample_column(table, given.task),
+        cluster=table.cluster if given.cluster is None else sample_column(table, given.cluster),
+    )
+
+
+def _with_written(given: Roles, names: list[str]) -> Roles:
+    """The columns that Camilla itself wrote are what they are called, unless others are named."""
+    if given.learner or given.sample or given.response or not has_written_header(names):
+        return given
+    own = {role: role for role in ("trial", "weight", "task", "cluster") if role in names}
+    return given._replace(**{role: name for role, name in own.items() if getattr(given, role) is None})
 
 
 def _with_graph(table: ResponseTable, skill_graph: str | Path | None) -> ResponseTable:
