@@ -62,6 +62,18 @@ def test_bars_are_means_over_seeds_best_first(results):
     np.testing.assert_allclose([bar.get_width() for bar in worst.patches], [0.55, 0.7])
 
 
+def test_many_tables_stand_in_rows_of_three(results):
+    """Seven tables: three rows, as wide as three panels, and two places left empty."""
+    rows = pl.read_parquet(results)
+    pl.concat([rows.with_columns(table=pl.lit(f"t{k}")) for k in range(7)]).write_parquet(results)
+    three = draw_experiment(results, "reliability").axes
+    assert [one.get_title() for one in three] == [f"t{k}, 2 seeds" for k in range(7)]
+    assert len({round(one.get_position().x0, 3) for one in three}) == 3
+    tops = [round(one.get_position().y1, 3) for one in three]
+    assert tops == sorted(tops, reverse=True)
+    assert len(set(tops)) == 3
+
+
 def test_stability_has_bands_of_students_t(results):
     """Two repeats .6 and .8: .7 ± t(.975, 1)·s/√2 with t = 12.706 and s/√2 = .1."""
     figure = draw_experiment(results, "stability")

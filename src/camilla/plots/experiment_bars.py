@@ -9,6 +9,7 @@ from camilla.experiments.summary import experiment_summary
 from camilla.plots.canvas import BLUE, GREY, ORANGE, blank, label, name_ticks
 
 PLAIN = "vanilla"
+ACROSS = 3  # panels beside each other
 
 
 def consistency_figure(results: pl.DataFrame) -> Figure:
@@ -38,9 +39,16 @@ def _bars(rows: pl.DataFrame, picture: str, title: str, *, best_first: bool) -> 
         ["mean", "diagnoser"], descending=[best_first, False], nulls_last=True
     )
     frames = {name: means.filter(pl.col("table") == name) for name in tables}
-    tallest = max(frame.height for frame in frames.values())
-    figure, axes = blank(1.4 + 3.9 * len(tables), 1.2 + 0.3 * tallest, ncols=len(tables), squeeze=False)
-    for panel, (name, frame) in zip(axes[0], frames.items(), strict=True):
+    rows_of = [list(frames)[start : start + ACROSS] for start in range(0, len(frames), ACROSS)]
+    tallest = [max(frames[name].height for name in names) for names in rows_of]
+    across = min(ACROSS, len(frames))
+    figure, axes = blank(
+        1.4 + 3.9 * across, sum(0.9 + 0.3 * bars for bars in tallest) + 0.3,
+        nrows=len(rows_of), ncols=across, squeeze=False, height_ratios=[0.9 + 0.3 * bars for bars in tallest],
+    )  # fmt: skip
+    for panel in axes.flat[len(frames) :]:
+        panel.remove()
+    for number, (panel, (name, frame)) in enumerate(zip(axes.flat, frames.items(), strict=False)):
         places = np.arange(frame.height)
         colours = [ORANGE if one == PLAIN else BLUE for one in frame["diagnoser"]]
         spread = frame["sd"].fill_null(0).to_numpy()
@@ -49,10 +57,11 @@ def _bars(rows: pl.DataFrame, picture: str, title: str, *, best_first: bool) -> 
             plain = frame.filter(pl.col("diagnoser") == PLAIN)["mean"][0]
             panel.axvline(plain, color=GREY, lw=0.8, ls="--")
         name_ticks(panel, "y", places, frame["diagnoser"].to_list())
-        panel.set_ylim(tallest - 0.4, -0.6)
+        panel.set_ylim(tallest[number // ACROSS] - 0.4, -0.6)
         low = float(np.nanmin(frame["mean"].to_numpy() - spread))
         panel.set_xlim(left=min(0.0, low) if low < 0.5 or not best_first else low - 0.05)
-        n_seeds = max(frame["seeds"].to_list())
-        panel.set_title(f"{label(name)}, {n_seeds} seeds", fontsize=10, parse_math=False)
+        fewest, most = frame["seeds"].min(), frame["seeds"].max()
+        seeds = f"{most}" if fewest == most else f"{fewest} to {most}"
+        panel.set_title(f"{label(name)}, {seeds} seeds", fontsize=10, parse_math=False)
     figure.supxlabel(f"{title} ± s.d. over seeds (orange, dashed: plain accuracy)", fontsize=9)
     return figure
