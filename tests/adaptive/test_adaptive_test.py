@@ -82,6 +82,17 @@ def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> N
         AdaptiveTest.from_table(table, budget=0)
 
 
+def test_the_order_of_learners_and_samples_changes_nothing(table: ResponseTable) -> None:
+    """Calibration draws folds and starts: by names, so that a shuffled table is the same test to the bit."""
+    rng = np.random.default_rng(3)
+    shuffled = table.take_learners(rng.permutation(60)).take_samples(rng.permutation(120))
+    assert shuffled.digest() == table.digest()
+    one, other = (AdaptiveTest.from_table(each, budget=3, seed=2) for each in (table, shuffled))
+    assert one.bank.misfit == other.bank.misfit
+    assert run(one, table, 5).state() == run(other, table, 5).state()
+    assert one.provenance == other.provenance
+
+
 def test_lines_of_json_lead_through_a_test(table: ResponseTable) -> None:
     test = AdaptiveTest.from_table(table, budget=4)
     said: list[dict] = []
@@ -96,11 +107,16 @@ def test_lines_of_json_lead_through_a_test(table: ResponseTable) -> None:
     assert said[-1]["done"] is True
     assert said[-1]["next"] is None
     assert said[-1]["ability"] > said[0]["ability"]
+    assert ["provenance" in one for one in said] == [True, False, False, False, False]
+    assert said[0]["provenance"]["data_hash"] == table.digest()
+    assert said[0]["provenance"]["settings"] == {"dimensions": 15, "seed": 0, "budget": 4}
 
 
 BAD = ["", "{", "[]", "null", '"x"', '{"sample": 3}', '{"sample": "sample-001"}', '{"response": 1}',
        '{"huh": 1}', '{"sample": "sample-001", "response": "1"}',
-       '{"sample": "sample-001", "response": 1e400}', "[" * 99_999]  # fmt: skip
+       '{"sample": "sample-001", "response": 1e400}', "[" * 99_999,
+       '{"sample": "sample-001", "response": 1, "next": true}', '{"response": 1, "next": true}',
+       '{"sample": "sample-001", "response": 1, "stop": true}', '{"next": true, "stop": true}']  # fmt: skip
 
 
 def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: ResponseTable) -> None:
@@ -110,6 +126,7 @@ def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: Response
     assert ["error" in one for one in said] == [False, *[True] * (len(BAD) - 1), False, False]
     assert said[-1]["asked"] == 1
     assert said[-1]["done"] is True
+    assert all("next and stop" in one["error"] for one in said[len(BAD) - 4 : len(BAD)])
 
 
 SMALL = AdaptiveTest.from_table(camilla.simulate(20, 15, seed=5).table).bank

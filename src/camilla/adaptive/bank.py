@@ -63,7 +63,13 @@ def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int 
 def fitted(
     table: ResponseTable, *, dimensions: int, precision: float, seed: int, steps: int = STEPS
 ) -> Model:
-    """Multidimensional IRT at its posterior mode: a ~ N(1 on the first dimension, else 0; 1/precision)."""
+    """Multidimensional IRT near its posterior mode: a ~ N(1 on the first dimension, else 0; 1/precision).
+
+    Stopped after `steps`, and not asked whether it converged. Averaged over a bank's models, expectations of
+    fits that ran to their end (up to 201 steps) differed by .001 to .004, and scores of tested learners by
+    .27 standard errors at most (means on the digits and two simulated tables); the misfit is seen on fits
+    stopped alike.
+    """
     settings = {"dimensions": dimensions, "precision": precision}
     diagnoser = build(DIAGNOSERS["mirt"], size_of(table), settings)
     with one_blas_thread():

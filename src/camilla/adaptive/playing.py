@@ -35,7 +35,7 @@ class Played(NamedTuple):
 
 
 def play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
-    """Every learner tested adaptively up to the largest stop, or as far as it has responses."""
+    """Every learner tested adaptively up to the largest stop; each must have as many responses."""
     parts = [_play(bank, matrix[start : start + BLOCK], stops) for start in range(0, len(matrix), BLOCK)]
     return Played(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
 
@@ -76,11 +76,11 @@ def calibrate_with_misfit(
     stop = _length(table)
     order = np.random.default_rng(seed).permutation(table.n_learners)
     folds = np.array_split(order, min(FOLDS, table.n_learners))
-    if len(folds[0]) >= MOST_HELD_OUT:
+    if table.n_learners >= FOLDS * MOST_HELD_OUT:
         folds = [order[:MOST_HELD_OUT]]
     each = []
     for number, fold in enumerate(folds, 1):
-        watch(f"without learners that are then tested, {number} of {len(folds)}")
+        watch(f"without {len(fold)} learners that are then tested, {number} of {len(folds)}")
         each.append(_held_out_errors(table, fold, stop, dimensions=dimensions, seed=seed))
     return bank._replace(misfit=misfit(Errors(*(np.concatenate(part) for part in zip(*each, strict=True)))))
 

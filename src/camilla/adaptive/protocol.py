@@ -26,9 +26,10 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
 def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
     """The first question, then an answer to every line; ends when told to, when done, or with the lines.
 
-    A line that cannot be used is answered by {"error": …} and changes nothing.
+    The first question has the test's provenance beside it. A line that cannot be used is answered by
+    {"error": …} and changes nothing.
     """
-    yield _said(test)
+    yield json.dumps(_said(test) | {"provenance": test.provenance}, ensure_ascii=False)
     for text in lines:
         if not text.strip():
             continue
@@ -39,15 +40,15 @@ def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
                 return
             if not line.next:
                 test.record(_given(line), float(line.response))  # type: ignore[arg-type]
-            yield _said(test)
+            yield json.dumps(_said(test), ensure_ascii=False)
         except CamillaError as error:
             yield json.dumps({"error": str(error)}, ensure_ascii=False)
         if test.state().done:
             return
 
 
-def _said(test: AdaptiveTest) -> str:
-    return json.dumps({"next": test.next()} | _state(test), ensure_ascii=False)
+def _said(test: AdaptiveTest) -> dict[str, Any]:
+    return {"next": test.next()} | _state(test)
 
 
 def _state(test: AdaptiveTest) -> dict[str, Any]:
@@ -60,9 +61,13 @@ def _line(text: str) -> Line:
     if len(text) > LONGEST_LINE:
         raise DataError(f"a line of {len(text)} characters; {WANTED}.")
     try:
-        return msgspec.json.decode(text.encode("utf-8", "replace"), type=Line)
+        line = msgspec.json.decode(text.encode("utf-8", "replace"), type=Line)
     except (msgspec.DecodeError, RecursionError) as error:
         raise DataError(f"{error}; {WANTED}.") from None
+    answered = line.sample is not None or line.response is not None
+    if answered + line.next + line.stop > 1:
+        raise DataError(f"the line has more than one of response, next and stop; {WANTED}.")
+    return line
 
 
 def _given(line: Line) -> str:

@@ -66,8 +66,9 @@ class AdaptiveTest:
         watch: Watch = lambda line: None,
         **stop: Any,
     ) -> "AdaptiveTest":
-        """A test whose samples are calibrated on the learners of a table."""
-        bank = calibrate_with_misfit(table, dimensions=dimensions, seed=seed, watch=watch)
+        """A test whose samples are calibrated on the learners of a table, the same in any order of both."""
+        ordered = table.canonical().table
+        bank = calibrate_with_misfit(ordered, dimensions=dimensions, seed=seed, watch=watch)
         made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **stop)
         return cls(bank, provenance=made, **stop)
 
