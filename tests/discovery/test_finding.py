@@ -107,6 +107,25 @@ def test_names_come_from_words_and_metadata_where_there_are_no_tasks() -> None:
     assert group_names(replace(numbers, sample_metadata=topics), labels) == ("x", "y", "z")
 
 
+def test_a_word_of_all_names_names_no_skill_and_none_is_called_sample() -> None:
+    """`sample-07` says nothing; a task may be called sample, the column of sample names is too."""
+    table = replace(world(), task=None)
+    labels = np.repeat([0, 1], (28, 8))
+    plain = replace(table, samples=tuple(f"sample-{j:02d}" for j in range(36)))
+    assert group_names(plain, labels) == ("group 1", "group 2")
+    tasks = replace(plain, task=("sample",) * 28 + ("maps",) * 8)
+    names = group_names(tasks, labels)
+    assert names == ("sample (1)", "maps")
+    found = SkillMap(names, labels[:, None] == np.arange(2))
+    back = SkillMap.from_table(found.to_frame(plain.samples), plain.samples)
+    np.testing.assert_array_equal(back.mask, found.mask)
+
+
+def test_a_map_with_a_skill_called_sample_says_so_when_it_is_written() -> None:
+    with pytest.raises(DataError, match="a skill is called 'sample'"):
+        SkillMap(("sample", "other"), np.eye(2, dtype=bool)).to_frame(("a", "b"))
+
+
 def test_many_tasks_are_counted_and_equal_names_numbered() -> None:
     table = replace(world(), task=tuple(f"t{j // 4}" for j in range(36)))
     assert group_names(table, np.repeat([0, 1], (28, 8))) == ("t0, t1, t2 and 3 more", "t7, t8")

@@ -33,6 +33,7 @@ def skills(
     json: options.Json = False,
 ) -> None:
     """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
+    from camilla.compare.provenance import made_of
     from camilla.data.writing import write_frame
     from camilla.discovery.finding import find_skills
     from camilla.loaders.skill_files import skill_source
@@ -43,7 +44,7 @@ def skills(
     found = find_skills(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
-        print_json(_document(found))
+        print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})
         return
     for note in found.notes:
         typer.echo(f"note: {note}", err=True)

@@ -14,6 +14,8 @@ from camilla.data.names import quoted, repeated
 from camilla.data.skill_columns import one_hot, one_hots, zeros_and_ones
 from camilla.errors import DataError
 
+ID = "sample"  # the column of sample names
+
 
 @dataclass(frozen=True, eq=False)
 class SkillMap:
@@ -85,6 +87,8 @@ class SkillMap:
 
     def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
         """The map as a 0/1 table that `from_table` reads back."""
-        return pl.DataFrame({"sample": list(samples)}).hstack(
+        if ID in self.skills:
+            raise DataError(f"a skill is called {ID!r}, as the column of sample names is. Rename it.")
+        return pl.DataFrame({ID: list(samples)}).hstack(
             pl.DataFrame(self.mask.astype(np.int8), schema=list(self.skills))
         )

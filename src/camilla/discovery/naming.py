@@ -9,6 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.data.responses import ResponseTable
+from camilla.data.skills import ID
 
 MOST_WORDS = 3  # features a name is made of
 COVERED = 0.8  # of a group, beyond which its name is long enough
@@ -20,11 +21,12 @@ def group_names(table: ResponseTable, labels: NDArray[np.int64]) -> tuple[str, .
     """A name for each group 0, 1, …: what is found mostly in it, most of it first; else "group 1", ….
 
     A feature names a group if at least half of its samples are there; failing that, "often …" tells what is
-    half again as frequent there as in the table.
+    half again as frequent there as in the table. What all samples have names none, and no group is called
+    `sample`, as the column of sample names is.
     """
     features = _features(table)
     names = [_name(features, labels == group, group) for group in range(int(labels.max()) + 1)]
-    counts = Counter(names)
+    counts = Counter([*names, ID])
     return tuple(f"{name} ({number + 1})" if counts[name] > 1 else name for number, name in enumerate(names))
 
 
@@ -60,7 +62,7 @@ def _index(values: Sequence[Sequence[str]]) -> dict[str, NDArray[np.int64]]:
     for sample, row in enumerate(values):
         for value in dict.fromkeys(row):
             found.setdefault(value, []).append(sample)
-    return {value: np.array(rows, np.int64) for value, rows in found.items() if len(rows) > 1}
+    return {value: np.array(rows, np.int64) for value, rows in found.items() if 1 < len(rows) < len(values)}
 
 
 def _name(features: list[dict[str, NDArray[np.int64]]], inside: NDArray[np.bool_], group: int) -> str:
