@@ -23,6 +23,18 @@ def test_a_copy_with_a_few_changes_is_found_and_nothing_else() -> None:
     assert found.low[0] < found.correlation[0] < found.high[0]
 
 
+def test_every_copy_is_a_twin_however_many_there_are() -> None:
+    """300 samples and a copy of each: 600 twins in 300 pairs or more, of which the closest 200 are listed."""
+    rng = np.random.default_rng(5)
+    p = 1 / (1 + np.exp(-(rng.normal(size=(80, 1)) - rng.normal(0, 0.3, 300))))
+    x = (rng.random(p.shape) < p).astype(float)
+    found = twins(np.hstack([x, x]), np.hstack([p, p]))
+    assert found.is_twin.sum() == 600
+    assert found.n_pairs >= 300
+    assert len(found.one) == 200
+    assert (found.other - found.one == 300).all()
+
+
 def test_independent_samples_have_no_twins() -> None:
     """7,140 pairs in each of ten worlds, Bonferroni at .05: one world with a pair is within chance."""
     assert sum(len(twins(*world(seed)).one) > 0 for seed in range(10)) <= 1

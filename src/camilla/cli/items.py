@@ -68,3 +68,5 @@ def _print(found: "SampleQuality", samples: int) -> None:
             f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
             f"({row['agreement']:.1%} equal, residual correlation {row['residual_correlation']:.2f})."
         )
+    if (more := made["twin_pairs"] - 3) > 0:
+        typer.echo(f"{more} pairs more; --json has the closest {found.twins.height} of all.")

@@ -74,6 +74,7 @@ def sample_quality(
         "abilities as the other responses have them; item_rest: influence function on Fisher's scale; "
         "accuracy: Wilson, or normal where responses are fractional",
         "mislabelled_share": keys.share,
+        "twin_pairs": pairs.n_pairs,
     }
     return SampleQuality(_ranked(frame), _named(pairs, ordered.samples, matrix), provenance)
 
@@ -86,13 +87,12 @@ def _factors(
     negative = _adjusted(ndtr(found.readout.discrimination / found.readout.discrimination_se))
     noisy = _adjusted(ndtr(-fit.infit_z)) if binary else np.full(len(negative), np.nan)
     mean = found.samples["accuracy"].to_numpy()
-    is_twin = np.isin(np.arange(len(mean)), np.concatenate([pairs.one, pairs.other]))
     raised = {
         "mislabelled": keys.flagged,
         "negative": (negative <= rate) & (ends.high < 0),
         "everyone wrong": mean == 0,
         "noisy": (noisy <= rate) & (fit.infit > NOISY),
-        "twin": is_twin,
+        "twin": pairs.is_twin,
         "everyone right": mean == 1,
     }
     columns = {

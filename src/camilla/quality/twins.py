@@ -14,13 +14,15 @@ BLOCK = 1_000
 
 
 class Twins(NamedTuple):
-    """Pairs of sample indices, closest first, and Yen's Q3 of each with its 95 % interval."""
+    """The MOST_PAIRS closest pairs of sample indices, with Yen's Q3 and its 95 % interval; and all twins."""
 
     one: NDArray[np.int64]
     other: NDArray[np.int64]
     correlation: Floats
     low: Floats
     high: Floats
+    is_twin: NDArray[np.bool_]  # [samples], of any pair, handed out or not
+    n_pairs: int  # in all
 
 
 def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
@@ -38,7 +40,7 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
     square = residual**2
     n_pairs = max(len(fit) * (len(fit) - 1) / 2, 1)
     needed = float(ndtri(1 - rate / 2 / n_pairs)) if len(fit) > 1 else np.inf
-    found: list[NDArray[np.float64]] = []
+    is_twin, n_found, found = np.zeros(matrix.shape[1], bool), 0, np.empty((0, 4))
     for start in range(0, len(fit), BLOCK):
         part = slice(start, start + BLOCK)
         product = residual[:, part].T @ residual
@@ -50,9 +52,12 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
         rows, columns = np.nonzero(sure)
         later = columns > rows + start
         rows, columns = rows[later], columns[later]
-        found.append(np.column_stack([rows + start, columns, q[rows, columns], n[rows, columns]]))
-    pairs = np.concatenate(found) if found else np.empty((0, 4))
-    pairs = pairs[np.argsort(-pairs[:, 2], kind="stable")][:MOST_PAIRS]
-    centre, half = np.arctanh(pairs[:, 2]), ndtri(0.975) / np.sqrt(np.maximum(pairs[:, 3] - 3, 1))
-    one, other = (fit[pairs[:, k].astype(np.int64)] for k in (0, 1))
-    return Twins(one, other, pairs[:, 2], np.tanh(centre - half), np.tanh(centre + half))
+        one, other = fit[rows + start], fit[columns]
+        is_twin[one] = is_twin[other] = True
+        n_found += len(one)
+        found = np.vstack([found, np.column_stack([one, other, q[rows, columns], n[rows, columns]])])
+        found = found[np.argsort(-found[:, 2], kind="stable")][:MOST_PAIRS]
+    one, other = (found[:, k].astype(np.int64) for k in (0, 1))
+    centre, half = np.arctanh(found[:, 2]), ndtri(0.975) / np.sqrt(np.maximum(found[:, 3] - 3, 1))
+    low, high = np.tanh(centre - half), np.tanh(centre + half)
+    return Twins(one, other, found[:, 2], low, high, is_twin, n_found)
