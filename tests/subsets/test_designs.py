@@ -69,6 +69,27 @@ def test_principal_moments_give_back_the_covariance_of_the_responses() -> None:
     np.testing.assert_allclose(found.mean, x.mean(axis=0))
 
 
+def test_a_sample_without_a_response_is_known_by_the_others_alone() -> None:
+    """Sample 3 of 6 unanswered: the others' moments as without it, and for it their means. An estimate then
+    moves by its share of the mean: 1/6 of what is expected there."""
+    x = drawn(moments(6), 500, seed=4)
+    rest = np.delete(x, 3, axis=1)
+    x[:, 3] = np.nan
+    found, without = principal_moments(x, 5), principal_moments(rest, 5)
+    others = np.delete(np.arange(6), 3)
+    np.testing.assert_allclose(found.mean[others], without.mean)
+    np.testing.assert_allclose(
+        (found.factors @ found.factors.T)[np.ix_(others, others)], without.factors @ without.factors.T
+    )
+    np.testing.assert_allclose(found.noise[others], without.noise)
+    np.testing.assert_allclose(found.factors[3], 0, atol=1e-12)
+    assert found.mean[3] == pytest.approx(rest.mean())
+    assert found.noise[3] == pytest.approx(rest.var(axis=0, ddof=1).mean() + 0.25 / 500)
+    by = weights(found, np.array([0, 1, 2, 4, 5]))
+    np.testing.assert_allclose(by.weight, 1 / 6, atol=0.002)
+    assert by.intercept == pytest.approx(rest.mean() / 6, abs=0.005)
+
+
 def test_model_moments_have_the_model_s_covariance_and_a_factor_for_a_task_that_moves_together() -> None:
     """Expectations are shared; noise is p(1 − p); samples 0 to 29 share an effect of variance .04 besides."""
     rng = np.random.default_rng(5)

@@ -98,6 +98,19 @@ def test_many_learners_are_described_by_principal_components() -> None:
     assert found.samples.height == 10
 
 
+def test_many_learners_and_a_sample_that_nobody_answered() -> None:
+    """Its mean is not known, but the estimates of all others are numbers; no way can be judged without it."""
+    matrix = camilla.simulate(510, 40, seed=9).table.matrix()
+    matrix[:, 7] = np.nan
+    table = ResponseTable.from_matrix(matrix)
+    found = select(table, 10, repeats=1)
+    assert np.isfinite(found.intercept)
+    assert np.isfinite(found.samples["weight"].to_numpy()).all()
+    off = found.estimate(table)["score"].to_numpy() - np.nanmean(matrix, axis=1)
+    assert np.sqrt(np.mean(off**2)) < np.nanmean(matrix, axis=1).std()
+    assert found.error is None
+
+
 def test_where_nobody_answered_everything_the_error_is_not_known() -> None:
     table = camilla.simulate(30, 40, missing=0.3, seed=1).table
     found = select(table, 10)

@@ -54,12 +54,17 @@ def principal_moments(responses: Floats, n_factors: int) -> Moments:
     """Principal components of the responses as they are, for tables with more learners than a model needs.
 
     A missing response stands at its sample's mean. A quarter of an observation of noise is added, so that
-    a sample on which all agreed is not taken for certain.
+    a sample on which all agreed is not taken for certain. Of a sample without a response nothing is known but
+    the others: it has the mean of their means, the mean of their variances as noise, and shares no factor.
     """
-    mean = np.nanmean(responses, axis=0)
+    count = (~np.isnan(responses)).sum(axis=0)
+    known = count > 0
+    mean = np.nansum(responses, axis=0) / np.maximum(count, 1)
+    mean[~known] = mean[known].mean()
     centred = np.where(np.isnan(responses), 0.0, responses - mean) / np.sqrt(len(responses) - 1)
     values, vectors = np.linalg.eigh(centred.T @ centred)
     top = np.argsort(values)[::-1][:n_factors]
     factors = vectors[:, top] * np.sqrt(np.maximum(values[top], 0))
-    left = (centred**2).sum(axis=0) - (factors**2).sum(axis=1)
+    variance = (centred**2).sum(axis=0)
+    left = np.where(known, variance - (factors**2).sum(axis=1), variance[known].mean())
     return Moments(mean, factors, np.maximum(left, 0) + 0.25 / len(responses))
