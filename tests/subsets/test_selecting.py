@@ -1,6 +1,7 @@
 """Subsets: what they lose on held-out learners, what is written, what a new learner is estimated at."""
 
 import json
+from fnmatch import fnmatch
 from pathlib import Path
 
 import numpy as np
@@ -136,6 +137,16 @@ def test_harness_arguments_name_documents_by_number_and_task() -> None:
     assert lm_eval_samples(subset_of(["django__django-1", "x"], [None, None])) == {}
     assert inspect_sample_id(subset_of(["django__django-1", "x"], [None, None])) == "django__django-1,x"
     assert lm_eval_samples(subset_of(["4", "2"], [None, None])) == {"task": [2, 4]}
+
+
+def test_ids_come_through_inspects_parsing_as_they_are() -> None:
+    """Inspect splits at commas, takes a name before a colon for a task, and matches the rest by `fnmatch`."""
+    names = ["a,2", "a", "2", "what [is] it?", "what is its", "x*y", "xzy", "t:3", "3"]
+    text = inspect_sample_id(subset_of(names, [None] * len(names)))
+    patterns = text.split(",")
+    assert not any(":" in pattern for pattern in patterns)
+    matched = [[name for name in names if fnmatch(name, pattern)] for pattern in patterns]
+    assert matched == [[name] for name in names]
 
 
 def test_a_subset_is_written_whole_or_not_at_all(chosen: Subset, tmp_path: Path) -> None:

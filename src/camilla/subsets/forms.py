@@ -9,6 +9,7 @@ from typing import Any
 from camilla.errors import DataError
 from camilla.subsets.selecting import Subset
 
+AS_PATTERN = str.maketrans({",": "?", ":": "?", "*": "[*]", "?": "[?]", "[": "[[]"})
 NO_TASK = "task"  # what lm-eval's argument calls the task of a table without tasks
 
 
@@ -40,8 +41,13 @@ def lm_eval_samples(found: Subset) -> dict[str, list[int]]:
 
 
 def inspect_sample_id(found: Subset) -> str:
-    """Ids with commas as `inspect eval --sample-id` takes them."""
-    return ",".join(_own_name(row["sample"], row["task"]) for row in found.samples.to_dicts())
+    """Ids with commas as `inspect eval --sample-id` takes them: patterns such as those of a shell.
+
+    Inspect parts ids at commas and takes what stands before a colon for a task: in an id both are `?`, any
+    one character. `*`, `?` and `[` of an id stand in brackets, for themselves.
+    """
+    names = (_own_name(row["sample"], row["task"]) for row in found.samples.to_dicts())
+    return ",".join(name.translate(AS_PATTERN) for name in names)
 
 
 def _own_name(sample: str, task: str | None) -> str:
