@@ -11,6 +11,8 @@ from camilla.data.responses import ResponseTable
 from camilla.data.skill_graph import SkillGraph
 from camilla.data.skills import SkillMap
 from camilla.errors import CamillaError, DataError, FormatError
+from camilla.loaders.account import briefly, lines
+from camilla.loaders.logs import load, load_logs
 from camilla.loaders.tables import read
 
 
@@ -81,6 +83,35 @@ def test_other_skills_take_the_place_of_those_in_the_file(table: ResponseTable, 
         back = read(path, skills=skills)
         assert back.skill_map is not None
         assert back.skill_map.skills == names
+
+
+def test_loading_a_written_table_keeps_its_skills(table: ResponseTable, tmp_path: Path) -> None:
+    back = load(table.write(tmp_path / "t.parquet"))
+    assert back.samples == ("x", "y", "z")  # those with a response
+    assert back.skill_map is not None
+    assert back.skill_map.skills == ("s", "r")
+    np.testing.assert_array_equal(back.skill_map.mask, [[1, 0], [1, 1], [0, 1]])
+    assert back.skill_graph == table.skill_graph
+
+
+def test_skills_of_two_tables_join_if_they_agree(table: ResponseTable, tmp_path: Path) -> None:
+    """Two halves of one table, then a half whose map differs, then a file without a map."""
+    assert table.skill_map is not None
+    halves = [table.take_samples([0, 1]), table.take_samples([1, 2])]
+    paths = [half.write(tmp_path / f"{number}.parquet") for number, half in enumerate(halves)]
+    joined = load(*paths).skill_map
+    assert joined is not None
+    np.testing.assert_array_equal(joined.mask, table.skill_map.mask[:3])
+
+    other = halves[1].with_skills(SkillMap(("s", "r"), np.array([[1, 0], [0, 1]], bool)))
+    found = load_logs([paths[0], other.write(tmp_path / "1.parquet")])
+    assert found.table.skill_map is None
+    assert any("1 samples need others in one file than in another, 'y'" in line for line in lines(found))
+
+    (tmp_path / "new.csv").write_text("learner,sample,response\nc,w,1\n")
+    found = load_logs([paths[0], tmp_path / "new.csv"])
+    assert found.table.skill_map is None
+    assert any("no file gives any to 1 samples, 'w'" in line for line in briefly(found))
 
 
 def test_an_account_can_travel_with_the_table(table: ResponseTable, tmp_path: Path) -> None:

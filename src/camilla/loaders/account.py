@@ -44,6 +44,7 @@ def _of_merged(merged: Merged) -> dict[str, Any]:
         "dropped_samples": merged.dropped,
         "repeated_rows": merged.twice,
         "without_the_metric": merged.lacking,
+        "skills_left_out": merged.no_skills,
         "skills": offered(table),
     }
 
@@ -89,7 +90,7 @@ def briefly(loaded: Loaded) -> list[str]:
     merged = loaded.merged
     metrics = sorted({one.pair.metric for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
-    out = [first, *_missing(merged), *_repeated(merged)[:1], *_refused(merged)]
+    out = [first, *_missing(merged), *_repeated(merged)[:1], *_refused(merged), *_no_skills(merged)]
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
@@ -176,7 +177,15 @@ def _rest(merged: Merged) -> list[str]:
         out.append(f"repeated rows: {merged.twice} of the same run, sample and trial; kept as further trials")
     if merged.table.skill_map is not None:
         out.append(f"skills: {merged.table.skill_map.n_skills}")
-    elif kinds := offered(merged.table):
+        return out
+    out += _no_skills(merged)
+    if kinds := offered(merged.table):
         told = ", ".join(f"{shown(name)} ({count})" for name, count in kinds.items())
         out.append(f"skills could be taken from: {told}; --skills-from NAME")
     return out
+
+
+def _no_skills(merged: Merged) -> list[str]:
+    if not merged.no_skills or merged.table.skill_map is not None:
+        return []
+    return [f"the skills of tables are left out: {merged.no_skills}"]

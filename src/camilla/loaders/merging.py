@@ -14,6 +14,7 @@ from camilla.loaders.choosing import Chosen, Repeated, choose, newest, of_tasks
 from camilla.loaders.collecting import Collection, Kept
 from camilla.loaders.completing import completed
 from camilla.loaders.runs import GIVEN
+from camilla.loaders.table_skills import with_table_skills
 
 OnError = Literal["null", "zero", "drop", "score"]
 Runs = Literal["newest", "trials"]
@@ -52,6 +53,7 @@ class Merged:
     dropped: list[str] = field(default_factory=list)  # samples left out by on_error="drop"
     twice: int = 0  # rows that repeat a trial of their run
     lacking: list[str] = field(default_factory=list)  # sources without the chosen pair
+    no_skills: str = ""  # why the skill maps of tables are not the skill map of all
 
 
 def merge(collection: Collection, choices: Choices | None = None) -> Merged:
@@ -75,7 +77,8 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
     table, missing = assembled(rows, about, [one.run for one in kept])
-    return Merged(table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking)
+    table, why = with_table_skills(table, [one.run for one in kept])
+    return Merged(table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why)
 
 
 def _each_once(runs: Sequence[Kept]) -> list[Kept]:

@@ -10,6 +10,9 @@ from camilla.loaders.peeking import Peek
 if TYPE_CHECKING:
     import polars as pl
 
+    from camilla.data.skill_graph import SkillGraph
+    from camilla.data.skills import SkillMap
+
 Why = Literal["unscored", "errored", "truncated"]
 
 
@@ -42,6 +45,14 @@ class About(NamedTuple):
     cluster: str | None = None
 
 
+class Skills(NamedTuple):
+    """The skill map that a table brings along, its rows in the order of `samples`, and its graph if any."""
+
+    samples: tuple[str, ...]
+    skill_map: "SkillMap"
+    skill_graph: "SkillGraph | None"
+
+
 @dataclass(frozen=True)
 class Run:
     """One learner on one task as one log tells it.
@@ -64,6 +75,7 @@ class Run:
     left_out: dict[str, str] = field(default_factory=dict)  # metric → why it is no score
     named_by_task: bool = True  # whether sample names are only unique within the task
     unstable_ids: bool = False  # whether a sample is known by its content alone
+    skills: Skills | None = None  # of all samples of the file, as the file names them
     rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
 
 

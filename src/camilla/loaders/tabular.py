@@ -10,7 +10,7 @@ from camilla.data.responses import ResponseTable
 from camilla.errors import CamillaError
 from camilla.loaders.frames import ENDINGS, column_names
 from camilla.loaders.peeking import Peek
-from camilla.loaders.runs import GIVEN, About, Loader, Row, Run, Sniffed
+from camilla.loaders.runs import GIVEN, About, Loader, Row, Run, Skills, Sniffed
 from camilla.loaders.tables import LONG_NAMES, read
 from camilla.loaders.written import read_written
 
@@ -35,7 +35,7 @@ def sniff(peek: Peek) -> Sniffed | None:
 def runs(path: Path) -> Iterator[Run]:
     """A run for each learner and task; a table without a task is one task named after its file.
 
-    A table that Camilla wrote brings along what its logs said of samples and learners.
+    A table that Camilla wrote brings along what its logs said of samples and learners, and its skills.
     """
     table = read_written(path) or _read(path)
     task = table.task or (path.stem,) * table.n_samples
@@ -52,6 +52,9 @@ def runs(path: Path) -> Iterator[Run]:
         )
         rows.setdefault((table.learners[learner], task[sample]), []).append(row)
     about = _about(table)
+    skills = None
+    if table.skill_map is not None:
+        skills = Skills(table.samples, table.skill_map, table.skill_graph)
     settings = _rows_by(table.learner_metadata, "learner")
     for (learner, of_task), of_run in rows.items():
         said = settings.get(learner, {})
@@ -65,6 +68,7 @@ def runs(path: Path) -> Iterator[Run]:
             about=about,
             settings={name: value for name, value in said.items() if name not in OWN},
             named_by_task=False,
+            skills=skills,
         )
 
 
