@@ -127,6 +127,33 @@ def test_permuting_within_samples_keeps_samples_and_mixes_learners() -> None:
     assert np.nanstd(permuted.learner_means().mean) < 0.7 * np.nanstd(table.learner_means().mean)
 
 
+def test_permuting_moves_cells_with_all_their_trials_and_weights() -> None:
+    """Right/wrong in 1 to 3 trials of two weights: every sample keeps its bundles of trials, each under one
+    learner, and a fit of the permuted table meets the same kind of responses."""
+    rng = np.random.default_rng(5)
+    learner, sample = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    times = rng.integers(1, 4, len(learner))
+    rows = rng.permutation(times.sum())
+    trial = np.concatenate([np.arange(n) for n in times])[rows]
+    learner, sample = np.repeat(learner, times)[rows], np.repeat(sample, times)[rows]
+    table = ResponseTable(
+        tuple(f"l{i:02}" for i in range(12)), tuple(f"s{j}" for j in range(8)), learner, sample,
+        rng.integers(0, 2, len(rows)).astype(float), weight=rng.choice([1.0, 2.0], len(rows)), trial=trial,
+    )  # fmt: skip
+    permuted = permuted_within_samples(table, np.random.default_rng(1))
+
+    def bundles(one: ResponseTable, j: int) -> list[list[tuple[int, float, float]]]:
+        return sorted(
+            sorted(zip(one.trial[mine], one.response[mine], one.weight[mine], strict=True))  # type: ignore[index]
+            for i in range(12)
+            for mine in [(one.learner == i) & (one.sample == j)]
+        )
+
+    assert permuted.is_binary
+    assert [bundles(permuted, j) for j in range(8)] == [bundles(table, j) for j in range(8)]
+    assert (permuted.learner != table.learner).mean() > 0.8
+
+
 def test_a_fit_loses_its_learner_signal_when_there_is_none() -> None:
     """Abilities of standard deviation 1 take some .03 off the error of sample means; noise takes nothing."""
     table = simulate(40, 100, seed=9).table

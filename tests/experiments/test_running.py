@@ -102,6 +102,15 @@ def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
     assert pl.read_parquet(store)["data_hash"].n_unique() == 2
 
 
+def test_a_diagnoser_named_twice_is_counted_and_run_once() -> None:
+    said: list[str] = []
+    camilla.experiment(
+        "rank-consistency", TABLE, diagnosers=["vanilla"], seeds=[1, 2], watch=said.append
+    )  # fmt: skip
+    assert said[0] == "0 of 2 are there already"
+    assert len(said) == 3
+
+
 def test_processes_find_what_one_finds(tmp_path: Path) -> None:
     alone = camilla.experiment("reliability", TABLE, diagnosers=["vanilla", "irt"], seeds=[1, 2])
     together = camilla.experiment("reliability", TABLE, diagnosers=["vanilla", "irt"], seeds=[1, 2], jobs=2)

@@ -71,15 +71,14 @@ def permutation_control(
 
 
 def permuted_within_samples(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:
-    """Cell responses dealt out anew among the learners that answered each sample."""
-    cells = table.cells()
-    natural = np.argsort(cells.sample, kind="stable")
+    """Cells, trials and weights and all, dealt out anew among the learners that answered each sample."""
+    cells = table.cells()  # sorted by sample, then learner
     drawn = np.lexsort((rng.random(len(cells.sample)), cells.sample))
-    response = np.empty_like(cells.response)
-    response[natural] = cells.response[drawn]
-    return replace(
-        table, learner=cells.learner, sample=cells.sample, response=response, weight=None, trial=None
-    )
+    taker = np.empty_like(cells.learner)
+    taker[drawn] = cells.learner
+    cell_key = cells.sample.astype(np.int64) * table.n_learners + cells.learner
+    row_key = table.sample.astype(np.int64) * table.n_learners + table.learner
+    return replace(table, learner=taker[np.searchsorted(cell_key, row_key)])
 
 
 def _drawn(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:

@@ -72,7 +72,7 @@ def experiment(
     results = empty() if path is None else read_results(path)
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
-    watch(f"{len(tasks) - missing.height} of {len(tasks)} are there already")
+    watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
     left = [Task(*row[:-1]) for row in missing.iter_rows()]
     work = (delayed(_done)(ordered[task.table], task) for task in left)
     for number, frame in enumerate(Parallel(jobs, return_as="generator_unordered")(work), 1):
