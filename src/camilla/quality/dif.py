@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import chi2, false_discovery_control
+from scipy.special import stdtrit
+from scipy.stats import chi2, f, false_discovery_control
 
 from camilla.compare.provenance import made_of
 from camilla.data.names import quoted
@@ -43,7 +43,8 @@ def group_differences(
     Logistic regression of the response on ability, group and their product (Swaminathan and Rogers
     1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
     ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
-    that `group` does not name are left out.
+    that `group` does not name are left out and counted in the provenance. A sample that a side did not
+    answer, or that all answered alike, has no effect and no test.
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
@@ -53,9 +54,7 @@ def group_differences(
     ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
     watch("testing samples")
     matrix = ordered.matrix()
-    frame = pl.DataFrame({"sample": ordered.samples}).hstack(
-        _tests(matrix, ability, member, binary=ordered.is_binary)
-    )
+    frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
     frame = frame.with_columns(differs=pl.col("q") <= rate).sort(
         pl.col("q"), pl.col("effect").abs(), "sample", descending=[False, True, False], nulls_last=True
     )
@@ -67,7 +66,8 @@ def group_differences(
             "accuracy": [float(np.nanmean(matrix[member])), float(np.nanmean(matrix[~member]))],
         }
     )
-    return GroupDifferences(frame, groups, made_of(table, focal=focal, rate=rate, seed=seed))
+    made = made_of(table, focal=focal, rate=rate, seed=seed)
+    return GroupDifferences(frame, groups, made | {"n_without_group": table.n_learners - len(known)})
 
 
 def _membership(
@@ -93,25 +93,32 @@ def _membership(
     return focal, np.array([name == focal for name in names])
 
 
-def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_], *, binary: bool) -> pl.DataFrame:
+def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.DataFrame:
+    """Means of trials are fractional: how far trials of a cell go together shows in the dispersion.
+
+    It is estimated on n − 4 degrees of freedom, so that F and Student's t stand for χ² and the normal.
+    """
+    seen = ~np.isnan(matrix)
+    binary = bool(np.isin(matrix[seen], (0, 1)).all())
+    accuracy, others = (_mean(matrix[who], seen[who]) for who in (member, ~member))
+    spread = np.where(seen, matrix, -np.inf).max(axis=0) - np.where(seen, matrix, np.inf).min(axis=0)
+    known = np.isfinite(accuracy) & np.isfinite(others) & (spread > 1e-9)
     one, g = np.ones(len(ability)), member.astype(np.float64)
     plain = fitted(np.column_stack([one, ability]), matrix)
     shifted = fitted(np.column_stack([one, ability, g]), matrix)
     crossed = fitted(np.column_stack([one, ability, g, g * ability]), matrix)
     dispersion = np.ones(matrix.shape[1]) if binary else np.maximum(crossed.dispersion, 1e-6)
     ratio = np.maximum(2 * (plain.loss - crossed.loss), 0) / dispersion
-    p = chi2.sf(ratio, 2)
-    varies = (np.nanstd(matrix[member], axis=0) > 0) | (np.nanstd(matrix[~member], axis=0) > 0)
-    p = np.where(varies & np.isfinite(p), p, np.nan)
+    df = np.full(len(known), np.inf) if binary else seen.sum(axis=0) - 4.0
+    p = np.where(known, chi2.sf(ratio, 2) if binary else f.sf(ratio / 2, 2, df), np.nan)
     q = np.full(len(p), np.nan)
     q[~np.isnan(p)] = false_discovery_control(p[~np.isnan(p)])
-    effect, se = shifted.coefficient[:, 2], shifted.se[:, 2] * np.sqrt(dispersion)
-    half = ndtri(0.975) * se
+    effect = np.where(known, shifted.coefficient[:, 2], np.nan)
+    half = stdtrit(df, 0.975) * shifted.se[:, 2] * np.sqrt(dispersion)
     columns: dict[str, Any] = {
         "effect": effect, "effect_low": effect - half, "effect_high": effect + half,
         "p": p, "q": q,
-        "accuracy_group": np.nanmean(matrix[member], axis=0),
-        "accuracy_others": np.nanmean(matrix[~member], axis=0),
+        "accuracy_group": accuracy, "accuracy_others": others,
     }  # fmt: skip
     frame = pl.DataFrame(columns)
     if binary:
@@ -124,6 +131,12 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_], *, binary
             ets=pl.Series(_ets(delta, np.abs(ETS) * odds.log_se, odds.p), dtype=pl.String),
         )  # fmt: skip
     return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _mean(matrix: Floats, seen: NDArray[np.bool_]) -> Floats:
+    """Of each column over what is seen; NaN where nothing is."""
+    with np.errstate(invalid="ignore"):
+        return np.where(seen, matrix, 0.0).sum(axis=0) / seen.sum(axis=0)
 
 
 def _ets(delta: Floats, se: Floats, p: Floats) -> list[str | None]:

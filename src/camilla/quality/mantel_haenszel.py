@@ -25,7 +25,7 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
 
     matrix: right/wrong [learners, samples], NaN where missing. With a, b right and wrong of the group, c, d
     of the others and n of all in a stratum: ratio Σad/n / Σbc/n; standard error of its logarithm by
-    Robins, Breslow and Greenland (1986); test (|Σ(a − E a)| − ½)² / ΣVar a.
+    Robins, Breslow and Greenland (1986); test max(|Σ(a − E a)| − ½, 0)² / ΣVar a.
     """
     seen = ~np.isnan(matrix)
     right = np.where(seen, matrix, 0.0)
@@ -49,7 +49,7 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
         mean = np.where(full, (a + b) * (a + c) / n, 0)
         variance = np.where(full, (a + b) * (c + d) * (a + c) * (b + d) / (n**2 * np.maximum(n - 1, 1)), 0)
         off = np.abs((np.where(full, a, 0) - mean).sum(axis=0))
-        test = (off - 0.5) ** 2 / variance.sum(axis=0)
+        test = np.maximum(off - 0.5, 0) ** 2 / variance.sum(axis=0)
     known = (top > 0) & (bottom > 0)
     ratio = np.where(known, ratio, np.nan)
     log_se = np.where(known, np.sqrt(log_variance), np.nan)
