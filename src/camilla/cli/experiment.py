@@ -8,6 +8,7 @@ import typer
 from camilla.cli import options
 from camilla.cli.output import print_frame, print_json, progress
 from camilla.cli.table_options import TableOptions, reads_table
+from camilla.data.names import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -70,7 +71,7 @@ def experiment(
     else:
         _print_means(name, experiment_summary(results))
     if output is not None:
-        typer.echo(f"{results.height} rows are in {output}.", err=json)
+        typer.echo(f"{results.height} rows are in {shown(str(output))}.", err=json)
 
 
 def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:
@@ -97,7 +98,7 @@ def _print_means(name: str, means: "pl.DataFrame") -> None:
         frame = wide(part, scores, by).join(seconds, on=by, nulls_equal=True, maintain_order="left")
         print_frame(
             frame.sort(by[:-1], maintain_order=True) if len(by) > 1 else frame,
-            title=f"{table}: {TITLES[name]}, mean over seeds and 95 % intervals (Student's t)",
+            title=f"{shown(str(table))}: {TITLES[name]}, mean over seeds and 95 % intervals (Student's t)",
         )
 
 
@@ -110,7 +111,8 @@ def _print_assumptions(results: "pl.DataFrame") -> None:
         value.min().alias("least"), value.quantile(0.25).alias("quarter"), value.median().alias("median"),
         value.quantile(0.75).alias("three quarters"), value.max().alias("most"),
     ]  # fmt: skip
-    for (table,), part in results.group_by("table", maintain_order=True):
+    for (name,), part in results.group_by("table", maintain_order=True):
+        table = shown(str(name))
         skills = part.filter(pl.col("score") == "accuracy").group_by("learner", maintain_order=True)
         if len(frame := skills.agg(pl.len().alias("skills"), *box)):
             print_frame(frame, title=f"{table}: accuracy of a learner over the skills")

@@ -7,6 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.output import keep_input, print_json, progress
+from camilla.data.names import shown
 
 if TYPE_CHECKING:
     from camilla.loaders.logs import Loaded
@@ -69,7 +70,7 @@ def load(
     for line in lines(loaded):
         typer.echo(line)
     for path in written:
-        typer.echo(f"Written to {path}.")
+        typer.echo(f"Written to {shown(str(path))}.")
 
 
 def _choices(

@@ -40,20 +40,20 @@ def percent(share: float) -> str:
 
 
 def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
-    """A table: names left and escaped, numbers right with three decimals, nothing where there is none."""
+    """A table: names left and as they are written, numbers right with three decimals, nothing for none."""
     from rich import box
     from rich.console import Console
-    from rich.markup import escape
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in frame.schema.items():
-        table.add_column(escape(name), justify="right" if kind.is_numeric() else "left", no_wrap=True)
+        table.add_column(Text(brief(name)), justify="right" if kind.is_numeric() else "left", no_wrap=True)
     for row in frame.iter_rows():
-        table.add_row(*(escape(_cell(value)) for value in row))
+        table.add_row(*(Text(_cell(value)) for value in row))
     width = None if sys.stdout.isatty() else 200
     console = Console(width=width, highlight=False)
-    console.print(title, markup=False, soft_wrap=True)
+    console.print(Text("\n".join(map(shown, title.split("\n")))), soft_wrap=True)
     console.print(table)
 
 
@@ -83,9 +83,10 @@ def progress(what: str) -> Iterator[Callable[[str], None]]:
     """Says on standard error what is going on: a live line on a terminal, else a line every five seconds."""
     if sys.stderr.isatty():
         from rich.console import Console
+        from rich.text import Text
 
-        with Console(stderr=True).status(what) as status:
-            yield lambda line: status.update(f"{what}: {shown(line)}")
+        with Console(stderr=True).status(Text(what)) as status:
+            yield lambda line: status.update(Text(f"{what}: {shown(line)}"))
         return
     last = time.monotonic()
 

@@ -9,6 +9,7 @@ import typer
 from camilla.cli import options
 from camilla.cli.output import keep_input, print_frame, print_json
 from camilla.cli.table_options import TableOptions, reads_table
+from camilla.data.names import shown
 
 if TYPE_CHECKING:
     from camilla.discovery.finding import FoundSkills
@@ -57,7 +58,8 @@ def skills(
         f"mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; "
         f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}."
     )
-    typer.echo(f"Written to {output}. Use it with: camilla diagnose {table} --skills {output} …")
+    made_at, read_from = shown(str(output)), shown(str(table))
+    typer.echo(f"Written to {made_at}. Use it with: camilla diagnose {read_from} --skills {made_at} …")
 
 
 def _document(found: "FoundSkills") -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""What commands print: names from data reach the terminal as text, whatever they hold."""
+
+import io
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from camilla.cli.main import main
+from camilla.cli.output import print_frame, progress
+
+NAMES = ("run[red].jsonl", "[/b]", ":warning: sure", "back\\[bold]", "[link=http://x]y[/link]")
+BELL = "evil\x1b]0;owned\x07\x1b[31m"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_are_no_markup_in_cells_headers_and_titles(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_frame(pl.DataFrame({name: [name]}), title=f"\nof {name}")
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"\nof {name}\n")
+    assert printed.count(name) == 3
+
+
+def test_control_characters_are_spelled_out_everywhere(capsys: pytest.CaptureFixture[str]) -> None:
+    print_frame(pl.DataFrame({BELL: [BELL]}), title=BELL)
+    printed = capsys.readouterr().out
+    assert printed.count("evil\\x1b]0;owned\\x07\\x1b[31m") == 3
+    assert not set(printed) & {"\x1b", "\x07"}
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_progress_on_a_terminal_shows_names_as_they_are(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The line is drawn anew some 12 times a second; half a second is six times."""
+    terminal = Terminal()
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "stderr", terminal)
+    with progress("loading") as watch:
+        watch(name)
+        end = time.monotonic() + 5
+        while f"loading: {name}" not in terminal.getvalue() and time.monotonic() < end:
+            time.sleep(0.05)
+    assert f"loading: {name}" in terminal.getvalue()
+
+
+@pytest.mark.parametrize("protocol", ["reliability", "assumptions"])
+def test_experiment_spells_out_the_name_of_a_table(
+    protocol: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A file may be called anything; results are kept by its name."""
+    path = tmp_path / f"{BELL.replace('/', '')}[red].csv"
+    rows = [f"m{i},q{j},{int((i * j + i) % 3 > 0)}" for i in range(8) for j in range(12)]
+    path.write_text("learner,sample,response\n" + "\n".join(rows))
+    arguments = ["experiment", protocol, str(path), "--with", "vanilla", "--seeds", "1", "--jobs", "1"]
+    monkeypatch.setattr(sys, "argv", ["camilla", *arguments])
+    with pytest.raises(SystemExit) as end:
+        main()
+    printed = capsys.readouterr()
+    assert not end.value.code, printed.err
+    assert "evil\\x1b]0;owned\\x07\\x1b[31m[red]: " in printed.out
+    assert not set(printed.out) & {"\x1b", "\x07"}
