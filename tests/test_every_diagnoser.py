@@ -57,6 +57,8 @@ SOME = ["sample-03", "sample-17"]
 SLOW = ("ka-ncd mf", "ka-ncd ncf1", "ka-ncd ncf2", "qc-cdm full", "qc-cdm 2", "qc-cdm 12", "qc-cdm 12 mf")
 # Coordinates of MF, latent MIRT and Gaussian may be rotated freely: none is a skill, so no law about one.
 WITHOUT_SKILLS = ("mirt", "mf", "gaussian")
+# Stop up to 2e-3 from the modes, where learners that near to each other change places.
+TRAINED = tuple(form for form, (_, settings) in FORMS.items() if "training" in settings)
 
 pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")  # six epochs do not converge
 
@@ -260,6 +262,14 @@ def test_a_learner_added_again_gets_its_own_ability_back(form: str) -> None:
     own = own.filter(pl.col("learner").is_in(placed["learner"].to_list()))
     both = placed.join(own, on="learner", suffix="_own")
     np.testing.assert_allclose(both["ability"], both["ability_own"], atol=2e-3)
+
+
+@every_form(without=TRAINED)
+def test_learners_of_the_pool_are_placed_at_their_own_ranks(form: str) -> None:
+    """By their own responses; the copy is not below the original, and what the fit leaves decides nothing."""
+    found = fitted(form)
+    both = found.learners.join(found.place(world()), on="learner", suffix="_placed")
+    assert both["rank_placed"].to_list() == both["rank"].to_list()
 
 
 def at_their_modes(found: Diagnosis, table: ResponseTable) -> pl.DataFrame:

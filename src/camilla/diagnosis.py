@@ -22,6 +22,7 @@ from camilla.metrics.intervals import wilson
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
+DECIMALS = 7  # of an ability that decide a rank: fits stop nearer to their mode than that
 
 
 class Chances(NamedTuple):
@@ -98,7 +99,9 @@ class Diagnosis:
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
             self.ability_on(self.readout.ability, self.readout.covariance, chosen)
         )
-        return frame.hstack(self.accuracy_on(chosen)).sort("ability", "learner", descending=[True, False])
+        return frame.hstack(self.accuracy_on(chosen)).sort(
+            pl.col("ability").round(DECIMALS), "learner", descending=[True, False]
+        )
 
     def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners [n, skills] on these sample indices."""
@@ -243,13 +246,19 @@ class Diagnosis:
         cells = table.cells()
         mine = np.flatnonzero(cells.learner == index)[known]
         part = cells.take(mine)._replace(learner=np.zeros(len(mine), np.int32))
-        above = int((self.learners["ability"] > frame["ability"][0]).sum())
+        name = table.learners[index]
         return (
-            pl.DataFrame({"learner": [table.learners[index]], "rank": [above + 1]})
+            pl.DataFrame({"learner": [name], "rank": [self._rank(name, frame["ability"][0])]})
             .hstack(frame)
             .hstack(accuracy_columns(part.learner, part, 1))
             .with_columns(n_unknown=pl.lit(int((~known).sum())))
         )
+
+    def _rank(self, name: str, ability: float) -> int:
+        """The rank on the board if it had this learner, instead of the one of its name if there is one."""
+        others = self.learners.filter(pl.col("learner") != name)
+        ahead = others["ability"].round(DECIMALS) - round(ability, DECIMALS)
+        return 1 + int(((ahead > 0) | ((ahead == 0) & (others["learner"] < name))).sum())
 
 
 def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
