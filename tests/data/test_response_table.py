@@ -1,4 +1,5 @@
 import hashlib
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -82,6 +83,18 @@ def test_digest_sees_a_changed_response_name_weight_and_skill():
     }
     assert len(digests) == 7
     assert len(table.digest()) == len(hashlib.sha256().hexdigest())
+
+
+def test_digest_sees_which_samples_share_a_cluster_not_what_it_is_called():
+    """Without clusters it is what stored results know the table by, here written down once."""
+    table = ResponseTable.from_matrix([[1, 0, 0.5], [0, 1, 1]])
+    assert table.digest().startswith("48dc2f161f86323c9682bd7b")
+    partitions = ["aab", "abb", "aba", "abc", "aaa"]
+    digests = {replace(table, cluster=tuple(one)).digest() for one in partitions}
+    assert len(digests | {table.digest()}) == 6
+    clustered = replace(table, cluster=("a", "a", "b"))
+    assert replace(table, cluster=("b", "b", "page 7")).digest() == clustered.digest()
+    assert clustered.take_samples([2, 0, 1]).digest() == clustered.digest()
 
 
 def test_canonical_order_says_where_each_name_came_from():

@@ -1,5 +1,6 @@
 """What a Parquet file of a table carries, and that it comes back."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_another_cluster_leaves_all_else_of_a_written_table(table: ResponseTable
     path = table.write(tmp_path / "t.parquet")
     back = read(path, cluster="task")
     assert (back.cluster, back.task, back.samples) == (table.task, table.task, table.samples)
-    assert (back.digest(), back.n_missing) == (table.digest(), 7)
+    assert (back.digest(), back.n_missing) == (replace(table, cluster=table.task).digest(), 7)
     with pytest.raises(DataError, match="2 samples have no 'text', such as 'y'"):
         read(path, cluster="text")
     with pytest.raises(DataError, match="nothing called 'page' is said of the samples"):

@@ -239,10 +239,10 @@ class ResponseTable:
         return write_frame(self.to_long(), Path(path), notes)
 
     def digest(self) -> str:
-        """SHA-256 of what a fit sees: names, mean response and weight of every cell, skill map and graph.
+        """SHA-256 of names, mean response and weight of every cell, skill map and graph, clusters.
 
-        The order of rows, learners, samples and skills does not matter, nor whether a repeated row
-        is given as trials or as a weight. Weights and responses count to 12 decimals.
+        The order of rows, learners, samples and skills does not matter, nor how clusters are called, nor
+        whether a repeated row is given as trials or as a weight. Weights and responses count to 12 decimals.
         """
         learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
         cells = self.cells()
@@ -259,6 +259,10 @@ class ResponseTable:
             sha.update(np.packbits(self.skill_map.mask[sample_order][:, order]).tobytes())
         if self.skill_graph is not None:
             sha.update(json.dumps(self.skill_graph.edges).encode())
+        if self.cluster is not None:
+            number: dict[str, int] = {}
+            together = [number.setdefault(self.cluster[i], len(number)) for i in sample_order]
+            sha.update(json.dumps({"cluster": together}).encode())
         return sha.hexdigest()
 
 
