@@ -227,3 +227,37 @@ def test_boards_are_quick(data_folder: Path, path: str, options: tuple[str, ...]
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         spent.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
     assert min(spent) <= most
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ("power --sd .4 --icc .1", "--icc does nothing without clusters: give --cluster-size"),
+        ("power runs.csv --icc .1", "--icc does nothing without clusters: give --cluster-size"),
+        (
+            "power --sd .4 --trials 3",
+            "--trials does nothing without chance within samples: give --trial-share",
+        ),
+        (
+            "power --sd .4 --trial-share .3",
+            "--trial-share does nothing with one trial a sample: give --trials",
+        ),
+        ("power --sd .4 --cluster page", "--cluster does nothing without a TABLE."),
+        (
+            "rank . --task topic",
+            "--task does nothing on logs, and . is a folder of them; it is for table files.",
+        ),
+        ("rank . --missing NA", "--missing does nothing on logs"),
+    ],
+)
+def test_an_option_that_cannot_act_names_what_it_needs(camilla: Camilla, arguments: str, wanted: str) -> None:
+    ran = camilla(*arguments.split())
+    assert ran.returncode == 2
+    assert ran.stdout == ""
+    assert ran.stderr.startswith(f"error: {wanted}")
+
+
+def test_trials_and_correlation_act_on_what_a_table_says(camilla: Camilla) -> None:
+    """Clusters of 5 that correlate by .5 multiply the variance by 1 + 4 · .5."""
+    told = camilla("power", "runs.csv", "good", "bad", "--cluster", "page", "--icc", ".5", "--json")
+    assert json.loads(told.stdout)["design"]["effect"] == pytest.approx(3)

@@ -197,6 +197,7 @@ def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path) -> None
     for name, settings, words in (
         ("dance", {}, "reliability"),
         ("rank-stability", {"sizes": [80]}, "sizes run from 2"),
+        ("reliability", {"sizes": [20]}, "sizes are of rank-stability"),
         ("reliability", {"diagnosers": ["auto:precision=3"]}, "takes none"),
         ("reliability", {"diagnosers": ["irt:search=3"]}, "as_published"),
         ("reliability", {"diagnosers": ["irt", "oracle"]}, "no diagnoser"),

@@ -1,7 +1,7 @@
 """`camilla power`: how many samples show a difference, and what difference samples show."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -11,6 +11,7 @@ from camilla.cli.table_options import TableOptions, reads_table
 
 if TYPE_CHECKING:
     from camilla.compare.planning import Plan
+    from camilla.compare.power import Design
 
 
 @reads_table("cluster")
@@ -50,8 +51,11 @@ def power(
         _refuse_both(discordance, sd)
         design, note = design_of(table, learners)
     else:
+        columns.refuse("without a TABLE")
         design = Design(discordance=discordance, sd=sd)
-    design = laid_out(design, trials=trials, trial_share=trial_share, cluster_size=cluster_size, icc=icc)
+    given = Layout(trials, trial_share, cluster_size, icc)
+    design = laid_out(design, **given._asdict())
+    _refuse_idle(given, design)
     found = plan(
         design,
         differences=difference or (),
@@ -80,6 +84,32 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
 
     if discordance is not None or sd is not None:
         raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
+
+
+class Layout(NamedTuple):
+    """What was said of trials and clusters."""
+
+    trials: int | None
+    trial_share: float | None
+    cluster_size: float | None
+    icc: float | None
+
+
+def _refuse_idle(given: Layout, design: "Design") -> None:
+    """Trials without noise within samples, noise without trials, and a correlation of clusters of one."""
+    from camilla.errors import SettingError
+
+    estimated = "or a TABLE with several trials of a sample"
+    if given.trials is not None and given.trial_share is None and design.trial_share == 0:
+        raise SettingError(
+            f"--trials does nothing without chance within samples: give --trial-share {estimated}."
+        )
+    if given.trial_share is not None and given.trials is None and design.trials == 1:
+        raise SettingError(f"--trial-share does nothing with one trial a sample: give --trials {estimated}.")
+    if given.icc is not None and given.cluster_size is None and design.cluster_size == 1:
+        raise SettingError(
+            "--icc does nothing without clusters: give --cluster-size, or --cluster with a TABLE."
+        )
 
 
 def _print(found: "Plan") -> None:

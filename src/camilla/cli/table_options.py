@@ -1,5 +1,6 @@
 """What a command is told of its table: the options, declared once, and the one way they turn into a table."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,9 @@ from camilla.cli.gathering import Decorator, gathers
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
+
+
+OF_LOGS = ("skills", "skill_graph", "cluster")  # options that act on logs too
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,9 @@ class TableOptions:
 
         if self.rows not in (None, "samples", "learners"):
             raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
-        if not self._name_columns() and (table := read_logs(path, self.skills, self.skill_graph)) is not None:
+        if path.is_dir():
+            self.refuse(f"on logs, and {path} is a folder of them; it is for table files", but=OF_LOGS)
+        if not self._given(OF_LOGS) and (table := read_logs(path, self.skills, self.skill_graph)) is not None:
             return table if self.cluster is None else with_clusters(table, self.cluster)
         given = vars(self) | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
         table = read(path, **given)
@@ -56,10 +62,15 @@ class TableOptions:
                 typer.echo(f"note: {note}", err=True)
         return table
 
-    def _name_columns(self) -> bool:
-        """Whether anything was said that only a table file has."""
-        also_of_logs = {"skills", "skill_graph", "cluster"}
-        return any(value for name, value in vars(self).items() if name not in also_of_logs)
+    def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
+        """An error if any option was given, but these: it would do nothing."""
+        from camilla.errors import SettingError
+
+        if given := self._given(but):
+            raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
+
+    def _given(self, but: Collection[str]) -> list[str]:
+        return [name for name, value in vars(self).items() if value and name not in but]
 
 
 def reads_table(*also: str) -> Decorator:

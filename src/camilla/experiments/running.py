@@ -63,6 +63,8 @@ def experiment(
     """
     if name not in EXPERIMENTS:
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
+    if sizes is not None and name != "rank-stability":
+        raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
     ordered: dict[str, ResponseTable] = {}
     for label, table in ({"table": tables} if isinstance(tables, ResponseTable) else tables).items():
         check_diagnosable(table)
