@@ -169,17 +169,22 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         expected[rows] = p.mean(axis=1)
         inside = slice(starts[rows[0]], starts[rows[-1] + 1])
         predicted[inside] = p[cells.sample[inside] - start, cells.learner[inside]]
-    columns |= _sample_fit(cells, predicted, len(expected))
+    columns |= _sample_fit(cells, predicted, len(expected), binary=table.is_binary)
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
     frame = frame.hstack(accuracy_columns(cells.sample, cells, len(expected)))
     return frame.sort(pl.col("sample").replace_strict(_places(table.samples), return_dtype=pl.Int64))
 
 
-def _sample_fit(cells: Cells, predicted: Floats, n_samples: int) -> dict[str, Floats]:
-    """infit Σw(x−p)² / Σwp(1−p), outfit the mean of (x−p)²/p(1−p): 1 is expected of right/wrong responses."""
+def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool) -> dict[str, Floats]:
+    """infit Σw(x−p)² / Σwp(1−p), outfit the mean of (x−p)²/p(1−p): 1 is expected of right/wrong responses.
+
+    Of those a cell with a share x right has the mean square x(1−p)² + (1−x)p² over its trials.
+    """
     variance = predicted * (1 - predicted)
     square = (cells.response - predicted) ** 2
+    if binary:
+        square = cells.response * (1 - predicted) ** 2 + (1 - cells.response) * predicted**2
     total = np.bincount(cells.sample, cells.weight * variance, n_samples)
     weight = np.bincount(cells.sample, cells.weight, n_samples)
     with np.errstate(invalid="ignore", divide="ignore"):

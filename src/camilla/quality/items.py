@@ -82,8 +82,9 @@ def sample_quality(
 def _factors(
     found: Diagnosis, matrix: Floats, predicted: Floats, rate: float, keys: WrongKeys, pairs: Twins
 ) -> pl.DataFrame:
-    fit, rest, ends = mean_squares(matrix, predicted), item_rest(matrix), _discrimination_ends(found, matrix)
-    binary = not found.provenance["fractional"]
+    fit, rest = mean_squares(matrix, predicted), item_rest(matrix)
+    ends = _discrimination_ends(found, matrix, predicted)
+    binary = bool(np.isin(found.cells.response, (0, 1)).all())
     negative = _adjusted(ndtr(found.readout.discrimination / found.readout.discrimination_se))
     noisy = _adjusted(ndtr(-fit.infit_z)) if binary else np.full(len(negative), np.nan)
     mean = found.samples["accuracy"].to_numpy()
@@ -113,12 +114,22 @@ def _factors(
     )  # fmt: skip
 
 
-def _discrimination_ends(found: Diagnosis, matrix: Floats) -> Ends:
+def _discrimination_ends(found: Diagnosis, matrix: Floats, predicted: Floats) -> Ends:
     """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside."""
     fitted = Curves(found.params.ability[:, 0], found.params.loading[:, 0], found.params.intercept)
-    ends = discrimination_ends(matrix, fitted, dispersion=found.readout.dispersion)
+    ends = discrimination_ends(matrix, fitted, dispersion=_dispersion(found, matrix, predicted))
     estimate = found.readout.discrimination
     return Ends(np.minimum(ends.low, estimate), np.maximum(ends.high, estimate))
+
+
+def _dispersion(found: Diagnosis, matrix: Floats, predicted: Floats) -> float:
+    """The 2PL's; of cells with trials their means' own, Pearson's χ² a degree of freedom."""
+    if (found.cells.weight == 1).all():
+        return found.readout.dispersion
+    n, fitted = len(found.cells.weight), matrix.shape[0] + 2 * matrix.shape[1]
+    p = np.clip(predicted, 1e-9, 1 - 1e-9)
+    square = np.nansum((matrix - p) ** 2 / (p * (1 - p)))
+    return float(square / (n - min(fitted, n // 2)))
 
 
 def _adjusted(p: Floats) -> Floats:
