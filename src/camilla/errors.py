@@ -3,7 +3,7 @@
 CamillaError
 ├── DataError            the table, file or name that came in cannot be used; exit code 1
 │   └── FormatError      a saved diagnosis is damaged or newer than this version
-├── SettingError         a setting that does not exist or does not fit; exit code 2
+├── SettingError         a setting that does not exist, does not fit or cannot act; exit code 2
 └── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
 
 ConvergenceWarning       a fit stopped before it arrived; its results are where it stood

@@ -197,6 +197,8 @@ def test_names_with_spaces_quotes_newlines_emoji_and_markup_are_just_names(tmp_p
         ["experiment", "dance", "long.csv"],
         ["experiment", "rank-stability", "long.csv", "--sizes", "1000"],
         ["diagnose", "long.csv"],
+        ["predict", "made", "-o", "predictions.xlsx"],
+        ["report", "made", "-o", "page.pdf"],
         ["unheard-of"],
     ],
 )

@@ -147,7 +147,7 @@ def write(path, frame):
         (lambda f: f.with_columns(auc=0.5), COLUMNS, 1, "are ties"),
         (lambda f: f.filter(pl.col("model") == "m1"), COLUMNS, 1, "one player, 'm1'"),
         (lambda f: pl.concat([f, f.head(1)]), COLUMNS, 1, "player 'm0' has 2 scores in round '0'"),
-        (lambda f: f, (), 2, "which column is the player?"),
+        (lambda f: f, (), 1, "which column is the player?"),
         (lambda f: f, (*COLUMNS, "--se", "magic"), 2, "se 'magic'"),
         (lambda f: f, (*COLUMNS, "--matches", "some"), 2, "matches 'some'"),
     ],

@@ -88,8 +88,12 @@ def test_battles_are_written_for_epp(tmp_path: Path) -> None:
         (["a.jsonl", "--runs", "all"], 2, "--runs is one of newest, trials"),
         (["a.jsonl", "--metric", "acc"], 2, "no task has metric 'acc'"),
         (["a.jsonl", "--format", "helm"], 1, "does not look like helm"),
-        (["a.jsonl", "-o", "r.csv", "--as", "eee"], 2, "--as is every-eval-ever"),
-        (["a.jsonl", "-o", "r.xlsx"], 1, "the ending '.xlsx' is not known"),
+        (["a.jsonl", "-o", "r.csv", "--as", "eee"], 2, "--as is one of every-eval-ever, not 'eee'"),
+        (["a.jsonl", "--as", "eee"], 2, "--as is one of every-eval-ever, not 'eee'"),
+        (["a.jsonl", "--as", "every-eval-ever"], 2, "--as does nothing without -o FILE"),
+        (["a.jsonl", "-o", "r.csv", "--as", "every-eval-ever"], 2, "r.csv: every-eval-ever is JSONL"),
+        (["a.jsonl", "--learner-by", "nosuch"], 2, "no log says 'nosuch' of its runs (--learner-by)"),
+        (["nothing.jsonl", "-o", "r.xlsx"], 2, "the ending '.xlsx' is not known"),
     ],
 )
 def test_mistakes_end_in_one_message_and_the_right_code(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from camilla.data.responses import ResponseTable
 from camilla.data.simulate import simulate
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.loaders.logs import load
 from camilla.loaders.tables import read
 
@@ -94,7 +94,7 @@ def test_named_by_hand_a_written_table_is_what_is_named(tmp_path, ending, full):
 
 def test_nothing_is_left_behind_where_nothing_can_be_written(tmp_path):
     table = simulate(2, 2).table
-    with pytest.raises(DataError, match=r"the ending '.xlsx' is not known"):
+    with pytest.raises(SettingError, match=r"the ending '.xlsx' is not known"):
         table.write(tmp_path / "t.xlsx")
     with pytest.raises(DataError, match="there is no folder"):
         table.write(tmp_path / "nowhere" / "t.csv")

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import camilla
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.report import diagnosed
 from camilla.report.build import write_report
 from camilla.report.diagnosed import Diagnosed
@@ -60,7 +60,6 @@ def test_the_same_input_gives_the_same_page(small: Path, tmp_path: Path) -> None
     [
         (["nothing"], "page.html", "is neither a diagnosis nor a leaderboard"),
         ([], "page.html", "needs at least one"),
-        (["found"], "page.pdf", "ends in .html"),
         (["found"], "no/where/page.html", "there is no folder"),
     ],
 )
@@ -69,6 +68,12 @@ def test_what_cannot_be_done_is_said(
 ) -> None:
     with pytest.raises(DataError, match=said):
         write_report([small.parent / name for name in sources], tmp_path / output)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_another_ending_is_a_wrong_setting(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"ends in \.html"):
+        write_report([small], tmp_path / "page.pdf")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -56,6 +56,7 @@ def load(
     from camilla.loaders.logs import load_logs
 
     keep_input(output, paths)
+    _check_output(output, as_)
     choices = _choices(task, metric, filter, on_error, runs, samples)
     _one_of("join", join, ("id", "content"))
     with progress("loading") as watch:
@@ -97,15 +98,26 @@ def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
         raise SettingError(f"--{option} is one of {', '.join(known)}, not {value!r}.")
 
 
+def _check_output(output: Path | None, as_: str | None) -> None:
+    from camilla.data.writing import checked_ending
+    from camilla.errors import SettingError
+
+    if as_ is not None:
+        _one_of("as", as_, ("every-eval-ever",))
+        if output is None:
+            raise SettingError("--as does nothing without -o FILE: it says how that is written.")
+        if output.suffix.lower() not in (".jsonl", ".ndjson"):
+            raise SettingError(f"{output}: {as_} is JSONL; give a name that ends in .jsonl.")
+    if output is not None:
+        checked_ending(output)
+
+
 def _write(loaded: "Loaded", output: Path, as_: str | None) -> list[Path]:
     """The table, and matches beside it or in its place."""
     from camilla.data.writing import write_frame
-    from camilla.errors import SettingError
     from camilla.loaders.account import document
     from camilla.loaders.every_eval_ever import write_instances
 
-    if as_ not in (None, "every-eval-ever"):
-        raise SettingError(f"--as is every-eval-ever, not {as_!r}.")
     written = []
     if loaded.merged is not None:
         table = loaded.table

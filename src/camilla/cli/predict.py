@@ -25,9 +25,11 @@ def predict(
     json: options.Json = False,
 ) -> None:
     """Predict the response of learners on samples, with intervals."""
-    from camilla.data.writing import write_frame
+    from camilla.data.writing import checked_ending, write_frame
     from camilla.diagnosis import Diagnosis
 
+    if output is not None:
+        checked_ending(output)
     found = Diagnosis.load(diagnosis)
     frame = found.predict(learner or None, sample or None)
     if output is not None:

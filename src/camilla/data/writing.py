@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
@@ -39,14 +39,22 @@ def long_frame(table: "ResponseTable") -> pl.DataFrame:
     return frame.with_columns(**{name: pl.Series(column) for name, column in (rowwise | samplewise).items()})
 
 
+def checked_ending(path: Path) -> str:
+    """The ending of a table to be written, if it is known."""
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        raise SettingError(
+            f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet."
+        )
+    return ending
+
+
 def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = None) -> Path:
     """Writes a table by the file name's ending; a reader never meets half a file.
 
     `notes` go into the metadata of a Parquet file; the other endings have no place for them.
     """
-    ending = path.suffix.lower()
-    if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
-        raise DataError(f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet.")
+    ending = checked_ending(path)
     with whole_file(path) as draft:
         match ending:
             case ".csv":

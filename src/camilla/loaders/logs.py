@@ -10,7 +10,7 @@ import polars as pl
 
 from camilla.data.names import quoted
 from camilla.data.responses import ResponseTable
-from camilla.errors import CamillaError, DataError
+from camilla.errors import CamillaError, DataError, SettingError
 from camilla.loaders.collecting import Collection, Join
 from camilla.loaders.frames import ENDINGS, read_frame
 from camilla.loaders.merging import Choices, Merged, OnError, Runs, merge
@@ -106,6 +106,7 @@ def load_logs(
             continue
         files.read.setdefault(found.format, []).append(str(path))
         files.reasons.setdefault(found.format, found.sniffed.reason)
+    _check_settings(collection, learner_by)
     if not files.read:
         if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
             read_frame(paths[0])  # a table that cannot be read says so itself
@@ -138,6 +139,17 @@ class _Naming(NamedTuple):
         learner = run.learner if self.name is None else self.name
         said = ", ".join(f"{one}={run.settings[one]}" for one in self.by if one in run.settings)
         return replace(run, learner=f"{learner} ({said})" if said else learner)
+
+
+def _check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
+    """A setting that no run has cannot tell learners apart."""
+    known = {name for one in collection.kept for name in one.run.settings}
+    for name in learner_by if collection.kept else ():
+        if name not in known:
+            there = quoted(sorted(known)) if known else "none"
+            raise SettingError(
+                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
+            )
 
 
 def _name_at(path: Path, called: Mapping[Path, str]) -> str | None:

@@ -7,7 +7,7 @@ import polars as pl
 
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
-from camilla.errors import SettingError
+from camilla.errors import DataError
 from camilla.loaders.arena import matches
 from camilla.loaders.frames import read_frame
 
@@ -56,7 +56,7 @@ def read_tournaments(
             frame, tournament=columns.tournament, lower_is_better=lower_is_better, **names
         )
     if player not in frame.columns:
-        raise SettingError(
+        raise DataError(
             f"{path}: which column is the player? It has {quoted(frame.columns)}. Give --player, "
             "with --round and --score for one row a score, or --player alone for one column a round."
         )

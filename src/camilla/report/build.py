@@ -9,7 +9,7 @@ import polars as pl
 
 import camilla
 from camilla.data.writing import whole_file
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.report import diagnosed, plain
 from camilla.report.page import page
 from camilla.report.sources import read_sources
@@ -32,7 +32,7 @@ def write_report(sources: Sequence[str | Path], output: str | Path, *, title: st
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
-        raise DataError(f"{target}: a report is one HTML file; give it a name that ends in .html.")
+        raise SettingError(f"{target}: a report is one HTML file; give it a name that ends in .html.")
     if not target.parent.is_dir():
         raise DataError(f"{target}: there is no folder {target.parent}. Make it first.")
     if not sources:
