@@ -1,5 +1,7 @@
 """Two learners: by hand, against scipy, covered as promised, and read from tables as they come."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
@@ -210,6 +212,39 @@ def test_two_tables_with_one_learner_each_become_one() -> None:
     assert compare_learners(table, "runs/a", "runs/b").overall.n == 2
     with pytest.raises(DataError, match="2 learners"):
         two_tables(table, other, labels=("t", "o"))
+
+
+def test_what_one_table_says_of_samples_holds_for_both() -> None:
+    """Clusters and tasks of one table alone give what both tables with them give, in either order. Samples of
+    the bare table alone are left out either way."""
+    rng = np.random.default_rng(9)
+    whole = table_of(
+        (rng.random(40) < 0.5).astype(float), (rng.random(40) < 0.8).astype(float),
+        cluster=[f"c{j // 10}" for j in range(40)], task=[f"t{j % 2}" for j in range(40)],
+    )  # fmt: skip
+    a, b = whole.take_learners([0]), whole.take_learners([1])
+    short = a.take_samples(range(38))
+    for bare in (replace(b, cluster=None), replace(b, task=None), replace(b, task=None, cluster=None)):
+        expected = compare_learners(two_tables(short, b, labels=("a", "b")), "a", "b")
+        assert expected.overall.n_clusters == 4
+        found = compare_learners(two_tables(short, bare, labels=("a", "b")), "a", "b")
+        assert found.overall == expected.overall
+        assert (found.tasks, found.only_b) == (expected.tasks, 2)
+        turned = compare_learners(two_tables(bare, short, labels=("b", "a")), "a", "b")
+        assert turned.overall == expected.overall
+    with pytest.raises(DataError, match="Give each sample one cluster"):
+        two_tables(a, replace(b, cluster=("c0",) * 40), labels=("a", "b"))
+
+
+def test_weights_and_trials_of_one_table_are_kept() -> None:
+    """A is right in two of three trials, as rows or as weights; B has one response a sample."""
+    rows = [(f"q{j}", r) for j in range(4) for r in (1, 1, 0)]
+    frame = pl.DataFrame(rows, schema=["sample", "response"], orient="row").with_columns(learner=pl.lit("a"))
+    merged = frame.group_by("learner", "sample", "response", maintain_order=True).len("weight")
+    b = ResponseTable.from_matrix([[0, 0, 1, 0]], learners=["b"], samples=[f"q{j}" for j in range(4)])
+    for a in (ResponseTable.from_long(frame), ResponseTable.from_long(merged, weight="weight")):
+        overall = compare_learners(two_tables(a, b, labels=("a", "b")), "a", "b").overall
+        assert (overall.mean_a, overall.mean_b) == (pytest.approx(2 / 3), 0.25)
 
 
 def test_what_cannot_be_compared_is_said() -> None:

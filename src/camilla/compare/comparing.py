@@ -170,7 +170,11 @@ def _notes(table: ResponseTable, pair: Pair, overall: Effect, noise: Noise | Non
 
 
 def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, str]) -> ResponseTable:
-    """One table of two tables with one learner each; `labels` name learners that are called the same."""
+    """One table of two tables with one learner each; `labels` name learners that are called the same.
+
+    What one table alone says of a sample, its task and its cluster, holds in the other too. Where it is the
+    weight or the trial, the other's responses are of weight 1 and one trial each.
+    """
     for table, label in zip((one, other), labels, strict=True):
         if table.n_learners != 1:
             raise DataError(
@@ -186,6 +190,12 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
         table.to_long().with_columns(learner=pl.lit(name))
         for table, name in zip((one, other), names, strict=True)
     ]
-    columns = [column for column in frames[0].columns if column in frames[1].columns]
-    roles = {name: name for name in ("trial", "task", "cluster", "weight") if name in columns}
-    return ResponseTable.from_long(pl.concat([frame.select(columns) for frame in frames]), **roles)
+    frame = pl.concat(frames, how="diagonal")
+    roles = {name: name for name in ("trial", "task", "cluster", "weight") if name in frame.columns}
+    filled = [
+        pl.coalesce(name, pl.col(name).drop_nulls().first().over("sample"), "sample")
+        if name in ("task", "cluster")
+        else pl.col(name).fill_null(1 if name == "weight" else 0)
+        for name in roles
+    ]
+    return ResponseTable.from_long(frame.with_columns(*filled), **roles)
