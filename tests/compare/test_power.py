@@ -1,5 +1,7 @@
 """Power against statsmodels where it has it, and against simulated evaluations where it has not."""
 
+from importlib.metadata import version
+
 import numpy as np
 import polars as pl
 import pytest
@@ -8,6 +10,7 @@ from scipy.stats import binom, chi, norm
 from scipy.stats import t as student
 from statsmodels.stats.power import TTestPower
 
+import camilla
 from camilla.compare.clusters import spread_of
 from camilla.compare.planning import design_of, laid_out, plan
 from camilla.compare.power import Design, difference_for, power_of, samples_for
@@ -146,6 +149,17 @@ def test_a_plan_answers_what_was_asked() -> None:
     assert document["needed"] == [{"difference": 0.05, "samples": 505}]
     assert [row["samples"] for row in plan(Design(discordance=0.05)).to_document()["seen"]][:2] == [100, 300]
     assert [row.difference for row in plan(Design(discordance=0.05)).needed] == [0.01, 0.02, 0.05]
+
+
+def test_a_plan_says_what_it_rests_on_with_a_table_and_without() -> None:
+    table = ResponseTable.from_matrix([[1, 0, 1, 1], [0, 0, 1, 0]])
+    estimated = design_of(table).design
+    for made in (plan(estimated, table=table).provenance, plan(Design(sd=0.4), alpha=0.01).provenance):
+        assert made["versions"]["scipy"] == version("scipy")
+        assert made["versions"]["camilla"] == camilla.__version__
+    assert made["settings"]["alpha"] == 0.01
+    assert made["settings"]["sd"] == 0.4
+    assert plan(estimated, table=table).provenance["data_hash"] == table.digest()
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 from camilla.compare.clusters import intraclass
 from camilla.compare.paired import Pair, noise_of, pair_of
 from camilla.compare.power import Design, difference_for, power_of, samples_for
-from camilla.compare.provenance import made_of, place_of
+from camilla.compare.provenance import made_of, place_of, versions
 from camilla.data.responses import ResponseTable
 from camilla.errors import DataError, SettingError
 
@@ -136,7 +136,7 @@ def plan(
         tuple(Seen(n, difference_for(design, n, power=power, alpha=alpha)) for n in counts),
         chance,
         () if note is None else (note,),
-        {"settings": settings} if table is None else made_of(table, **settings),
+        {"settings": settings, "versions": versions()} if table is None else made_of(table, **settings),
     )  # fmt: skip
 
 

@@ -19,11 +19,16 @@ def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
         "n_responses": table.n_responses,
         "n_clusters": None if table.cluster is None else len(set(table.cluster)),
         "settings": settings,
-        "versions": {
-            "camilla": camilla.__version__,
-            "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy", "polars")},
-        },
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what computes a model-free result."""
+    return {
+        "camilla": camilla.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "polars")},
     }
 
 
