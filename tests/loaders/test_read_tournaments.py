@@ -3,7 +3,7 @@
 import polars as pl
 import pytest
 
-from camilla.errors import SettingError
+from camilla.errors import DataError
 from camilla.loaders.tournaments import Columns, read_tournaments
 
 
@@ -47,5 +47,5 @@ def test_a_tournament_column_gives_one_tournament_a_value(tmp_path):
 
 def test_a_table_without_a_player_is_asked_about(tmp_path):
     path = written(tmp_path, who=["x", "y"], t1=[1, 2])
-    with pytest.raises(SettingError, match="which column is the player"):
+    with pytest.raises(DataError, match="which column is the player"):
         read_tournaments(path)
