@@ -37,12 +37,28 @@ def test_select_writes_what_it_says(folder: Path) -> None:
     assert "stratified" in run.stdout
     document = json.loads((folder / "subset/subset.json").read_text())
     assert len(document["samples"]) == 10
-    again = camilla("select", "log.csv", "-n", 10, "-o", "subset", "--repeats", 1, cwd=folder)
+    again = camilla("select", "nowhere.csv", "-n", 10, "-o", "subset", cwd=folder)
     assert again.returncode == 1
-    assert "is there already" in again.stderr
+    assert "subset: is there already" in again.stderr  # said before the table is even read
     too_many = camilla("select", "log.csv", "-n", 40, cwd=folder)
     assert too_many.returncode == 2
     assert too_many.stderr == "error: 40 of 40 samples were asked for; 1 to 39 was wanted.\n"
+
+
+def test_select_addresses_the_samples_of_two_tasks(folder: Path) -> None:
+    """40 samples, numbers 0 to 19 in each of two tasks: a list for lm-eval by task, one for Inspect."""
+    table = pl.read_csv(folder / "log.csv")
+    number = table["sample"].str.tail(2).cast(pl.Int64) - 1
+    task = pl.Series("task", ["arc" if n < 20 else "gsm8k" for n in number])
+    table.with_columns(task, sample=pl.format("{}/{}", task, number % 20)).write_csv(folder / "two.csv")
+    run = camilla("select", "two.csv", "-n", 8, "-o", "of-two", "--repeats", 1, "--task", "task", cwd=folder)
+    assert run.returncode == 0, run.stderr
+    assert "is empty" not in run.stdout
+    chosen = pl.read_csv(folder / "of-two/weights.csv")["sample"].to_list()
+    numbers = json.loads((folder / "of-two/lm_eval_samples.json").read_text())
+    assert sorted(f"{task}/{n}" for task, some in numbers.items() for n in some) == sorted(chosen)
+    ids = (folder / "of-two/inspect_sample_ids.txt").read_text().strip()
+    assert ids.replace(":", "/").split(",") == chosen
 
 
 def test_adapt_talks_in_lines(folder: Path) -> None:

@@ -133,20 +133,44 @@ def subset_of(samples: list[str], tasks: list[str | None]) -> Subset:
 def test_harness_arguments_name_documents_by_number_and_task() -> None:
     found = subset_of(["gsm8k/17", "arc#3", "arc#11"], ["gsm8k", "arc", "arc"])
     assert lm_eval_samples(found) == {"arc": [3, 11], "gsm8k": [17]}
-    assert inspect_sample_id(found) == "17,3,11"
+    assert lm_eval_samples(subset_of(["17", "3"], ["gsm8k", "arc"])) == {"arc": [3], "gsm8k": [17]}
     assert lm_eval_samples(subset_of(["django__django-1", "x"], [None, None])) == {}
-    assert inspect_sample_id(subset_of(["django__django-1", "x"], [None, None])) == "django__django-1,x"
-    assert lm_eval_samples(subset_of(["4", "2"], [None, None])) == {"task": [2, 4]}
+
+
+def test_without_a_column_of_tasks_they_are_read_off_names_and_never_made_up() -> None:
+    nameless: list[str | None] = [None, None, None]
+    found = subset_of(["gsm8k/17", "hendrycks/arc#3", "gsm8k/4"], nameless)
+    assert lm_eval_samples(found) == {"gsm8k": [4, 17], "hendrycks/arc": [3]}
+    assert lm_eval_samples(subset_of(["4", "2", "gsm8k/1"], nameless)) == {}
+
+
+def asked(text: str, task: str, names: list[str]) -> list[str]:
+    """What Inspect runs of a task's samples: it splits at commas and strips, takes what stands before the
+    first colon for a task whatever its case, and matches the rest by `fnmatch`."""
+    patterns = []
+    for part in text.split(","):
+        scope, colon, rest = part.strip().partition(":")
+        if not colon or scope.lower() == task.lower():
+            patterns.append(rest if colon else scope)
+    return [name for name in names if any(fnmatch(name, pattern) for pattern in patterns)]
 
 
 def test_ids_come_through_inspects_parsing_as_they_are() -> None:
-    """Inspect splits at commas, takes a name before a colon for a task, and matches the rest by `fnmatch`."""
-    names = ["a,2", "a", "2", "what [is] it?", "what is its", "x*y", "xzy", "t:3", "3"]
+    names = ["a,2", "a", "2", "what [is] it?", "what is its", "x*y", "xzy", "t:3", "3", " b", "b", "c  "]
     text = inspect_sample_id(subset_of(names, [None] * len(names)))
-    patterns = text.split(",")
-    assert not any(":" in pattern for pattern in patterns)
-    matched = [[name for name in names if fnmatch(name, pattern)] for pattern in patterns]
-    assert matched == [[name] for name in names]
+    assert len(text.split(",")) == len(names)
+    assert asked(text, "any", names) == names
+    for name in names:
+        assert asked(inspect_sample_id(subset_of([name], [None])), "any", names) == [name]
+
+
+def test_every_task_is_asked_its_own_ids_alone() -> None:
+    """Both tasks have samples 3, 17 and a,b; 17 was chosen of the one, 3 and a,b of the other."""
+    found = subset_of(["gsm8k/17", "arc#3", "a,b"], ["gsm8k", "arc", "arc"])
+    text = inspect_sample_id(found)
+    assert asked(text, "gsm8k", ["3", "17", "a,b"]) == ["17"]
+    assert asked(text, "arc", ["3", "17", "a,b"]) == ["3", "a,b"]
+    assert inspect_sample_id(subset_of(["1", "2"], ["mmlu:subject=a,b", "mmlu"])) == ""
 
 
 def test_a_subset_is_written_whole_or_not_at_all(chosen: Subset, tmp_path: Path) -> None:

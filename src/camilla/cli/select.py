@@ -30,9 +30,11 @@ def select(
     json: options.Json = False,
 ) -> None:
     """Choose the samples that tell the full score and the ranking best, with the error to expect."""
-    from camilla.subsets.forms import document, write
+    from camilla.subsets.forms import check_new, document, write
     from camilla.subsets.selecting import select as choose
 
+    if output is not None:
+        check_new(output)
     responses = columns.read(table)
     with progress("selecting") as watch:
         found = choose(responses, n, folds=folds, repeats=repeats, seed=seed, watch=watch)
@@ -65,9 +67,18 @@ def _print(found: "Subset", output: Path | None) -> None:
         )
     typer.echo(f"Estimated score of a new learner: {found.intercept:.4f} + sum of weight x response.")
     if output is not None:
-        typer.echo(
-            f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt"
-        )
+        _say_written(found, output)
+
+
+def _say_written(found: "Subset", output: Path) -> None:
+    """The files of the folder, and which of them could not be filled."""
+    from camilla.subsets.forms import inspect_sample_id, lm_eval_samples
+
+    typer.echo(f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt")
+    if not lm_eval_samples(found):
+        typer.echo("lm_eval_samples.json is empty: the names of samples do not end in a task and a number.")
+    if not inspect_sample_id(found):
+        typer.echo("inspect_sample_ids.txt is empty: the name of a task has a comma or colon.")
 
 
 def _without_empty(frame: "pl.DataFrame") -> "pl.DataFrame":

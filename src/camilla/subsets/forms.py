@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from camilla.errors import DataError
 from camilla.subsets.selecting import Subset
 
 AS_PATTERN = str.maketrans({",": "?", ":": "?", "*": "[*]", "?": "[?]", "[": "[[]"})
-NO_TASK = "task"  # what lm-eval's argument calls the task of a table without tasks
+NUMBERED = re.compile(r"(?P<task>.+)[/#:](?P<number>\d+)")
 
 
 def document(found: Subset) -> dict[str, Any]:
@@ -27,27 +28,43 @@ def document(found: Subset) -> dict[str, Any]:
 
 
 def lm_eval_samples(found: Subset) -> dict[str, list[int]]:
-    """{task: [document numbers]} as `lm_eval --samples` takes it; empty where names hold no numbers.
+    """{task: [document numbers]} as `lm_eval --samples` takes it; empty where one of them is not known.
 
-    A sample's number is what its name ends in after the task: `gsm8k/17`, `gsm8k#17`, `17`.
+    A sample's number is what its name ends in after the task, `gsm8k/17` or `gsm8k#17`, or all of it where
+    the table says the task.
     """
     out: dict[str, list[int]] = {}
     for row in found.samples.to_dicts():
-        number = _own_name(row["sample"], row["task"])
-        if not number.isdecimal():
+        task, number = row["task"], _own_name(row["sample"], row["task"])
+        if task is None and (named := NUMBERED.fullmatch(number)):
+            task, number = named["task"], named["number"]
+        if task is None or not number.isdecimal():
             return {}
-        out.setdefault(row["task"] or NO_TASK, []).append(int(number))
+        out.setdefault(task, []).append(int(number))
     return {task: sorted(numbers) for task, numbers in sorted(out.items())}
 
 
 def inspect_sample_id(found: Subset) -> str:
-    """Ids with commas as `inspect eval --sample-id` takes them: patterns such as those of a shell.
+    """`task:id` with commas as `inspect eval --sample-id` takes them, one list for all tasks.
 
-    Inspect parts ids at commas and takes what stands before a colon for a task: in an id both are `?`, any
-    one character. `*`, `?` and `[` of an id stand in brackets, for themselves.
+    Without tasks, ids alone. Ids are patterns such as those of a shell: Inspect parts them at commas, strips
+    them of blanks, and takes what stands before a colon for a task, so that in an id these are `?`, any one
+    character; `*`, `?` and `[` of an id stand in brackets, for themselves. A task is no pattern: where the
+    name of one has a comma or colon, Inspect cannot be told, and there is no list.
     """
-    names = (_own_name(row["sample"], row["task"]) for row in found.samples.to_dicts())
-    return ",".join(name.translate(AS_PATTERN) for name in names)
+    addresses = []
+    for row in found.samples.to_dicts():
+        task, name = row["task"], _as_pattern(_own_name(row["sample"], row["task"]))
+        if task is not None and ("," in task or ":" in task):
+            return ""
+        addresses.append(name if task is None else f"{task}:{name}")
+    return ",".join(addresses)
+
+
+def _as_pattern(name: str) -> str:
+    kept = name.strip()
+    before = len(name) - len(name.lstrip())
+    return "?" * before + kept.translate(AS_PATTERN) + "?" * (len(name) - len(kept) - before)
 
 
 def _own_name(sample: str, task: str | None) -> str:
@@ -62,12 +79,17 @@ def _own_name(sample: str, task: str | None) -> str:
     return sample
 
 
-def write(found: Subset, folder: Path) -> Path:
-    """Writes a folder, whole or not at all."""
+def check_new(folder: Path) -> None:
+    """Refuses a folder that is there already or cannot be made."""
     if folder.exists():
         raise DataError(f"{folder}: is there already. Name a folder that is not, or move it away.")
     if not folder.parent.is_dir():
         raise DataError(f"{folder}: there is no folder {folder.parent}. Make it first.")
+
+
+def write(found: Subset, folder: Path) -> Path:
+    """Writes a folder, whole or not at all."""
+    check_new(folder)
     beside = folder.with_name(f".{folder.name}.{os.getpid()}")
     beside.mkdir()
     try:
