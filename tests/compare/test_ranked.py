@@ -1,6 +1,7 @@
 """The board: pairs against scipy and statsmodels, error rates as promised, ranks that hold, gaps said."""
 
 import numpy as np
+import polars as pl
 import pytest
 from compare_worlds import NULLS, WORLDS
 from hypothesis import given, settings
@@ -16,6 +17,7 @@ from camilla.compare.clusters import spread_of
 from camilla.compare.comparing import compare_learners
 from camilla.compare.ranked import learner_spread, mean_ends, rank_learners, told_apart_by_holm
 from camilla.data.responses import ResponseTable
+from camilla.diagnosing import diagnose
 from camilla.errors import DataError
 from camilla.metrics.multiplicity import rank_bounds
 
@@ -124,6 +126,24 @@ def test_the_board_by_hand() -> None:
     pairs = found.pairs()
     assert pairs["told_apart"].to_list() == [False, True, True]
     assert pairs["holm_p"][0] == pytest.approx(1)
+
+
+def test_a_board_counts_samples_and_plain_accuracy_counts_trials() -> None:
+    """A: s1 nine times right, s2 and s3 wrong: 1/3 of its samples, 9/11 of its trials. B: two of three."""
+    frame = pl.DataFrame(
+        {
+            "learner": ["A"] * 11 + ["B"] * 3,
+            "sample": ["s1"] * 9 + ["s2", "s3", "s1", "s2", "s3"],
+            "response": [1] * 9 + [0, 0, 1, 1, 0],
+        }
+    )
+    table = ResponseTable.from_long(frame)
+    board = rank_learners(table).rows
+    assert board["learner"].to_list() == ["B", "A"]
+    assert board["mean"].to_list() == pytest.approx([2 / 3, 1 / 3])
+    by_trials = diagnose(table, "vanilla").learners
+    assert by_trials["learner"].to_list() == ["A", "B"]
+    assert by_trials["accuracy"].to_list() == pytest.approx([9 / 11, 2 / 3])
 
 
 def test_rank_and_compare_tell_one_story() -> None:

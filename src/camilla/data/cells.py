@@ -91,8 +91,8 @@ def _starts(*columns: NDArray[np.float64] | NDArray[np.int64]) -> NDArray[np.int
 def means(group: NDArray[np.int32], cells: Cells, n_groups: int) -> Means:
     """m = Σ wᵢrᵢ / W and se² = n/(n−1) · Σ wᵢ²(rᵢ−m)² / W², over the n cells of each group.
 
-    A cell counts once however many trials it has: trials of one sample are not independent
-    samples. With equal weights this is the textbook s/√n.
+    The mean is over all trials: a cell counts by its weight. In the standard error a cell is one draw however
+    many trials it has, for trials of one sample are not independent samples; with equal weights it is s/√n.
     """
     total = np.asarray(np.bincount(group, cells.weight, n_groups), np.float64)
     n_cells = np.bincount(group, minlength=n_groups)
