@@ -257,6 +257,18 @@ def test_an_option_that_cannot_act_names_what_it_needs(camilla: Camilla, argumen
     assert ran.stderr.startswith(f"error: {wanted}")
 
 
+@pytest.mark.parametrize("right", [[1.0] * 40, [0.5] * 20 + [0.25] * 20])
+def test_power_of_learners_that_never_differ_is_a_matter_of_data(
+    camilla: Camilla, folder: Path, right: list[float]
+) -> None:
+    rows = [(name, f"q{j}", value) for name in "ab" for j, value in enumerate(right)]
+    frame = pl.DataFrame(rows, schema=["learner", "sample", "response"], orient="row")
+    frame.write_csv(folder / "alike.csv")
+    ran = camilla("power", "alike.csv")
+    assert ran.returncode == 1
+    assert ran.stderr.startswith("error: the two learners differ by the same on every sample they share")
+
+
 def test_trials_and_correlation_act_on_what_a_table_says(camilla: Camilla) -> None:
     """Clusters of 5 that correlate by .5 multiply the variance by 1 + 4 · .5."""
     told = camilla("power", "runs.csv", "good", "bad", "--cluster", "page", "--icc", ".5", "--json")

@@ -97,7 +97,11 @@ def _median_design(pairs: Sequence[Pair], variance: float, trials: int) -> Desig
         size = float(np.median([len(group) / (group.max() + 1) for _, group in grouped]))
     if all(pair.is_binary for pair in pairs):
         discordance = float(np.median([np.mean(pair.difference != 0) for pair in pairs]))
+        if discordance == 0:
+            raise DataError(_alike(pairs))
         return Design(discordance=discordance, cluster_size=size, icc=icc)
+    if variance == 0:
+        raise DataError(_alike(pairs))
     noises = [noise for noise in map(noise_of, pairs) if noise is not None]
     share = float(np.median([noise.share for noise in noises])) if noises else 0.0
     once = 1 - share + trials * share  # variance with one trial, in units of the variance with all
@@ -105,6 +109,14 @@ def _median_design(pairs: Sequence[Pair], variance: float, trials: int) -> Desig
         sd=float(np.sqrt(variance * once)), trial_share=trials * share / once,
         trials=trials, cluster_size=size, icc=icc,
     )  # fmt: skip
+
+
+def _alike(pairs: Sequence[Pair]) -> str:
+    which = "the two learners" if len(pairs) == 1 else "most neighbours on the board"
+    return (
+        f"{which} differ by the same on every sample they share: no spread can be estimated from this table. "
+        "Leave it out and give discordance or sd."
+    )
 
 
 def plan(
