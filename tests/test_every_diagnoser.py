@@ -290,6 +290,21 @@ def test_placing_leaves_the_diagnosis_as_it_was(form: str) -> None:
         np.testing.assert_array_equal(old, new)
 
 
+def test_n_counts_cells_as_whole_numbers_however_often_they_were_tried() -> None:
+    """Learner 0 answered three samples of four, each sample was asked three times."""
+    matrix = np.array([[1, 0, 1, np.nan], [0, 1, 1, 0], [1, 1, 0, 1]])
+    once = ResponseTable.from_matrix(matrix)
+    rows = np.tile(np.arange(once.n_responses), 3)
+    table = ResponseTable(
+        once.learners, once.samples, once.learner[rows], once.sample[rows], once.response[rows]
+    )
+    found = camilla.diagnose(table, "vanilla")
+    by_learner = found.learners.sort("learner")["n"]
+    assert (by_learner.dtype, by_learner.to_list()) == (pl.Int64, [3, 4, 4])
+    assert found.samples["n"].to_list() == [3, 3, 3, 2]
+    assert found.place(table)["n"].to_list() == [3, 4, 4]
+
+
 def test_an_all_right_learner_is_finite_and_first() -> None:
     table = world()
     matrix = np.vstack([table.matrix(), np.ones(40)])

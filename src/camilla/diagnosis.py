@@ -262,18 +262,18 @@ class Diagnosis:
 
 
 def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
-    """accuracy, its standard error and 95 % interval: Wilson for right/wrong cells, else normal."""
+    """accuracy, its standard error and 95 % interval: Wilson for right/wrong cells, else normal; n cells."""
     from camilla.data.cells import means
 
-    mean, se, weight = means(group.astype(np.int32), cells, n_groups)
+    mean, se, _ = means(group.astype(np.int32), cells, n_groups)
+    n = np.bincount(group, minlength=n_groups)
     if np.isin(cells.response, (0, 1)).all():
-        n = np.bincount(group, minlength=n_groups).astype(np.float64)
-        low, high = wilson(mean, n, Z)
+        low, high = wilson(mean, n.astype(np.float64), Z)
     else:
         low, high = mean - Z * se, mean + Z * se
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": np.clip(low, 0, 1),
-               "accuracy_high": np.clip(high, 0, 1), "n": weight}  # fmt: skip
-    return pl.DataFrame(columns).with_columns(pl.all().fill_nan(None))
+               "accuracy_high": np.clip(high, 0, 1), "n": n}  # fmt: skip
+    return pl.DataFrame(columns).with_columns(pl.exclude("n").fill_nan(None))
 
 
 def _sigmoid(x: Floats) -> Floats:
