@@ -66,6 +66,31 @@ def test_an_estimate_is_the_intercept_and_the_weighted_responses(
     assert chosen.estimate(part)["n_missing"][0] == 10
 
 
+def test_accuracy_is_the_share_of_right_answers_and_none_where_there_are_none() -> None:
+    """Counted by NumPy over the learners that answered; a sample nobody answered has an expectation alone."""
+    matrix = camilla.simulate(30, 12, missing=0.3, seed=1).table.matrix()
+    matrix[:, 4] = np.nan
+    names = [f"s{j:02}" for j in range(12)]
+    found = select(ResponseTable.from_matrix(matrix, samples=names), 11).samples
+    answered = ~np.isnan(matrix)
+    for row in found.to_dicts():
+        j = names.index(row["sample"])
+        n = int(answered[:, j].sum())
+        assert row["accuracy"] == (pytest.approx(np.nansum(matrix[:, j]) / n) if n else None)
+        assert 0 < row["expected_response"] < 1
+
+
+def test_a_missing_response_stands_at_what_is_expected(world: ResponseTable, chosen: Subset) -> None:
+    first = chosen.samples.row(0, named=True)
+    part = world.take_learners([100]).take_samples(
+        [world.samples.index(name) for name in chosen.samples["sample"] if name != first["sample"]]
+    )
+    whole = chosen.estimate(world.take_learners([100]))["score"][0]
+    response = world.matrix()[100, world.samples.index(first["sample"])]
+    by_hand = whole + first["weight"] * (first["expected_response"] - response)
+    assert chosen.estimate(part)["score"][0] == pytest.approx(by_hand, abs=1e-12)
+
+
 def test_the_candidate_is_chosen_on_other_folds() -> None:
     """A is better on fold 0, B on fold 1: each fold must get what did well on the other, the worse one."""
     fold = np.array([[0, 0, 1, 1]])
@@ -123,10 +148,8 @@ def test_where_nobody_answered_everything_the_error_is_not_known() -> None:
 
 
 def subset_of(samples: list[str], tasks: list[str | None]) -> Subset:
-    frame = pl.DataFrame(
-        {"sample": samples, "task": tasks, "weight": [0.5] * len(samples), "accuracy": [0.5] * len(samples)},
-        schema_overrides={"task": pl.String},
-    )
+    frame = pl.DataFrame({"sample": samples, "task": tasks}, schema_overrides={"task": pl.String})
+    frame = frame.with_columns(weight=0.5, accuracy=0.5, expected_response=0.5)
     return Subset(frame, 0.1, 0.02, pl.DataFrame(), {})
 
 

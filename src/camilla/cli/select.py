@@ -52,7 +52,7 @@ def _print(found: "Subset", output: Path | None) -> None:
     made = found.provenance
     n = made["settings"]["n"]
     print_frame(
-        _without_empty(found.samples.head(5)),
+        _without_empty(found.samples.head(5).drop("expected_response")),
         title=f"{n} of {made['n_samples']} samples ({made['settings']['chosen']})",
     )
     if found.error is None:

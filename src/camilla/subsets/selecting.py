@@ -30,13 +30,16 @@ from camilla.subsets.moments import Floats, model_moments, principal_moments
 
 MANY = 500  # learners from which on principal components tell more than a model
 FEWEST = 6  # learners with all responses that an expected error needs
+NUMBERS = ("weight", "accuracy", "expected_response")
 
 
 @dataclass(frozen=True, eq=False)
 class Subset:
     """`samples` with the weight of each: estimate = intercept + Σ weight × response.
 
-    Greedy choices stand in the order they were made, so that the first k are the choice of k.
+    `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
+    learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they were
+    made, so that the first k are the choice of k.
 
     `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
     subsets of the same size, and of random subsets with the same estimator.
@@ -51,7 +54,7 @@ class Subset:
     def estimate(self, table: ResponseTable) -> pl.DataFrame:
         """The estimated mean response over all samples of learners that answered the chosen ones.
 
-        A chosen sample without a response stands at its mean, and is counted in n_missing.
+        A chosen sample without a response stands at its expected_response, and is counted in n_missing.
         """
         place = {name: k for k, name in enumerate(self.samples["sample"])}
         cells = table.cells()
@@ -62,7 +65,7 @@ class Subset:
         if not np.isfinite(responses).any(axis=1).all():
             lost = table.learners[int(np.argmin(np.isfinite(responses).any(axis=1)))]
             raise DataError(f"learner {lost!r} has no response to any of the {len(place)} chosen samples.")
-        filled = np.where(np.isnan(responses), self.samples["accuracy"].to_numpy(), responses)
+        filled = np.where(np.isnan(responses), self.samples["expected_response"].to_numpy(), responses)
         value = self.intercept + filled @ self.samples["weight"].to_numpy()
         half = np.nan if self.error is None else 1.96 * self.error
         return pl.DataFrame(
@@ -103,10 +106,11 @@ def select(
             "sample": [ordered.samples[j] for j in chosen],
             "task": None if ordered.task is None else [ordered.task[j] for j in chosen],
             "weight": by.weight,
-            "accuracy": next(iter(known.values())).mean[chosen],
+            "accuracy": ordered.sample_means().mean[chosen],
+            "expected_response": next(iter(known.values())).mean[chosen],
         },
-        schema={"sample": pl.String, "task": pl.String, "weight": pl.Float64, "accuracy": pl.Float64},
-    )
+        schema={"sample": pl.String, "task": pl.String} | dict.fromkeys(NUMBERS, pl.Float64),
+    ).with_columns(pl.col("accuracy").fill_nan(None))
     made = made_of(table, n=n, folds=folds, repeats=repeats, seed=seed, chosen=best.name)
     return Subset(samples, by.intercept, error, _errors_frame(found, candidates, [n]), made)
 
