@@ -85,6 +85,14 @@ def test_columns_of_other_tables_are_only_what_they_are_said_to_be(tmp_path, hea
     assert read(path, weight="weight").weight.tolist() == [70, 70]
 
 
+def test_a_weight_that_is_none_is_refused_with_a_way_out(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("learner,sample,response,weight\na,x,1,0\nb,x,0,70\n")
+    with pytest.raises(DataError, match=r"a weight must be a positive number; line 2.*if learner=… is named"):
+        read(path)
+    assert read(path, learner="learner").weight is None
+
+
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_named_by_hand_a_written_table_is_what_is_named(tmp_path, ending, full):
     path = full.write(tmp_path / f"t{ending}")

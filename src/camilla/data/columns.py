@@ -105,7 +105,8 @@ def weight_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[n
     series = pick(frame, column, origin)
     numbers = series.cast(pl.Float64, strict=False)
     good = (numbers.is_finite() & (numbers > 0)).fill_null(value=False)
-    _refuse(series, ~good, "a weight must be a positive number", origin)
+    remedy = "Fill it in or remove the rows; a column that is no weight is passed over if learner=… is named."
+    _refuse(series, ~good, "a weight must be a positive number", origin, remedy=remedy)
     return numbers.to_numpy()
 
 
@@ -119,14 +120,14 @@ def trial_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np
     return numbers[encoded.codes]
 
 
-def _refuse(series: pl.Series, wrong: pl.Series, wanted: str, origin: Origin) -> None:
+def _refuse(series: pl.Series, wrong: pl.Series, wanted: str, origin: Origin, *, remedy: str = "") -> None:
     if not wrong.any():
         return
     row = _first(wrong)
     value, column = series[row], in_quotes(series.name)
     raise DataError(
         f"{origin.name}: {wanted}; {origin.place(row)}, column {column} has {in_quotes(value)}. "
-        f"{wrong.sum()} of {len(series)} rows are wrong. {_remedy(value)}"
+        f"{wrong.sum()} of {len(series)} rows are wrong. {remedy or _remedy(value)}"
     )
 
 
