@@ -149,6 +149,14 @@ def write(path, frame):
         (lambda f: pl.concat([f, f.head(1)]), COLUMNS, 1, "player 'm0' has 2 scores in round '0'"),
         (lambda f: f, (), 1, "which column is the player?"),
         (lambda f: f, (*COLUMNS, "--se", "magic"), 2, "se 'magic'"),
+        (lambda f: f, (*COLUMNS, "--replicates", "50"), 2, "does nothing without --se bootstrap"),
+        (lambda f: f, (*COLUMNS, "--average-metrics"), 2, "does nothing with a long table, as which"),
+        (
+            lambda f: f,
+            ("--player", "model", "--tournament", "split"),
+            2,
+            "--tournament does nothing with a wide",
+        ),
         (lambda f: f, (*COLUMNS, "--matches", "some"), 2, "matches 'some'"),
     ],
 )

@@ -161,6 +161,21 @@ def test_intervals_over_seeds_are_students() -> None:
     assert (row["low"], row["high"]) == pytest.approx((values.mean() - half, values.mean() + half))
 
 
+def test_intervals_end_where_their_score_ends() -> None:
+    """Two seeds, τ of .9 and 1: .95 ± 12.7 × .05 is cut to [.315, 1]; a log loss may be above 1, below 0 not."""
+    rows = camilla.experiment("rank-consistency", TABLE, diagnosers=["vanilla"], seeds=[1, 2])
+    one = rows.filter(score="kendall", comparison="all")
+    for name, values, low, high in (
+        ("kendall", (0.9, 1.0), 0.95 - t.ppf(0.975, 1) * 0.05, 1),
+        ("spearman", (-0.9, -1.0), -1, -0.95 + t.ppf(0.975, 1) * 0.05),
+        ("rmse", (0.4, 0.6), 0, 1),
+        ("log_loss", (0.5, 0.9), 0, 0.7 + t.ppf(0.975, 1) * 0.2),
+    ):
+        named = one.with_columns(score=pl.lit(name), value=pl.Series(values))
+        row = camilla.experiment_summary(named).row(0, named=True)
+        assert (row["low"], row["high"]) == pytest.approx((low, high)), name
+
+
 def test_other_data_and_other_versions_are_not_averaged_together(tmp_path: Path) -> None:
     """Two seeds on a table, two on a part of it, two as if by an older version: three means over two each."""
     store = tmp_path / "results.parquet"
@@ -198,6 +213,7 @@ def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path) -> None
         ("dance", {}, "reliability"),
         ("rank-stability", {"sizes": [80]}, "sizes run from 2"),
         ("reliability", {"sizes": [20]}, "sizes are of rank-stability"),
+        ("reliability", {"store": tmp_path / "results.csv"}, "kept in Parquet"),
         ("reliability", {"diagnosers": ["auto:precision=3"]}, "takes none"),
         ("reliability", {"diagnosers": ["irt:search=3"]}, "as_published"),
         ("reliability", {"diagnosers": ["irt", "oracle"]}, "no diagnoser"),

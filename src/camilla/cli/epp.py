@@ -7,6 +7,8 @@ import typer
 
 from camilla.cli.options import checked_seed
 
+REPLICATES = 1000
+
 if TYPE_CHECKING:
     from camilla.ranking.leaderboard import Leaderboard
     from camilla.ranking.saved import Findings
@@ -39,7 +41,7 @@ def epp(
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
-    replicates: Annotated[int, typer.Option(help="Bootstrap replicates.")] = 1000,
+    replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates, 1000 if not given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
     compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
@@ -49,10 +51,13 @@ def epp(
     ] = None,
 ) -> None:
     """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
+    from camilla.errors import SettingError
     from camilla.loaders.tournaments import Columns, read_tournaments
     from camilla.ranking.epp import epp as rank
     from camilla.ranking.round_fit import asked
 
+    if replicates is not None and se != "bootstrap":
+        raise SettingError("--replicates does nothing without --se bootstrap.")
     columns = Columns(
         player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
     )
@@ -67,7 +72,7 @@ def epp(
             level=level,
             prior=prior,
             compat=compat,
-            replicates=replicates,
+            replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
         )
         for name, one in found.items()

@@ -35,10 +35,11 @@ def skills(
 ) -> None:
     """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
     from camilla.compare.provenance import made_of
-    from camilla.data.writing import write_frame
+    from camilla.data.writing import checked_ending, write_frame
     from camilla.discovery.finding import find_skills
     from camilla.loaders.skill_files import skill_source
 
+    checked_ending(output)
     source = None if skills is None else skill_source(skills).file
     keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)

@@ -65,6 +65,8 @@ def experiment(
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
     if sizes is not None and name != "rank-stability":
         raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
+    if store is not None and Path(store).suffix.lower() != ".parquet":
+        raise SettingError(f"{store}: results are kept in Parquet; give a name that ends in .parquet.")
     ordered: dict[str, ResponseTable] = {}
     for label, table in ({"table": tables} if isinstance(tables, ResponseTable) else tables).items():
         check_diagnosable(table)

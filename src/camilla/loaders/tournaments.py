@@ -1,5 +1,6 @@
 """A score file of any shape to its tournaments: long, wide, or a list of matches."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -7,10 +8,15 @@ import polars as pl
 
 from camilla.data.names import quoted
 from camilla.data.tournament import Tournament
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.loaders.arena import matches
 from camilla.loaders.frames import read_frame
 
+USED = {
+    "list of matches": {"player_a", "player_b", "winner", "probability", "round"},
+    "long table": {"player", "round", "score", "tournament", "lower_is_better"},
+    "wide table": {"player", "ignore", "lower_is_better", "average_metrics"},
+}
 PLAYER_PAIRS = (("player_a", "player_b"), ("model_a", "model_b"), ("left", "right"))
 
 
@@ -42,13 +48,16 @@ def read_tournaments(
     anything else is wide, one column a round.
     """
     frame, columns = _frame(Path(path), columns or Columns())
+    given = vars(columns) | {"lower_is_better": lower_is_better, "average_metrics": average_metrics or None}
     if pair := _player_pair(frame, columns):
+        _refuse_idle(given, "list of matches")
         return {"": _from_matches(frame, columns, pair)}
     named = (columns.player, columns.round, columns.score)
     player, round_, score = (
         one or word for one, word in zip(named, ("player", "round", "score"), strict=True)
     )
     if columns.round or columns.score or {round_, score} <= set(frame.columns):
+        _refuse_idle(given, "long table")
         names = {"player": player, "round": round_, "score": score}
         if columns.tournament is None:
             return {"": Tournament.from_long(frame, lower_is_better=lower_is_better, **names)}
@@ -60,6 +69,7 @@ def read_tournaments(
             f"{path}: which column is the player? It has {quoted(frame.columns)}. Give --player, "
             "with --round and --score for one row a score, or --player alone for one column a round."
         )
+    _refuse_idle(given, "wide table")
     wide = Tournament.from_wide(
         frame,
         player=player,
@@ -68,6 +78,17 @@ def read_tournaments(
         lower_is_better=lower_is_better,
     )
     return {"": wide}
+
+
+def _refuse_idle(given: Mapping[str, object], shape: str) -> None:
+    """What was said and has no part in reading a file of this shape is an error."""
+    idle = [name for name, value in given.items() if value not in (None, ()) and name not in USED[shape]]
+    if idle:
+        there = [other for other, used in USED.items() if idle[0] in used]
+        raise SettingError(
+            f"--{idle[0].replace('_', '-')} does nothing with a {shape}, as which the file is read; "
+            f"it is for a {' or a '.join(there)}."
+        )
 
 
 def _frame(path: Path, columns: Columns) -> tuple[pl.DataFrame, Columns]:
