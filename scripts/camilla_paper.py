@@ -12,6 +12,7 @@ import polars as pl
 
 import camilla
 from camilla.experiments.results import read_results
+from camilla.metrics.intervals import critical_value
 from camilla_learners import learners_section, markdown, number, statistics_section
 from camilla_published import AUTHORS, AUTHORS_CONSISTENCY, AUTHORS_STABILITY, PAPER
 from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, STORE, read_tables
@@ -92,9 +93,11 @@ def beside_their_table(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def spread(row: dict[str, float], digits: int = 3) -> str:
-    """Mean ± half of the interval."""
-    half = "" if row["high"] is None else f" ± {number(row['high'] - row['mean'], digits)}"
-    return number(row["mean"], digits) + half
+    """Mean ± half of Student's interval, wherever the score ends."""
+    if row["sd"] is None:
+        return number(row["mean"], digits)
+    half = critical_value(0.95, row["seeds"] - 1) * row["sd"] / np.sqrt(row["seeds"])
+    return f"{number(row['mean'], digits)} ± {number(half, digits)}"
 
 
 def reliability_section(means: pl.DataFrame) -> str:

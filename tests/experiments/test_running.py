@@ -162,7 +162,8 @@ def test_intervals_over_seeds_are_students() -> None:
 
 
 def test_intervals_end_where_their_score_ends() -> None:
-    """Two seeds, τ of .9 and 1: .95 ± 12.7 × .05 is cut to [.315, 1]; a log loss may be above 1, below 0 not."""
+    """Two seeds, τ of .9 and 1: .95 ± 12.7 × .05 is cut to [.315, 1]; a log loss may be above 1, not below
+    0."""
     rows = camilla.experiment("rank-consistency", TABLE, diagnosers=["vanilla"], seeds=[1, 2])
     one = rows.filter(score="kendall", comparison="all")
     for name, values, low, high in (

@@ -7,13 +7,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from scipy.stats import t
 
 import camilla
 from camilla.data.responses import ResponseTable
 from camilla.errors import DataError, SettingError
 from camilla.subsets.crossfit import Candidate, Crossfit, Errors, chosen_elsewhere, surest
 from camilla.subsets.forms import document, inspect_sample_id, lm_eval_samples, write
-from camilla.subsets.selecting import Subset, expected_errors, select
+from camilla.subsets.selecting import Subset, _row, expected_errors, select
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,17 @@ def test_the_candidate_is_chosen_on_other_folds() -> None:
     }
     found = chosen_elsewhere(Crossfit(by, fold), [Candidate("m", "A"), Candidate("m", "B")], 5)
     assert found.absolute.tolist() == [[9, 9, 9, 9]]
+
+
+def test_errors_of_three_learners_have_intervals_within_their_scores() -> None:
+    """|errors| of .01, .02 and .3, τ of .8 and 1: Student's lower end of the one is below 0, the upper end of
+    the other above 1."""
+    each = np.array([[0.01, 0.02, 0.3]])
+    row = _row(Errors(each, each**2, np.array([[0.8, 1.0]])))
+    assert row["mae_low"] == 0
+    assert row["mae_high"] == pytest.approx(0.11 + t.ppf(0.975, 2) * each.std(ddof=1) / np.sqrt(3))
+    assert row["kendall_high"] == 1
+    assert row["kendall_low"] == pytest.approx(0.9 - t.ppf(0.975, 1) * 0.1)
 
 
 def test_another_way_is_taken_only_where_it_is_surely_better() -> None:

@@ -50,6 +50,7 @@ def experiment(
     json: options.Json = False,
 ) -> None:
     """Run a protocol of the Camilla paper: what is stored already is not run again."""
+    from camilla.experiments.results import read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
     from camilla.experiments.summary import experiment_summary
@@ -71,7 +72,8 @@ def experiment(
     else:
         _print_means(name, experiment_summary(results))
     if output is not None:
-        typer.echo(f"{results.height} rows are in {shown(str(output))}.", err=json)
+        held = read_results(output).height
+        typer.echo(f"{shown(str(output))} holds {held} rows, {results.height} of them these.", err=json)
 
 
 def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:

@@ -4,12 +4,13 @@ import numpy as np
 import polars as pl
 
 GROUP = ["table", "data_hash", "diagnoser", "size", "comparison", "score"]
+RANGES = {"kendall": (-1.0, 1.0), "spearman": (-1.0, 1.0), "log_loss": (0.0, np.inf)}  # others: 0 to 1
 
 
 def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     """Mean of every score over seeds; low and high are its 95 % interval (Student's t over seeds).
 
-    With one seed there is no interval. seconds is the mean CPU time of a task. What was computed on other
+    Intervals are cut where their score ends: no correlation is above 1. With one seed there is no interval. seconds is the mean CPU time of a task. What was computed on other
     data under the same name, or by another version of camilla, is a row of its own.
     """
     from scipy.stats import t as student  # here, because it costs half a second to import
@@ -23,7 +24,13 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     n = grouped["seeds"].to_numpy()
     reach = np.where(n > 1, student.ppf(0.975, np.maximum(n - 1, 1)) / np.sqrt(n), np.nan)
     half = pl.col("sd") * pl.Series(reach)
-    return grouped.with_columns(low=pl.col("mean") - half, high=pl.col("mean") + half).select(
+    ranges = [RANGES.get(score, (0.0, 1.0)) for score in grouped["score"]]
+    least, most = (pl.Series([each[end] for each in ranges], dtype=pl.Float64) for end in (0, 1))
+    ends = {
+        "low": (pl.col("mean") - half).clip(least, most),
+        "high": (pl.col("mean") + half).clip(least, most),
+    }
+    return grouped.with_columns(**ends).select(
         "experiment", *GROUP, "mean", "low", "high", "sd", "seeds", "seconds", "camilla"
     )
 

@@ -38,8 +38,8 @@ class Subset:
     """`samples` with the weight of each: estimate = intercept + Σ weight × response.
 
     `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
-    learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they were
-    made, so that the first k are the choice of k.
+    learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they
+    were made, so that the first k are the choice of k.
 
     `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
     subsets of the same size, and of random subsets with the same estimator.
@@ -207,17 +207,15 @@ def _errors_frame(found: Crossfit | None, candidates: list[Candidate], sizes: li
 
 
 def _row(errors: Errors) -> dict[str, float | None]:
-    """Intervals by Student's t: of the error over learners, of τ over repeats and folds."""
-    by_learner = np.nanmean(errors.absolute, axis=0)
-    taus = errors.kendall[~np.isnan(errors.kendall)]
-    mae, mae_half = _mean(by_learner)
-    tau, tau_half = _mean(taus)
+    """Intervals by Student's t, cut where the score ends: of the error over learners, of τ over repeats and
+    folds."""
+    mae, mae_half = _mean(np.nanmean(errors.absolute, axis=0))
+    tau, tau_half = _mean(errors.kendall[~np.isnan(errors.kendall)])
+    (mae_low, mae_high), (low, high) = _ends(mae, mae_half, least=0.0), _ends(tau, tau_half, least=-1.0)
     return {
-        "mae": mae, "mae_low": _off(mae, -mae_half), "mae_high": _off(mae, mae_half),
+        "mae": mae, "mae_low": mae_low, "mae_high": mae_high,
         "rmse": float(np.sqrt(np.nanmean(errors.square))),
-        "kendall": tau,
-        "kendall_low": None if (low := _off(tau, -tau_half)) is None else max(low, -1.0),
-        "kendall_high": None if (high := _off(tau, tau_half)) is None else min(high, 1.0),
+        "kendall": tau, "kendall_low": low, "kendall_high": high,
     }  # fmt: skip
 
 
@@ -230,5 +228,7 @@ def _mean(values: Floats) -> tuple[float | None, float]:
     return float(values.mean()), float(half)
 
 
-def _off(value: float | None, half: float) -> float | None:
-    return None if value is None or np.isnan(half) else value + half
+def _ends(value: float | None, half: float, *, least: float) -> tuple[float | None, float | None]:
+    if value is None or np.isnan(half):
+        return None, None
+    return max(value - half, least), min(value + half, 1.0)
