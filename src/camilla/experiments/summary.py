@@ -10,8 +10,9 @@ RANGES = {"kendall": (-1.0, 1.0), "spearman": (-1.0, 1.0), "log_loss": (0.0, np.
 def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     """Mean of every score over seeds; low and high are its 95 % interval (Student's t over seeds).
 
-    Intervals are cut where their score ends: no correlation is above 1. With one seed there is no interval. seconds is the mean CPU time of a task. What was computed on other
-    data under the same name, or by another version of camilla, is a row of its own.
+    Intervals are cut where their score ends: no correlation is above 1. With one seed there is no interval.
+    seconds is the mean CPU time of a task. What was computed on other data under the same name, or by another
+    version of camilla, is a row of its own.
     """
     from scipy.stats import t as student  # here, because it costs half a second to import
 
