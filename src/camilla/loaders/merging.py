@@ -126,7 +126,7 @@ def _nothing_left(conflicts: list[Conflict], dropped: list[str]) -> str:
     )
 
 
-REMEDY = "Load such runs apart, or join samples by what they ask: --join content."
+REMEDY = "Load such runs apart, or join samples by what they ask: camilla load --join content."
 
 
 def _without_conflicts(
