@@ -175,7 +175,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
         "they cannot be told apart."
     )
     assert notes == ["all shared samples are of one cluster: no interval can be given."]
-    ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "cluster")
+    ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
     assert json.loads(ranked.read_text())["learners"][0]["low"] is None
     shown = opened(write_report([ranked, source], tmp_path / "page.html").page)
     for view, number in (("comparisons", "0.750"), ("comparisons?e=1", "35.00 points (no interval)")):
@@ -197,9 +197,9 @@ def _compared(folder: Path, right: dict[str, Any], *, cluster: str | None) -> Pa
     rows = [
         (name, f"q{j:02d}", int(one), cluster) for name, all_ in right.items() for j, one in enumerate(all_)
     ]
-    frame = pl.DataFrame(rows, schema=["learner", "sample", "response", "cluster"], orient="row")
+    frame = pl.DataFrame(rows, schema=["learner", "sample", "response", "page"], orient="row")
     frame.write_csv(folder / "runs.csv")
-    options = () if cluster is None else ("--cluster", "cluster")
+    options = () if cluster is None else ("--cluster", "page")
     return _printed(folder / "pair.json", "compare", str(folder / "runs.csv"), "a", "b", *options)
 
 
