@@ -15,6 +15,8 @@ from camilla.adaptive.testing import AdaptiveTest
 from camilla.data.responses import ResponseTable
 from camilla.errors import DataError, SettingError
 
+SMALL = AdaptiveTest.from_table(camilla.simulate(20, 15, seed=5).table).bank
+
 
 @pytest.fixture(scope="module")
 def table() -> ResponseTable:
@@ -82,6 +84,40 @@ def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> N
         AdaptiveTest.from_table(table, budget=0)
 
 
+def test_a_sample_that_could_not_be_run_is_neither_counted_nor_asked_again() -> None:
+    """Of 15 samples the first two asked and a third cannot be run: nothing is known by that, the other 12 are
+    asked once each, and the score is their sum and something from 0 to 1 for each of the three, over 15."""
+    test = AdaptiveTest(SMALL)
+    before = test.state()
+    lost = [str(test.next())]
+    assert test.leave_out(lost[0]) == before._replace(left_out=1)
+    lost += [str(test.next()), "sample-09"]
+    for name in lost:
+        test.leave_out(name)
+    assert len(set(lost)) == 3
+    assert test.state() == before._replace(left_out=3)
+    asked = []
+    while (sample := test.next()) is not None:
+        asked.append(sample)
+        state = test.record(sample, len(asked) % 3 == 0)
+    assert sorted(asked + lost) == sorted(SMALL.samples)
+    assert (state.asked, state.left_out, state.done) == (12, 3, True)
+    assert state.accuracy == pytest.approx(4 / 12)
+    assert 4 / 15 < state.score < 7 / 15
+    assert state.score_se > 0.01
+    with pytest.raises(DataError, match="answered already"):
+        test.leave_out(asked[0])
+    assert test.record(lost[0], 1).left_out == 2  # it could be run after all
+
+
+def test_a_budget_counts_responses_alone() -> None:
+    test = AdaptiveTest(SMALL, budget=2)
+    for name in SMALL.samples[:5]:
+        assert not test.leave_out(name).done
+    test.record(str(test.next()), 1)
+    assert test.record(str(test.next()), 0).done
+
+
 def test_the_order_of_learners_and_samples_changes_nothing(table: ResponseTable) -> None:
     """Calibration draws folds and starts: by names, so that a shuffled table is the same test to the bit."""
     rng = np.random.default_rng(3)
@@ -123,13 +159,41 @@ def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: Response
     test = AdaptiveTest.from_table(table, budget=2)
     lines = [*BAD, '{"sample": "sample-001", "response": true}', '{"stop": true}', "never read"]
     said = [json.loads(line) for line in answers(test, lines)]
-    assert ["error" in one for one in said] == [False, *[True] * (len(BAD) - 1), False, False]
-    assert said[-1]["asked"] == 1
-    assert said[-1]["done"] is True
+    assert [one["error"] is not None for one in said] == [False, *[True] * (len(BAD) - 1), False, False]
+    assert all(one | {"error": None} == said[-3] | {"error": None} for one in said[1 : len(BAD)])
+    assert (said[-1]["asked"], said[-1]["done"], said[-1]["next"]) == (1, True, None)
     assert all("next and stop" in one["error"] for one in said[len(BAD) - 4 : len(BAD)])
 
 
-SMALL = AdaptiveTest.from_table(camilla.simulate(20, 15, seed=5).table).bank
+def test_every_answer_has_the_same_fields_whatever_the_line_was() -> None:
+    lines = [
+        '{"sample": "sample-03", "response": 1}', '{"next": true}', "nonsense",
+        '{"sample": "sample-04", "response": null}', '{"sample": "sample-04", "response": 0}',
+        '{"stop": true}',
+    ]  # fmt: skip
+    first, *said = [json.loads(line) for line in answers(AdaptiveTest(SMALL), lines)]
+    assert len(said) == len(lines)
+    fields = set(first) - {"provenance"}
+    assert fields == {"next", "error", *AdaptiveTest(SMALL).state()._fields}
+    assert all(set(one) == fields for one in said)
+    assert [one["asked"] for one in said] == [1, 1, 1, 1, 2, 2]
+    assert [one["left_out"] for one in said] == [0, 0, 0, 1, 0, 0]
+
+
+def test_a_sample_that_fails_every_time_does_not_hold_up_the_test() -> None:
+    """A caller that answers null to whatever is asked: every sample once, then an end."""
+    said: list[dict] = []
+
+    def learner():  # type: ignore[no-untyped-def]
+        while True:
+            yield json.dumps({"sample": said[-1]["next"], "response": None})
+
+    for line in answers(AdaptiveTest(SMALL), learner()):
+        said.append(json.loads(line))
+    assert sorted(one["next"] for one in said[:-1]) == sorted(SMALL.samples)
+    assert said[-1]["done"] is True
+    assert said[-1]["asked"] == 0
+    assert said[-1]["score"] == said[0]["score"]
 
 
 @settings(max_examples=40)

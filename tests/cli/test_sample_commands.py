@@ -66,8 +66,8 @@ def test_adapt_talks_in_lines(folder: Path) -> None:
     run = camilla("adapt", "log.csv", "--budget", 2, cwd=folder, said=said)
     assert run.returncode == 0, run.stderr
     lines = [json.loads(line) for line in run.stdout.splitlines()]
-    assert [line.get("asked") for line in lines] == [0, 1, None, 2]
-    assert "error" in lines[2]
+    assert [line["asked"] for line in lines] == [0, 1, 1, 2]
+    assert [line["error"] is None for line in lines] == [True, True, False, True]
     assert lines[-1]["done"] is True
 
 
@@ -78,6 +78,24 @@ def test_adapt_replays(folder: Path) -> None:
     assert len(found["splits"]) == 2
     wrong = camilla("adapt", "log.csv", "--replay", "--shares", "a", cwd=folder)
     assert (wrong.returncode, wrong.stderr) == (2, "error: --shares takes numbers with commas, not 'a'.\n")
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["--json"], "--json does nothing without --replay. Leave it out."),
+        (["--splits", 10], "--splits does nothing without --replay. Leave it out."),
+        (["--shares", 0.5], "--shares does nothing without --replay. Leave it out."),
+        (["--calibration", 0.8], "--calibration does nothing without --replay. Leave it out."),
+        (
+            ["--replay", "--score-se", 0.1],
+            "--score-se does nothing in a replay, which asks --shares of the samples. Leave it out.",
+        ),
+    ],
+)
+def test_adapt_refuses_options_that_would_do_nothing(folder: Path, words: list[object], why: str) -> None:
+    run = camilla("adapt", "log.csv", *words, cwd=folder)
+    assert (run.returncode, run.stderr) == (2, f"error: {why}\n")
 
 
 def test_dif_compares_groups_of_a_file(folder: Path) -> None:

@@ -24,10 +24,17 @@ def after(
     )
 
 
-def best_next(bank: Bank, standing: Standing, unseen: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """The sample expected to narrow the variance of each learner's score most, in the mean of the models."""
-    gains = [gain(model, one, unseen) for model, one in zip(bank.models, standing, strict=True)]
-    return np.sum(gains, axis=0).argmax(axis=1)
+def best_next(
+    bank: Bank, standing: Standing, unseen: NDArray[np.bool_], askable: NDArray[np.bool_] | None = None
+) -> NDArray[np.intp]:
+    """The sample expected to narrow the variance of each learner's score most, in the mean of the models.
+
+    `askable` are the unseen that may be asked, all of them if it is not given.
+    """
+    gains = np.sum(
+        [gain(model, one, unseen) for model, one in zip(bank.models, standing, strict=True)], axis=0
+    )
+    return np.where(unseen if askable is None else askable, gains, -np.inf).argmax(axis=1)
 
 
 def full_score(

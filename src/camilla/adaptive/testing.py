@@ -17,7 +17,7 @@ from camilla.errors import DataError, SettingError
 
 
 class State(NamedTuple):
-    """What is known of a learner after `asked` responses.
+    """What is known of a learner after `asked` responses, with `left_out` samples that could not be run.
 
     `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
     expected mean response over all samples of the calibration table, responses seen counting as they are.
@@ -29,6 +29,7 @@ class State(NamedTuple):
     score: float
     score_se: float
     accuracy: float | None  # plain mean of the responses seen
+    left_out: int
     done: bool
 
 
@@ -53,6 +54,7 @@ class AdaptiveTest:
                 raise SettingError(f"{name} must be above 0; got {value!r}.")
         self._place = {name: j for j, name in enumerate(self.bank.samples)}
         self._seen = np.zeros((1, len(self.bank.samples)), bool)
+        self._left_out = np.zeros((1, len(self.bank.samples)), bool)
         self._response = np.zeros((1, len(self.bank.samples)))
         self._standing: Standing = at_start(self.bank, 1)
 
@@ -76,23 +78,38 @@ class AdaptiveTest:
         """The sample to ask now; None when the test is over."""
         if self.state().done:
             return None
-        return self.bank.samples[int(best_next(self.bank, self._standing, ~self._seen)[0])]
+        found = best_next(self.bank, self._standing, ~self._seen, ~(self._seen | self._left_out))
+        return self.bank.samples[int(found[0])]
 
     def record(self, sample: str, response: float) -> State:
         """What is known once the learner's response, in [0, 1], to any sample has come."""
+        j = self._unanswered(sample)
+        if not isinstance(response, int | float) or not 0 <= response <= 1:
+            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
+        self._seen[0, j], self._response[0, j] = True, float(response)
+        self._left_out[0, j] = False
+        asked = np.flatnonzero(self._seen[0])[None]
+        self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
+        return self.state()
+
+    def leave_out(self, sample: str) -> State:
+        """Says that a sample could not be run: it is not asked again, and the score has its expectation.
+
+        Whatever came in the way is no response of the learner, and counts neither as right nor as wrong.
+        """
+        self._left_out[0, self._unanswered(sample)] = True
+        return self.state()
+
+    def _unanswered(self, sample: str) -> int:
+        """The place of a sample that has no response yet."""
         if sample not in self._place:
             raise DataError(
                 f"no sample {sample!r} among the calibrated. {nearest(sample, self.bank.samples)}"
             )
-        if not isinstance(response, int | float) or not 0 <= response <= 1:
-            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
         j = self._place[sample]
         if self._seen[0, j]:
             raise DataError(f"{sample!r} has been answered already, with {self._response[0, j]:g}.")
-        self._seen[0, j], self._response[0, j] = True, float(response)
-        asked = np.flatnonzero(self._seen[0])[None]
-        self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
-        return self.state()
+        return j
 
     def state(self) -> State:
         """What is known now."""
@@ -102,7 +119,7 @@ class AdaptiveTest:
             self.bank, self._standing, ~self._seen, self._response.sum(axis=1), np.array([self._seen.size])
         )
         met = (
-            n == len(self.bank.samples),
+            bool((self._seen | self._left_out).all()),
             self.budget is not None and n >= self.budget,
             self.ability_se is not None and float(level.se[0]) <= self.ability_se,
             self.score_se is not None and float(total.se[0]) <= self.score_se,
@@ -115,5 +132,6 @@ class AdaptiveTest:
             float(total.score[0]),
             float(total.se[0]),
             mean,
+            int(self._left_out.sum()),
             any(met),
         )

@@ -1,7 +1,8 @@
 """`camilla adapt`: adaptive testing, live over lines of JSON or played over a stored log."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,11 +25,16 @@ def adapt(
     ability_se: Annotated[
         float | None, typer.Option(help="Stop at this standard error of the ability.")
     ] = None,
-    shares: Annotated[str, typer.Option(help="Replay: shares of the samples to ask.")] = "0.05,0.1,0.15,0.25",
+    shares: Annotated[
+        str | None,
+        typer.Option(help="Replay: shares of the samples to ask; .05, .1, .15 and .25 if not given."),
+    ] = None,
     calibration: Annotated[
-        float, typer.Option(help="Replay: share of the learners that samples are calibrated on.")
-    ] = 0.8,
-    splits: Annotated[int, typer.Option(help="Replay: random splits of the learners.")] = 10,
+        float | None, typer.Option(help="Replay: share of the learners to calibrate on; .8 if not given.")
+    ] = None,
+    splits: Annotated[
+        int | None, typer.Option(help="Replay: random splits of the learners; 10 if not given.")
+    ] = None,
     dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
     *,
     columns: TableOptions,
@@ -40,22 +46,33 @@ def adapt(
     from camilla.adaptive.replay import replay as play
     from camilla.adaptive.testing import AdaptiveTest
 
-    responses = columns.read(table)
+    stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
+    played = {"shares": shares, "calibration": calibration, "splits": splits}
     if replay:
+        _refuse(stops, "does nothing in a replay, which asks --shares of the samples")
+        given: dict[str, Any] = {name: value for name, value in played.items() if value is not None}
+        if shares is not None:
+            given["shares"] = _shares(shares)
+        responses = columns.read(table)
         with progress("replaying") as watch:
-            found = play(
-                responses, shares=_shares(shares), calibration=calibration, splits=splits,
-                dimensions=dimensions, seed=seed, watch=watch,
-            )  # fmt: skip
+            found = play(responses, dimensions=dimensions, seed=seed, watch=watch, **given)
         _show(found, json=json)
         return
+    _refuse(played | {"json": json or None}, "does nothing without --replay")
+    responses = columns.read(table)
     with progress("calibrating") as watch:
-        test = AdaptiveTest.from_table(
-            responses, dimensions=dimensions, seed=seed, watch=watch,
-            budget=budget, score_se=score_se, ability_se=ability_se,
-        )  # fmt: skip
+        test = AdaptiveTest.from_table(responses, dimensions=dimensions, seed=seed, watch=watch, **stops)
     for line in answers(test, sys.stdin):
         typer.echo(line)
+
+
+def _refuse(given: Mapping[str, object], why: str) -> None:
+    """An error if any of them was given."""
+    from camilla.errors import SettingError
+
+    for name, value in given.items():
+        if value is not None:
+            raise SettingError(f"--{name.replace('_', '-')} {why}. Leave it out.")
 
 
 def _show(found: "Replay", *, json: bool) -> None:
