@@ -201,6 +201,61 @@ def test_a_log_folder_is_not_compared_with_itself_or_a_part_of_it(camilla: Camil
         assert said in ran.stderr
 
 
+@pytest.fixture
+def scored_apart(folder: Path) -> Path:
+    """Logs of a and b by exact match behind two filters, and c, which has acc alone, in a folder each."""
+    for name, first, second in (("a", "strict", "loose"), ("b", "strict", "loose"), ("c", "none", "none")):
+        log = folder / "logs" / name / "samples_quiz_2026-01-02T00-00-00.jsonl"
+        log.parent.mkdir(parents=True)
+        metric = "acc" if name == "c" else "exact_match"
+        rows = [
+            {"doc_id": j, "doc": {"question": f"Q{j}"}, "target": "1", "arguments": {}, "resps": [["1"]],
+             "filtered_resps": ["1"], "filter": filter, "metrics": [metric], "doc_hash": f"h{j}",
+             metric: float(filter == "loose" or j < {"a": 12, "b": 6, "c": 9}[name])}
+            for filter in dict.fromkeys((first, second))
+            for j in range(20)
+        ]  # fmt: skip
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder / "logs"
+
+
+def test_a_learner_without_the_metric_of_the_others_is_named(camilla: Camilla, scored_apart: Path) -> None:
+    ran = camilla("rank", "logs", "--json")
+    assert [row["mean"] for row in json.loads(ran.stdout)["learners"]] == [0.6, 0.3]
+    assert "responses are exact_match behind strict\n" in ran.stderr
+    assert "  c on quiz, which has acc: logs/c/" in ran.stderr
+    ran = camilla("compare", "logs/a", "logs/c")
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert "error: 'c' has no response by what scores the other, only 'acc'." in ran.stderr
+
+
+def test_rank_and_compare_take_the_metric_and_filter_that_are_asked_for(
+    camilla: Camilla, scored_apart: Path
+) -> None:
+    """Behind the loose filter every answer is right."""
+    ran = camilla("rank", "logs", "--filter", "loose", "--json")
+    assert [row["mean"] for row in json.loads(ran.stdout)["learners"]] == [1, 1]
+    told = json.loads(camilla("compare", "logs/a", "logs/b", "--json").stdout)["overall"]
+    assert told["difference"] == pytest.approx(-0.3)
+    told = json.loads(camilla("compare", "logs/a", "logs/b", "--filter", "loose", "--json").stdout)["overall"]
+    assert told["difference"] == 0
+    ran = camilla("rank", "logs", "--metric", "f1")
+    assert ran.returncode == 2
+    assert "no task has metric 'f1'. There are 'acc', 'exact_match'." in ran.stderr
+
+
+def test_logs_whose_ids_are_positions_are_compared_by_content(camilla: Camilla, scored_apart: Path) -> None:
+    """b answered the samples of a in the opposite order: by id they mean different things."""
+    log = next((scored_apart / "b").iterdir())
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    log.write_text("".join(json.dumps(row | {"doc_id": 19 - row["doc_id"]}) + "\n" for row in rows))
+    ran = camilla("compare", "logs/a", "logs/b")
+    assert ran.returncode == 1
+    assert "--join content" in ran.stderr
+    told = json.loads(camilla("compare", "logs/a", "logs/b", "--join", "content", "--json").stdout)
+    assert told["overall"]["difference"] == pytest.approx(-0.3)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("path", "options", "most"),
@@ -248,6 +303,8 @@ def test_boards_are_quick(data_folder: Path, path: str, options: tuple[str, ...]
             "--task does nothing on logs, and . is a folder of them; it is for table files.",
         ),
         ("rank . --missing NA", "--missing does nothing on logs"),
+        ("rank runs.csv --metric acc", "--metric does nothing on a table file, and runs.csv is read as one"),
+        ("check runs.csv --join content", "--join does nothing on a table file"),
     ],
 )
 def test_an_option_that_cannot_act_names_what_it_needs(camilla: Camilla, arguments: str, wanted: str) -> None:

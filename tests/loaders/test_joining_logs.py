@@ -182,7 +182,10 @@ def test_the_metric_is_the_one_that_most_runs_have_then_the_first(tmp_path: Path
     other = load_logs([tmp_path], Choices(metric="f1")).merged
     assert other is not None
     assert other.table.learners == ("b",)
-    assert len(other.lacking) == 2
+    assert [(one.learner, one.task, one.has) for one in other.lacking] == [
+        ("a", "quiz", ["acc_norm", "acc"]),
+        ("c", "quiz", ["acc", "acc_norm"]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -244,6 +247,21 @@ def test_the_short_account_names_what_a_reader_must_know(tmp_path: Path) -> None
         "2 logs (every-eval-ever); responses are score",
         "missing: 2 of 4 cells: 1 unscored, 1 not run",
     ]
+
+
+def test_the_short_account_names_whom_the_metric_leaves_out_and_its_filter(tmp_path: Path) -> None:
+    """Two of three runs have f1 behind strict; c has acc alone, and nothing scored gap."""
+    time = "2026-01-02T00-00-00"
+    for model in ("a", "b"):
+        lm_eval(tmp_path, model, time, [row(0, f1=1.0) | {"filter": "strict"}])
+    lm_eval(tmp_path, "c", time, [row(0, acc=1.0)])
+    eee(tmp_path / "d.jsonl", "d", {"x": None}, task="gap")
+    told = briefly(load_logs([tmp_path]))
+    assert told[0].endswith("responses are f1 behind strict")
+    assert "without the metric, so left out: 1 runs. Another can be asked for: --metric, --filter." in told
+    (line,) = [line for line in told if line.startswith("  c on quiz, which has acc: ")]
+    assert line.endswith(f"samples_quiz_{time}.jsonl")
+    assert "tasks on which no metric scored a sample, left out: 'gap'" in told
 
 
 def test_links_to_folders_are_not_followed_in_circles(tmp_path: Path) -> None:

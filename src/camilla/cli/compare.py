@@ -12,6 +12,7 @@ from camilla.cli.table_options import TableOptions, reads_table
 if TYPE_CHECKING:
     from camilla.compare.comparing import Comparison, Effect
     from camilla.data.responses import ResponseTable
+    from camilla.loaders.logs import Loaded
 
 WORSE = 3  # exit code of --fail-if-worse
 
@@ -72,24 +73,32 @@ class Two(NamedTuple):
 def _two(one: Path, other: Path, columns: TableOptions) -> Two:
     """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
     from camilla.compare.comparing import two_tables
-    from camilla.loaders.account import briefly
     from camilla.loaders.logs import holds_logs, load_logs
-    from camilla.loaders.metadata_clusters import with_clusters
 
     if holds_logs(one) and holds_logs(other):
         _apart(one, other)
         learners = [load_logs([path]).table.learners for path in (one, other)]
         if all(len(names) == 1 for names in learners):
             a, b = (str(one), str(other)) if learners[0] == learners[1] else (learners[0][0], learners[1][0])
-            together = load_logs([one, other], called={one: a, other: b})
-            for line in briefly(together):
-                typer.echo(f"note: {line}", err=True)
-            table = together.table
-            if columns.cluster is not None:
-                table = with_clusters(table, columns.cluster)
-            return Two(table, a, b)
+            together = columns.load([one, other], called={one: a, other: b})
+            _both_scored(together, a, b)
+            return Two(columns.clustered(together.table), a, b)
     table = two_tables(columns.read(one), columns.read(other), labels=(str(one), str(other)))
     return Two(table, *table.learners)
+
+
+def _both_scored(together: "Loaded", a: str, b: str) -> None:
+    """An error if one of the two is left out for want of the metric that the other has."""
+    from camilla.data.names import quoted
+    from camilla.errors import DataError
+
+    left_out = [name for name in (a, b) if name not in together.table.learners]
+    lacking = () if together.merged is None else together.merged.lacking
+    if has := {metric for one in lacking if one.learner in left_out for metric in one.has}:
+        raise DataError(
+            f"{quoted(left_out)} has no response by what scores the other, only {quoted(sorted(has))}. "
+            "Name what both logs have: --metric, --filter; or have one of them scored again."
+        )
 
 
 def _apart(one: Path, other: Path) -> None:

@@ -58,7 +58,7 @@ def load(
     keep_input(output, paths)
     _check_output(output, as_)
     choices = _choices(task, metric, filter, on_error, runs, samples)
-    _one_of("join", join, ("id", "content"))
+    options.checked_one("join", join, ("id", "content"))
     with progress("loading") as watch:
         loaded = load_logs(
             paths, choices, format=format, join=join, skills=tuple(skills_from or ()),  # type: ignore[arg-type]
@@ -85,17 +85,10 @@ def _choices(
     from camilla.loaders.merging import Choices, OnError, Runs
     from camilla.loaders.universe import read_universe
 
-    _one_of("on-error", on_error, get_args(OnError))
-    _one_of("runs", runs, get_args(Runs))
+    options.checked_one("on-error", on_error, get_args(OnError))
+    options.checked_one("runs", runs, get_args(Runs))
     universe = () if samples is None else read_universe(samples)
     return Choices(tuple(tasks or ()), metric, filter, on_error, runs, universe)  # type: ignore[arg-type]
-
-
-def _one_of(option: str, value: str, known: tuple[str, ...]) -> None:
-    from camilla.errors import SettingError
-
-    if value not in known:
-        raise SettingError(f"--{option} is one of {', '.join(known)}, not {value!r}.")
 
 
 def _check_output(output: Path | None, as_: str | None) -> None:
@@ -103,7 +96,7 @@ def _check_output(output: Path | None, as_: str | None) -> None:
     from camilla.errors import SettingError
 
     if as_ is not None:
-        _one_of("as", as_, ("every-eval-ever",))
+        options.checked_one("as", as_, ("every-eval-ever",))
         if output is None:
             raise SettingError("--as does nothing without -o FILE: it says how that is written.")
         if output.suffix.lower() not in (".jsonl", ".ndjson"):

@@ -24,6 +24,13 @@ def checked_jobs(jobs: int) -> int:
     return jobs
 
 
+def checked_one(option: str, value: str, known: tuple[str, ...]) -> str:
+    """The value, if the option has it."""
+    if value not in known:
+        raise SettingError(f"--{option} is one of {', '.join(known)}, not {value!r}.")
+    return value
+
+
 Table = Annotated[Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")]
 SkillGraphFile = Annotated[
     Path | None, typer.Option("--skill-graph", help="File of edges between skills: columns parent, child.")

@@ -1,9 +1,9 @@
 """What a command is told of its table: the options, declared once, and the one way they turn into a table."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
 
@@ -12,9 +12,10 @@ from camilla.cli.gathering import Decorator, gathers
 
 if TYPE_CHECKING:
     from camilla.data.responses import ResponseTable
+    from camilla.loaders.logs import Loaded
 
-
-OF_LOGS = ("skills", "skill_graph", "cluster")  # options that act on logs too
+ONLY_LOGS = ("metric", "filter", "join")  # options that act on logs alone
+OF_LOGS = ("skills", "skill_graph", "cluster", *ONLY_LOGS)
 
 
 @dataclass(frozen=True)
@@ -42,25 +43,68 @@ class TableOptions:
     ignore: Annotated[
         list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
     ] = None
+    metric: Annotated[str | None, typer.Option(help="Logs: metric that is the response.")] = None
+    filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
+        None
+    )
+    join: Annotated[
+        str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
+    ] = None
 
     def read(self, path: Path) -> "ResponseTable":
         """The table a command was given; what was done to fit the skill map is said on standard error."""
         from camilla.errors import SettingError
-        from camilla.loaders.metadata_clusters import with_clusters
+        from camilla.loaders.logs import holds_logs
         from camilla.loaders.tables import read
 
         if self.rows not in (None, "samples", "learners"):
             raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
         if path.is_dir():
             self.refuse(f"on logs, and {path} is a folder of them; it is for table files", but=OF_LOGS)
-        if not self._given(OF_LOGS) and (table := read_logs(path, self.skills, self.skill_graph)) is not None:
-            return table if self.cluster is None else with_clusters(table, self.cluster)
-        given = vars(self) | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
-        table = read(path, **given)
+        if not self._given(OF_LOGS) and holds_logs(path):
+            return self._with_skills(self.clustered(self.load([path]).table))
+        laid_out = {name: value for name, value in vars(self).items() if name not in ONLY_LOGS}
+        if path.exists():
+            self.refuse(f"on a table file, and {path} is read as one; it is for logs", but=laid_out)
+        table = read(
+            path, **laid_out | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
+        )
         if table.skill_map is not None:
             for note in table.skill_map.notes:
                 typer.echo(f"note: {note}", err=True)
         return table
+
+    def load(self, paths: Sequence[Path], *, called: Mapping[Path, str] | None = None) -> "Loaded":
+        """The logs under the paths, joined as the options say; what was found is said on standard error."""
+        from camilla.loaders.account import briefly
+        from camilla.loaders.collecting import Join
+        from camilla.loaders.logs import load_logs
+        from camilla.loaders.merging import Choices
+
+        join = options.checked_one("join", self.join or "id", get_args(Join))
+        choices = Choices(metric=self.metric, filter=self.filter)
+        loaded = load_logs(paths, choices, join=join, called=called)  # type: ignore[arg-type]
+        for line in briefly(loaded):
+            typer.echo(f"note: {line}", err=True)
+        return loaded
+
+    def clustered(self, table: "ResponseTable") -> "ResponseTable":
+        """A table of logs under the clusters that are asked for."""
+        from camilla.loaders.metadata_clusters import with_clusters
+
+        return table if self.cluster is None else with_clusters(table, self.cluster)
+
+    def _with_skills(self, table: "ResponseTable") -> "ResponseTable":
+        from camilla.loaders.metadata_skills import with_skill_source
+        from camilla.loaders.skill_files import skill_source
+        from camilla.loaders.skill_graphs import read_skill_graph
+
+        source = None if self.skills is None else skill_source(self.skills)
+        own = () if source is None or source.file is not None else source.columns
+        table = with_skill_source(table, source, own)
+        if self.skill_graph is None:
+            return table
+        return table.with_skills(table.skill_map, graph=read_skill_graph(self.skill_graph))
 
     def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
         """An error if any option was given, but these: it would do nothing."""
@@ -76,24 +120,3 @@ class TableOptions:
 def reads_table(*also: str) -> Decorator:
     """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, task, cluster."""
     return gathers("columns", TableOptions, without={"skills", "skill_graph", "task", "cluster"} - set(also))
-
-
-def read_logs(path: Path, skills: str | None, skill_graph: Path | None) -> "ResponseTable | None":
-    """The table in a log or a folder of logs, None if the path is a table file; says what was found."""
-    from camilla.loaders.account import briefly
-    from camilla.loaders.logs import holds_logs, load_logs
-    from camilla.loaders.metadata_skills import with_skill_source
-    from camilla.loaders.skill_files import skill_source
-    from camilla.loaders.skill_graphs import read_skill_graph
-
-    if not holds_logs(path):
-        return None
-    loaded = load_logs([path])
-    for line in briefly(loaded):
-        typer.echo(f"note: {line}", err=True)
-    source = None if skills is None else skill_source(skills)
-    own = () if source is None or source.file is not None else source.columns
-    table = with_skill_source(loaded.table, source, own)
-    if skill_graph is None:
-        return table
-    return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))

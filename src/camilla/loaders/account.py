@@ -3,6 +3,7 @@
 from typing import Any
 
 from camilla.data.names import quoted, shown
+from camilla.loaders.collecting import Pair
 from camilla.loaders.logs import Files, Loaded
 from camilla.loaders.merging import REMEDY, Merged
 from camilla.loaders.metadata_skills import offered
@@ -43,7 +44,7 @@ def _of_merged(merged: Merged) -> dict[str, Any]:
         "refused_samples": [one._asdict() for one in merged.conflicts],
         "dropped_samples": merged.dropped,
         "repeated_rows": merged.twice,
-        "without_the_metric": merged.lacking,
+        "without_the_metric": [one._asdict() for one in merged.lacking],
         "skills_left_out": merged.no_skills,
         "skills": offered(table),
     }
@@ -78,7 +79,7 @@ def lines(loaded: Loaded) -> list[str]:
     size = f"{table.n_learners} learners × {table.n_samples} samples"
     out.append(f"{size}, {table.n_responses} responses from {merged.n_runs} runs")
     out += _first([_task_line(merged, task) for task in merged.chosen], "tasks")
-    out += [*_missing(merged), *_repeated(merged), *_refused(merged), *_rest(merged)]
+    out += [*_lacking(merged), *_missing(merged), *_repeated(merged), *_refused(merged), *_rest(merged)]
     return out
 
 
@@ -88,9 +89,14 @@ def briefly(loaded: Loaded) -> list[str]:
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
     merged = loaded.merged
-    metrics = sorted({one.pair.metric for one in merged.chosen.values() if one is not None})
+    metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
-    out = [first, *_missing(merged), *_repeated(merged)[:1], *_refused(merged), *_no_skills(merged)]
+    out = [first, *_lacking(merged), *_missing(merged), *_repeated(merged)[:1], *_refused(merged)]
+    out += _no_skills(merged)
+    if unscored := [task for task, one in merged.chosen.items() if one is None]:
+        out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
+    if loaded.files.empty:
+        out.append(f"logs without a sample: {quoted(loaded.files.empty)}")
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
@@ -119,16 +125,29 @@ def _task_line(merged: Merged, task: str) -> str:
     told = _task(merged, task)
     if told["metric"] is None:
         return f"  {shown(task)}: no metric scored a sample; left out"
-    behind = f" behind {shown(told['filter'])}" if told["filter"] not in ("", "none") else ""
-    line = f"  {shown(task)}: {told['samples']} samples by {shown(told['metric'])}{behind} ({told['rule']})"
+    by = Pair(told["metric"], told["filter"]).words
+    line = f"  {shown(task)}: {told['samples']} samples by {shown(by)} ({told['rule']})"
     if told["others"]:
-        line += "; also " + ", ".join(
-            shown(" behind ".join(filter(None, pair))) for pair in told["others"][:4]
-        )
+        line += "; also " + ", ".join(shown(Pair(*pair).words) for pair in told["others"][:4])
         line += ", …" if len(told["others"]) > 4 else ""
     if told["no_scores"]:
         line += "; no scores: " + ", ".join(f"{shown(m)} ({why})" for m, why in told["no_scores"].items())
     return line
+
+
+def _lacking(merged: Merged) -> list[str]:
+    if not merged.lacking:
+        return []
+    first = (
+        f"without the metric, so left out: {len(merged.lacking)} runs. "
+        "Another can be asked for: --metric, --filter."
+    )
+    details = [
+        f"  {shown(one.learner)} on {shown(one.task)}, which has "
+        f"{', '.join(map(shown, one.has)) or 'no score'}: {shown(one.source)}"
+        for one in merged.lacking
+    ]
+    return [first, *_first(details, "runs")]
 
 
 def _missing(merged: Merged) -> list[str]:
@@ -171,8 +190,6 @@ def _rest(merged: Merged) -> list[str]:
         out.append(
             f"dropped: {len(merged.dropped)} samples with an error in some run, {quoted(merged.dropped)}"
         )
-    if merged.lacking:
-        out.append(f"without the metric, so left out: {quoted(merged.lacking)}")
     if merged.twice:
         out.append(f"repeated rows: {merged.twice} of the same run, sample and trial; kept as further trials")
     if merged.table.skill_map is not None:

@@ -32,6 +32,11 @@ class Pair(NamedTuple):
     metric: str
     filter: str
 
+    @property
+    def words(self) -> str:
+        """exact_match behind strict-match; the metric alone where nothing was filtered."""
+        return self.metric if self.filter in ("", "none") else f"{self.metric} behind {self.filter}"
+
 
 @dataclass(frozen=True)
 class Kept:

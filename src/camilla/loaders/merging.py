@@ -40,6 +40,15 @@ class Conflict(NamedTuple):
     sources: list[str]
 
 
+class Lacking(NamedTuple):
+    """A run that is left out because it has not what scores its task, and what it has instead."""
+
+    learner: str
+    task: str
+    source: str
+    has: list[str]
+
+
 @dataclass(frozen=True)
 class Merged:
     """The table, and everything that was decided on the way."""
@@ -52,7 +61,7 @@ class Merged:
     missing: dict[str, int]  # reason → cells
     dropped: list[str] = field(default_factory=list)  # samples left out by on_error="drop"
     twice: int = 0  # rows that repeat a trial of their run
-    lacking: list[str] = field(default_factory=list)  # sources without the chosen pair
+    lacking: list[Lacking] = field(default_factory=list)  # runs without the chosen pair
     no_skills: str = ""  # why the skill maps of tables are not the skill map of all
 
 
@@ -88,8 +97,8 @@ def _each_once(runs: Sequence[Kept]) -> list[Kept]:
 
 def _rows(
     kept: Sequence[Kept], chosen: dict[str, Chosen | None], collection: Collection
-) -> tuple[pl.DataFrame, list[str]]:
-    """Rows of the chosen pairs, given responses, samples that no metric scored; sources without any.
+) -> tuple[pl.DataFrame, list[Lacking]]:
+    """Rows of the chosen pairs, given responses, samples that no metric scored; runs without any.
 
     `run` is the index into `kept`.
     """
@@ -103,7 +112,8 @@ def _rows(
         all_wanted = len(one.pairs) == 1 and choice.pair in one.pairs
         part = one.frame if all_wanted else one.frame.filter(pl.col("pair").is_in(wanted))
         if part.height < one.frame.height and part.height == 0:
-            lacking.append(one.run.source)
+            has = [pair.words for pair, scores in one.pairs.items() if scores and pair.metric]
+            lacking.append(Lacking(one.run.learner, one.run.task, one.run.source, has))
         frames.append(part.drop("pair").with_columns(run=pl.lit(index, pl.Int32)))
     return pl.concat(frames) if frames else pl.DataFrame(), lacking
 
@@ -126,7 +136,7 @@ def _nothing_left(conflicts: list[Conflict], dropped: list[str]) -> str:
     )
 
 
-REMEDY = "Load such runs apart, or join samples by what they ask: camilla load --join content."
+REMEDY = "Load such runs apart, or join samples by what they ask: --join content."
 
 
 def _without_conflicts(
