@@ -10,6 +10,7 @@ import pytest
 
 from camilla.cli.main import main
 from camilla.cli.output import print_frame, progress
+from camilla.data.names import in_quotes
 
 NAMES = ("run[red].jsonl", "[/b]", ":warning: sure", "back\\[bold]", "[link=http://x]y[/link]")
 BELL = "evil\x1b]0;owned\x07\x1b[31m"
@@ -30,6 +31,47 @@ def test_control_characters_are_spelled_out_everywhere(capsys: pytest.CaptureFix
     printed = capsys.readouterr().out
     assert printed.count("evil\\x1b]0;owned\\x07\\x1b[31m") == 3
     assert not set(printed) & {"\x1b", "\x07"}
+
+
+LONG = [f"mmlu:subject=abstract_algebra,method=multiple_choice_joint,model=x#{name}" for name in "ab"]
+
+
+def test_long_names_keep_the_end_that_tells_them_apart(capsys: pytest.CaptureFixture[str]) -> None:
+    print_frame(pl.DataFrame({"sample": LONG}), title="t")
+    rows = [line.strip() for line in capsys.readouterr().out.splitlines() if "#" in line]
+    assert [len(row) for row in rows] == [48, 48]
+    assert all(row.startswith("mmlu:subject=") for row in rows)
+    assert [row[-9:] for row in rows] == ["model=x#a", "model=x#b"]
+    assert in_quotes("x" * 500 + "#7").endswith("x#7'")
+
+
+def test_a_narrow_terminal_cuts_names_in_their_middle_too(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "50")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    print_frame(pl.DataFrame({"sample": LONG, "accuracy": [0.123, 0.456], "q": [0.5, 0.25]}), title="t")
+    rows = [line.rstrip() for line in capsys.readouterr().out.splitlines() if "#" in line]
+    assert [row[row.index("#") :].split() for row in rows] == [
+        ["#a", "0.123", "0.500"],
+        ["#b", "0.456", "0.250"],
+    ]
+    assert all(20 < len(row) <= 50 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "printed"),
+    [
+        ("q", 4.2e-07, "4.2e-07"), ("holm_p", 1e-300, "1e-300"), ("p_value", 0.00049, "0.00049"),
+        ("p", 0.0, "0"), ("p", 0.0005, "0.001"), ("p", 1.0, "1"), ("difference", 5.6e-17, "0"),
+    ],
+)  # fmt: skip
+def test_a_small_probability_is_not_zero(
+    column: str, value: float, printed: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Half a thousandth is the least that three decimals show; of differences that is nothing."""
+    print_frame(pl.DataFrame({column: [value]}), title="t")
+    assert capsys.readouterr().out.split()[-1] == printed
 
 
 class Terminal(io.StringIO):

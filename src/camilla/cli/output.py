@@ -1,6 +1,7 @@
 """What commands print: tables for people, JSON for scripts, progress on standard error."""
 
 import json
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -10,18 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from camilla.data.names import shown
+from camilla.data.names import shortened, shown
 
 if TYPE_CHECKING:
     import polars as pl
+    from rich.console import Console
+    from rich.table import Table
 
 LONGEST_NAME = 48
+SHORTEST_NAME = 12  # to which names are cut for a narrow terminal
+PROBABILITY = re.compile("(.*_)?(p|q|p_value)")  # columns whose small values matter
 
 
-def brief(text: str) -> str:
-    """A name harmless for a terminal and short enough for a table."""
-    safe = shown(text)
-    return safe if len(safe) <= LONGEST_NAME else safe[: LONGEST_NAME - 1] + "…"
+def brief(text: str, longest: int = LONGEST_NAME) -> str:
+    """A name harmless for a terminal and short enough for a table; what it ends in stays."""
+    return shortened(shown(text), longest)
 
 
 def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
@@ -41,28 +45,55 @@ def percent(share: float) -> str:
 
 def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
     """A table: names left and as they are written, numbers right with three decimals, nothing for none."""
-    from rich import box
     from rich.console import Console
+    from rich.text import Text
+
+    width = None if sys.stdout.isatty() else 200
+    console = Console(width=width, highlight=False)
+    console.print(Text("\n".join(map(shown, title.split("\n")))), soft_wrap=True)
+    console.print(_fitting(frame, console))
+
+
+def _fitting(frame: "pl.DataFrame", console: "Console") -> "Table":
+    """The table, with names as long as there is room."""
+    from rich.measure import Measurement
+
+    unbounded = console.options.update_width(10_000)
+    for longest in range(LONGEST_NAME, SHORTEST_NAME - 1, -4):
+        table = _table(frame, longest)
+        if Measurement.get(console, unbounded, table).maximum <= console.width:
+            break
+    return table
+
+
+def _table(frame: "pl.DataFrame", longest: int) -> "Table":
+    from rich import box
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for name, kind in frame.schema.items():
-        table.add_column(Text(brief(name)), justify="right" if kind.is_numeric() else "left", no_wrap=True)
+        justify = "right" if kind.is_numeric() else "left"
+        table.add_column(Text(brief(name, longest)), justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    fine = [PROBABILITY.fullmatch(name) is not None for name in frame.columns]
     for row in frame.iter_rows():
-        table.add_row(*(Text(_cell(value)) for value in row))
-    width = None if sys.stdout.isatty() else 200
-    console = Console(width=width, highlight=False)
-    console.print(Text("\n".join(map(shown, title.split("\n")))), soft_wrap=True)
-    console.print(table)
+        table.add_row(*(Text(_cell(value, longest, one)) for value, one in zip(row, fine, strict=True)))
+    return table
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Any, longest: int, fine: bool) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return f"{value:.3f}".removesuffix(".000") if abs(value) < 1e6 else f"{value:.3g}"
-    return brief(str(value))
+        return _number(value, fine)
+    return brief(str(value), longest)
+
+
+def _number(value: float, fine: bool) -> str:
+    """Three decimals; of a probability that would seem to be 0, two digits."""
+    if fine and 0 < value < 0.0005:
+        return f"{value:.2g}"
+    return f"{value:.3f}".removesuffix(".000") if abs(value) < 1e6 else f"{value:.3g}"
 
 
 def print_json(document: dict[str, Any]) -> None:

@@ -20,10 +20,16 @@ def quoted(names: Sequence[object]) -> str:
 
 
 def in_quotes(value: object) -> str:
-    """A value as Python writes it, control characters spelled out, the rest of a long text left out."""
-    if isinstance(value, str) and len(value) > LONGEST:
-        return repr(value[: LONGEST - 1] + "…")
-    return repr(value)
+    """A value as Python writes it, control characters spelled out, the middle of a long text left out."""
+    return repr(shortened(value, LONGEST) if isinstance(value, str) else value)
+
+
+def shortened(text: str, longest: int) -> str:
+    """A text without its middle where it is too long: names of samples often differ at their ends."""
+    if len(text) <= longest:
+        return text
+    end = (longest - 1) // 2
+    return f"{text[: longest - 1 - end]}…{text[len(text) - end :]}"
 
 
 def shown(name: str) -> str:

@@ -5,6 +5,8 @@ from typing import Any, Literal
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from camilla.data.names import shortened
+
 # Okabe and Ito (2008): told apart under every common colour blindness.
 BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER = (
     "#0072B2",
@@ -35,7 +37,7 @@ def blank(width: float, height: float, **rest: Any) -> tuple[Figure, Any]:
 def label(name: str) -> str:
     """A name from data, printable and not too long."""
     printable = "".join(c if c.isprintable() else "�" for c in name)
-    return printable if len(printable) <= LONGEST else printable[: LONGEST - 1] + "…"
+    return shortened(printable, LONGEST)
 
 
 def name_ticks(axes: Axes, axis: str, places: Any, names: list[str]) -> None:
