@@ -77,6 +77,19 @@ def test_another_cluster_leaves_all_else_of_a_written_table(table: ResponseTable
         read(path, weight="pounds")
 
 
+@pytest.mark.parametrize("ending", [".csv", ".jsonl"])
+def test_a_column_that_says_nothing_is_not_there(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"t{ending}"
+    rows = [("a", "1", 1, None), ("a", "2", 0, None), ("b", "1", 1, None)]
+    frame = pl.DataFrame(rows, ["learner", "sample", "response", "cluster"], orient="row")
+    frame = frame.with_columns(pl.col("cluster").cast(pl.String))
+    frame.write_csv(path) if ending == ".csv" else frame.write_ndjson(path)
+    assert read(path).cluster is None
+    assert load(path).digest() == read(path).digest()
+    with pytest.raises(DataError, match="column 'cluster' has no name"):
+        read(path, cluster="cluster")
+
+
 def test_other_skills_take_the_place_of_those_in_the_file(table: ResponseTable, tmp_path: Path) -> None:
     path = table.write(tmp_path / "t.parquet")
     (tmp_path / "skills.csv").write_text("sample,hard\nx,easy\ny,hard\nz,hard\nnobody,easy\n")

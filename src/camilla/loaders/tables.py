@@ -24,6 +24,7 @@ from camilla.loaders.written import read_written
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
 LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
+WRITTEN = ("trial", "weight", "task", "cluster")  # columns of a written table that it may do without
 
 
 class WideRoles(NamedTuple):
@@ -90,7 +91,8 @@ def read(
     if rows is None and (written := _read_written(path, given, (*texts, *ignore))) is not None:
         return _with_graph(with_skill_source(written, source, own), skill_graph)
     if rows is None:
-        loaded = _read_long(path, long_roles(names, _with_written(given, names), path), own, texts)
+        roles = long_roles(names, _with_written(given, names), path)
+        loaded = _read_long(path, roles, own, texts, given=given)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
@@ -119,7 +121,7 @@ def _with_written(given: Roles, names: list[str]) -> Roles:
     """The columns that Camilla itself wrote are what they are called, unless others are named."""
     if given.learner or given.sample or given.response or not has_written_header(names):
         return given
-    own = {role: role for role in ("trial", "weight", "task", "cluster") if role in names}
+    own = {role: role for role in WRITTEN if role in names}
     return given._replace(**{role: name for role, name in own.items() if getattr(given, role) is None})
 
 
@@ -178,8 +180,15 @@ def _own_columns(source: SkillSource | None, path: Path) -> tuple[str, ...]:
     return source.columns
 
 
-def _read_long(path: Path, roles: Roles, own: Sequence[str], missing: tuple[str, ...]) -> Loaded:
+def _read_long(
+    path: Path, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
+) -> Loaded:
+    """A column of which nobody spoke, and which says nothing, is not there."""
     frame, origin = _read(path, [*roles.columns(), *own], [roles.response], missing)
+    unsaid = [role for role in WRITTEN if getattr(given, role) is None and getattr(roles, role) is not None]
+    texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
+    silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
+    roles = roles._replace(**dict.fromkeys(silent))  # type: ignore[arg-type]
     table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
     return Loaded(table, frame, origin, roles.sample)
 

@@ -7,6 +7,7 @@ import polars as pl
 
 from camilla.data.names import shown
 from camilla.data.responses import ResponseTable
+from camilla.data.writing import has_written_header
 from camilla.errors import CamillaError
 from camilla.loaders.frames import ENDINGS, column_names
 from camilla.loaders.peeking import Peek
@@ -74,6 +75,8 @@ def runs(path: Path) -> Iterator[Run]:
 
 def _read(path: Path) -> ResponseTable:
     names = column_names(path)
+    if has_written_header(names):
+        return read(path)
     trial, task, cluster, weight = (role if role in names else None for role in ROLES)
     return read(path, trial=trial, task=task, cluster=cluster, weight=weight)
 
