@@ -33,15 +33,15 @@ def gappy(seed: int, *, binary: bool, n_learners: int = 7, n_samples: int = 60) 
 
 @given(st.integers(0, 1000))
 def test_right_or_wrong_pairs_are_statsmodels_mcnemar_on_shared_samples(seed: int) -> None:
-    """Single precision holds the p-values: six digits."""
+    """Double precision but for what statsmodels and sums of 60 terms round: ten digits."""
     matrix = gappy(seed, binary=True)
     found = pair_tests(matrix, None)
     for i, j in ((0, 1), (3, 6)):
         shared = ~np.isnan(matrix[i]) & ~np.isnan(matrix[j])
         x, y = matrix[i, shared], matrix[j, shared]
         counts = np.array([[np.sum(x * y), np.sum(x > y)], [np.sum(y > x), np.sum((1 - x) * (1 - y))]])
-        assert found.p_value[i, j] == pytest.approx(min(mcnemar(counts, exact=True).pvalue, 1), rel=1e-5)
-        assert found.difference[i, j] == pytest.approx(np.mean(x - y), rel=1e-5, abs=1e-7)
+        assert found.p_value[i, j] == pytest.approx(min(mcnemar(counts, exact=True).pvalue, 1), rel=1e-10)
+        assert found.difference[i, j] == pytest.approx(np.mean(x - y), rel=1e-12, abs=1e-15)
         assert (found.shared()[i, j], found.p_value[j, i]) == (shared.sum(), found.p_value[i, j])
 
 
@@ -146,12 +146,59 @@ def test_a_board_counts_samples_and_plain_accuracy_counts_trials() -> None:
     assert by_trials["accuracy"].to_list() == pytest.approx([9 / 11, 2 / 3])
 
 
-def test_rank_and_compare_tell_one_story() -> None:
-    table = ResponseTable.from_matrix(gappy(8, binary=True), learners=list("abcdefg"))
+@pytest.mark.parametrize("partial", [False, True])
+def test_rank_and_compare_tell_one_story(partial: bool) -> None:
+    """The same numbers for pairs that are right or wrong on what they share, also where g, which answered
+    every other sample, scores ½ on one: pairs that share it are scipy's paired t then. Only sums round."""
+    matrix = gappy(8, binary=True)
+    matrix[6, ::2] = np.nan
+    matrix[6, 7] = 0.5 if partial else 1
+    table = ResponseTable.from_matrix(matrix, learners=list("abcdefg"))
+    kinds = []
     for row in rank_learners(table).pairs().to_dicts():
-        alone = compare_learners(table, row["b"], row["a"]).overall
-        assert row["difference"] == pytest.approx(alone.difference, rel=1e-5, abs=1e-7)
-        assert (row["p_value"], row["shared"]) == (pytest.approx(alone.p_value, rel=1e-5), alone.n)
+        alone = compare_learners(table, row["a"], row["b"]).overall
+        a, b = matrix["abcdefg".index(row["a"])], matrix["abcdefg".index(row["b"])]
+        kinds.append(alone.test)
+        p = alone.p_value
+        if alone.test != "exact McNemar":
+            p = ttest_rel(a, b, nan_policy="omit").pvalue
+        assert row["difference"] == pytest.approx(alone.difference, rel=1e-10, abs=1e-15)
+        assert (row["p_value"], row["shared"]) == (pytest.approx(p, rel=1e-8), alone.n)
+    assert kinds.count("exact McNemar") == 21 - partial * int((~np.isnan(matrix[:6, 7])).sum())
+
+
+def test_one_partial_score_elsewhere_leaves_the_interval_of_right_or_wrong_learners() -> None:
+    """Wilson's as statsmodels has it for 50 of 60, whoever else is on the board."""
+    matrix = np.zeros((2, 60))
+    matrix[0, :50], matrix[1, :20], matrix[1, 0] = 1, 1, 0.5
+    rows = rank_learners(ResponseTable.from_matrix(matrix, learners=["x", "y"])).rows
+    assert rows.select("low", "high").row(0) == pytest.approx(proportion_confint(50, 60, method="wilson"))
+
+
+def test_p_values_do_not_end_where_single_precision_does() -> None:
+    """394 flips one way: 2 · 2^−394; the difference is B less A and to the last digit."""
+    matrix = np.zeros((2, 500))
+    matrix[0, :394] = 1
+    pair = rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"])).pairs().row(0, named=True)
+    assert pair["p_value"] == pytest.approx(2.0**-393, rel=1e-9)
+    assert pair["difference"] == -0.788
+
+
+def test_equal_means_go_by_name_however_their_sums_round() -> None:
+    """Thirds in two orders: the same mean, but for the last digit of its sum."""
+    row = np.array([1 / 3, 2 / 3, 1, 0, 0.1, 0.7, 0.2, 0.6])
+    sums = {float(np.roll(row, k).mean()): k for k in range(8)}
+    assert len(sums) > 1
+    matrix = np.array([np.roll(row, sums[mean]) for mean in (min(sums), max(sums))])
+    assert rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"])).learners == ("a", "b")
+
+
+def test_few_clusters_are_said() -> None:
+    frame = ResponseTable.from_matrix(gappy(1, binary=True)).to_long()
+    for clusters, said in ((19, True), (20, False)):
+        number = pl.col("sample").rank("dense") % clusters
+        table = ResponseTable.from_long(frame.with_columns(page=number.cast(pl.String)), cluster="page")
+        assert any(f"only {clusters} clusters" in note for note in rank_learners(table).notes) == said
 
 
 def test_a_constant_difference_is_judged_by_its_signs() -> None:

@@ -11,7 +11,6 @@ from camilla.compare.sign_tests import mcnemar_p, mcnemar_table
 from camilla.diagnoser import Watch
 
 Floats = NDArray[np.float64]
-Single = NDArray[np.float32]
 
 BLOCK = 1 << 20  # pairs held at once
 ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
@@ -20,10 +19,19 @@ ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − 
 class PairTests(NamedTuple):
     """Row less column for all pairs of learners."""
 
-    difference: Single  # NaN where no sample is shared
-    p_value: Single  # two-sided; 1 where nothing can be told, and on the diagonal
-    seen: NDArray[np.floating]  # [learners, blocks of samples], 1 where answered
+    p_value: Floats  # two-sided; 1 where nothing can be told, and on the diagonal
+    is_below: NDArray[np.bool_]  # where the difference is below 0
+    total: NDArray[np.floating]  # [learners, blocks of samples], Σ response, less what is the same for all
+    seen: NDArray[np.floating]  # [learners, blocks], 1 where answered
     size: NDArray[np.floating]  # [blocks], samples
+
+    @property
+    def difference(self) -> Floats:
+        """Of means over shared samples [learners, learners]; NaN where there are none. Not kept: large."""
+        total, seen = self.total.astype(np.float64), self.seen.astype(np.float64)
+        own = total @ seen.T
+        with np.errstate(invalid="ignore"):
+            return (own - own.T) / self.shared()
 
     def shared(self) -> NDArray[np.floating]:
         """Samples both answered [learners, learners]."""
@@ -33,8 +41,8 @@ class PairTests(NamedTuple):
 class Tested(NamedTuple):
     """A block of pairs."""
 
-    difference: NDArray[np.floating]
-    p_value: NDArray[np.floating]
+    difference: Floats
+    p_value: Floats
 
 
 class Side(NamedTuple):
@@ -51,6 +59,13 @@ class Side(NamedTuple):
 
     def rows(self, part: slice) -> "Side":
         return Side(self.response[part], self.total[part], self.square[part], self.seen[part], self.size)
+
+
+class Testing(NamedTuple):
+    """Responses made ready, and the test of a block of pairs: rows against columns."""
+
+    side: Side
+    test: Callable[[slice, slice], Tested]
 
 
 def side_of(response: NDArray[np.floating], seen: NDArray[np.bool_]) -> Side:
@@ -74,32 +89,63 @@ def pair_tests(
 ) -> PairTests:
     """Tests of all pairs of rows of a matrix [learners, samples], NaN where missing.
 
-    Right/wrong without clusters: exact McNemar. Else Student's t, over samples or clusters (CR2).
+    Exact McNemar for two that are right or wrong on every sample they share, without clusters. Else
+    Student's t, over samples or clusters (CR2).
     """
     seen = ~np.isnan(matrix)
-    n_learners, n_samples = matrix.shape
-    binary = group is None and bool(np.isin(matrix[seen], (0, 1)).all())
-    if binary:
-        side = side_of(np.where(seen, matrix, 0).astype(np.float32), seen)
-        lookup = mcnemar_table(n_samples) if n_samples**2 < n_learners**2 else None
-    else:
-        easy = np.where(seen, matrix, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-        side = side_of(np.where(seen, matrix - easy, 0), seen)
-    difference, p_value = (np.zeros((n_learners, n_learners), np.float32) for _ in Tested._fields)
+    n_learners = len(matrix)
+    side, test = _of_samples(matrix, seen) if group is None else _of_clusters(matrix, seen, group)
+    p_value, is_below = np.ones((n_learners, n_learners)), np.zeros((n_learners, n_learners), bool)
     step = max(1, BLOCK // n_learners)
     for start in range(0, n_learners, step):
         watch(f"pairs of learner {start + 1} of {n_learners}")
         rows, columns = slice(start, start + step), slice(start, n_learners)
-        if binary:
-            block = _right_or_wrong(side.rows(rows), side.rows(columns), lookup)
-        else:
-            parts = None if group is None else _parts(side.response, seen, group, rows, columns)
-            block = _scores(side.rows(rows), side.rows(columns), parts)
-        difference[rows, columns], difference[columns, rows] = block.difference, -block.difference.T
+        block = test(rows, columns)
+        is_below[rows, columns], is_below[columns, rows] = block.difference < 0, block.difference.T > 0
         p_value[rows, columns], p_value[columns, rows] = block.p_value, block.p_value.T
     np.fill_diagonal(p_value, 1)
-    np.fill_diagonal(difference, 0)
-    return PairTests(difference, p_value, side.seen, side.size)
+    return PairTests(p_value, is_below, side.total, side.seen, side.size)
+
+
+def _of_samples(matrix: Floats, seen: NDArray[np.bool_]) -> Testing:
+    """Where no response is a fraction, all pairs are exact and scores are not gone into."""
+    filled = np.where(seen, matrix, 0)
+    n_learners, n_samples = matrix.shape
+    fraction = (filled != 0) & (filled != 1)
+    right = side_of(np.where(fraction, 0, filled).astype(np.float32), seen)
+    lookup = mcnemar_table(n_samples) if n_samples**2 < n_learners**2 else None
+    if not fraction.any():
+        return Testing(
+            right, lambda rows, columns: _right_or_wrong(right.rows(rows), right.rows(columns), lookup)
+        )
+    score = _centred(matrix, seen)
+    between = side_of(fraction.astype(np.float32), seen)
+
+    def test(rows: slice, columns: slice) -> Tested:
+        one, other = between.rows(rows), between.rows(columns)
+        exact = one.total @ other.seen.T + one.seen @ other.total.T == 0
+        scores = _judged(_plain(score.rows(rows), score.rows(columns)))
+        if not exact.any():
+            return scores
+        binary = _right_or_wrong(right.rows(rows), right.rows(columns), lookup)
+        return Tested(*(np.where(exact, here, there) for here, there in zip(binary, scores, strict=True)))
+
+    return Testing(score, test)
+
+
+def _of_clusters(matrix: Floats, seen: NDArray[np.bool_], group: NDArray[np.integer]) -> Testing:
+    side = _centred(matrix, seen)
+
+    def test(rows: slice, columns: slice) -> Tested:
+        return _judged(clustered_spread(_parts(side.response, seen, group, rows, columns)))
+
+    return Testing(side, test)
+
+
+def _centred(matrix: Floats, seen: NDArray[np.bool_]) -> Side:
+    """Less the mean of each sample, for the digits that squares lose."""
+    easy = np.where(seen, matrix, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    return side_of(np.where(seen, matrix - easy, 0), seen)
 
 
 def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
@@ -112,11 +158,10 @@ def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
     else:
         p = lookup[np.minimum(lost, won).astype(np.int32), (lost + won).astype(np.int32)]
     with np.errstate(invalid="ignore"):
-        return Tested((won - lost) / shared, p)
+        return Tested((won - lost).astype(np.float64) / shared, p)
 
 
-def _scores(one: Side, other: Side, parts: Callable[[], Iterator[Part]] | None) -> Tested:
-    spread = _plain(one, other) if parts is None else clustered_spread(parts)
+def _judged(spread: Spread) -> Tested:
     return Tested(spread.mean, student_p(spread))
 
 

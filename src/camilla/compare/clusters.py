@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+FEW = 20  # clusters below which little is known of how they differ
 NONE = 1e-12  # a standard error below this is rounding: responses lie in [0, 1]
 
 

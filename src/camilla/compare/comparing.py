@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from camilla.compare.clusters import FEW
 from camilla.compare.paired import Estimate, Noise, Pair, estimate, noise_of, pair_of, tested
 from camilla.compare.provenance import made_of, place_of
 from camilla.data.names import quoted
@@ -162,7 +163,7 @@ def _notes(table: ResponseTable, pair: Pair, overall: Effect, noise: Noise | Non
         )
     if overall.n_clusters is not None and np.isnan(overall.se):
         notes.append("all shared samples are of one cluster: no interval can be given.")
-    elif overall.n_clusters is not None and overall.n_clusters < 10:
+    elif overall.n_clusters is not None and overall.n_clusters < FEW:
         notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
     if table.trial is not None and noise is None:
         notes.append("no two shared samples were answered more than once by both: trial noise is not known.")

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.compare.all_pairs import PairTests, pair_tests
-from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
+from camilla.compare.clusters import FEW, Part, Spread, clustered_spread, plain_spread
 from camilla.compare.missingness import overlap_of
 from camilla.compare.provenance import made_of
 from camilla.data.responses import ResponseTable
@@ -19,6 +19,7 @@ from camilla.metrics.intervals import Ends, critical_value, wilson
 from camilla.metrics.multiplicity import holm_over_pairs, holm_reach, rank_bounds, tie_groups
 
 Floats = NDArray[np.float64]
+DIGITS = 12  # of a mean; what differs beyond is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,16 +40,16 @@ class Ranking:
     provenance: Mapping[str, Any]
 
     def pairs(self) -> pl.DataFrame:
-        """Every pair, the one that ranks higher first: difference, p-value, Holm over all pairs."""
+        """Every pair, the one that ranks higher first: b less a as in compare, p-value, Holm over all."""
         i, j = np.triu_indices(len(self.learners), 1)
         names = np.array(self.learners, object)
-        p = self.tests.p_value.astype(np.float64)
+        p = self.tests.p_value
         return pl.DataFrame(
             {
                 "a": names[i].tolist(),
                 "b": names[j].tolist(),
                 "shared": self.tests.shared()[i, j].astype(np.int64),
-                "difference": self.tests.difference[i, j].astype(np.float64),
+                "difference": self.tests.difference[j, i],
                 "p_value": p[i, j],
                 "holm_p": holm_over_pairs(p)[i, j],
                 "told_apart": self.told_apart[i, j],
@@ -79,7 +80,7 @@ def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = l
     if len(answered) < 2:
         raise DataError(f"{len(answered)} learners have responses; two at least are needed to rank.")
     group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
-    means = np.nanmean(matrix[answered], axis=1)
+    means = np.nanmean(matrix[answered], axis=1).round(DIGITS)
     order = answered[sorted(range(len(answered)), key=lambda i: (-means[i], table.learners[answered[i]]))]
     matrix = matrix[order]
     spread = learner_spread(matrix, group)
@@ -117,20 +118,21 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
 
 
 def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
-    """Wilson's interval; for scores and clusters with m = p(1 − p)/variance samples and Student's t.
+    """Wilson's interval; for rows with scores, and clusters, m = p(1 − p)/variance samples and Student's t.
 
     That is the normal interval away from 0 and 1, and stays inside them. Without any spread m is the
     number of clusters or samples.
     """
-    seen = ~np.isnan(matrix)
-    if group is None and np.isin(matrix[seen], (0, 1)).all():
-        return wilson(spread.mean, spread.n, critical_value(level, np.inf))
+    exact = ((matrix == 0) | (matrix == 1) | np.isnan(matrix)).all(axis=1) & (group is None)
+    z = critical_value(level, np.inf)
+    if exact.all():
+        return wilson(spread.mean, spread.n, z)
     from scipy.special import stdtrit  # here, because right/wrong boards do without
 
     with np.errstate(invalid="ignore", divide="ignore"):
         effective = spread.mean * (1 - spread.mean) / spread.variance
-    effective = np.where(spread.is_flat, spread.units, effective)
-    return wilson(spread.mean, effective, stdtrit(spread.df, 0.5 + level / 2))
+    effective = np.where(spread.is_flat | exact, spread.units, effective)
+    return wilson(spread.mean, effective, np.where(exact, z, stdtrit(spread.df, 0.5 + level / 2)))
 
 
 def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
@@ -148,7 +150,7 @@ def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool
 def _rows(
     learners: tuple[str, ...], spread: Spread, ends: Ends, told_apart: NDArray[np.bool_], tests: PairTests
 ) -> pl.DataFrame:
-    ranks = rank_bounds(told_apart, tests.difference < 0)
+    ranks = rank_bounds(told_apart, tests.is_below)
     return pl.DataFrame(
         {
             "rank": np.arange(1, len(learners) + 1),
@@ -178,4 +180,9 @@ def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
         )
         if overlap.none:
             notes.append(f"{overlap.none} pairs share no sample and cannot be told apart.")
+    if table.cluster is not None and (clusters := len(set(table.cluster))) < FEW:
+        notes.append(
+            f"only {clusters} clusters: intervals are wide and few pairs are told apart, because little is "
+            "known. compare tests one pair by sign flips, which need less."
+        )
     return notes

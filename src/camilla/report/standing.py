@@ -47,7 +47,7 @@ class Paired(NamedTuple):
     only: NDArray[np.uint32] | None  # samples that the row solved and the column did not; right/wrong only
     difference: Floats  # mean response, row less column
     se: Floats
-    p: NDArray[np.float32] | None  # Student's t over samples; None where `only` gives the exact test
+    p: Floats | None  # Student's t over samples; None where `only` gives the exact test
 
 
 def paired(responses: Floats) -> Paired:
