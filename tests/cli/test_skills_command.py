@@ -28,3 +28,13 @@ def test_skills_are_found_where_all_samples_are_called_alike_and_say_what_they_r
     assert made["data_hash"] == table.digest()
     assert made["settings"] == {"number": 2, "by": "sample", "seed": 5}
     assert "camilla" in made["versions"]
+
+
+def test_groups_that_are_no_better_than_random_ones_are_called_nothing(tmp_path: Path) -> None:
+    """One ability answers every sample: whatever is found is noise, and is written all the same."""
+    simulate(30, 60, seed=0).table.write(tmp_path / "sim.csv")
+    ran = camilla("skills", "sim.csv", "-o", "sk.csv", "--number", "3", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "Nothing to find: of 10 random groupings " in ran.stdout
+    assert "Use it with" not in ran.stdout
+    assert pl.read_csv(tmp_path / "sk.csv").height == 60

@@ -8,6 +8,7 @@ import pytest
 
 import camilla
 from camilla.data.responses import ResponseTable
+from camilla.data.simulate import simulate
 from camilla.data.skills import SkillMap
 from camilla.discovery.finding import find_skills
 from camilla.discovery.naming import group_names
@@ -58,6 +59,19 @@ def test_where_all_samples_rank_alike_skills_gain_nothing_and_that_is_shown() ->
     """One order of learners: any grouping does as well; groups of other sizes differ by their noise only."""
     judgement = find_skills(world(alike=True), 3).judgement
     assert judgement.doa_weighted == pytest.approx(judgement.random_weighted, abs=0.02)
+
+
+def test_skills_hold_in_a_world_of_three_and_seldom_in_a_world_of_one() -> None:
+    """With one ability the found groups are one more random grouping: none of 10 is as good once in 11 times.
+
+    Of 40 such worlds 3.6 are expected to pass; P(more than 9) = .2 % by the binomial distribution.
+    """
+    assert find_skills(world(), 3).judgement.holds
+    passed = 0
+    for seed in range(40):
+        right = simulate(24, 40, seed=seed).table
+        passed += find_skills(right, 3, seed=seed).judgement.holds
+    assert passed <= 9
 
 
 def test_attributes_are_split_by_families_of_tasks() -> None:

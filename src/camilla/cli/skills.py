@@ -60,7 +60,13 @@ def skills(
         f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}."
     )
     made_at, read_from = shown(str(output)), shown(str(table))
-    typer.echo(f"Written to {made_at}. Use it with: camilla diagnose {read_from} --skills {made_at} …")
+    if made.holds:
+        typer.echo(f"Written to {made_at}. Use it with: camilla diagnose {read_from} --skills {made_at} …")
+        return
+    typer.echo(
+        f"Nothing to find: of {made.draws} random groupings {made.as_good} do as well or better by samples, "
+        f"on learners that had no part in it. The groups are written to {made_at} all the same."
+    )
 
 
 def _document(found: "FoundSkills") -> dict[str, Any]:

@@ -17,9 +17,10 @@ MOST_PAIRS = 4e9  # compared for them
 class Judgement(NamedTuple):
     """How well skills rank learners.
 
-    doa is that of the Borda score, mastery without a model; ceiling is what no mastery exceeds; random is the
-    doa of as many groups of the same sizes, drawn at random. Each is a mean over skills, and weighted by the
-    skills' samples, so that small skills do not flatter.
+    doa is that of the Borda score, mastery without a model; ceiling is what no mastery that tells all
+    learners apart exceeds (equal Borda scores leave a pair out, which may lift doa above it by a hair);
+    random is the doa of as many groups of the same sizes, drawn at random. Each is a mean over skills, and
+    weighted by the skills' samples, so that small skills do not flatter.
     """
 
     skills: pl.DataFrame  # skill, samples, doa, ceiling, random
@@ -30,11 +31,20 @@ class Judgement(NamedTuple):
     ceiling_weighted: float
     random: float
     random_weighted: float
+    draws: int  # of random groups
+    as_good: int  # of these with no smaller doa_weighted
+
+    @property
+    def holds(self) -> bool:
+        """Whether no random groups do as well; of groups that are random too, one in draws + 1 holds."""
+        return self.as_good == 0
 
     @property
     def summary(self) -> dict[str, float]:
         """Everything but the skills, by name."""
-        return {name: value for name, value in self._asdict().items() if name != "skills"}
+        return {name: value for name, value in self._asdict().items() if name != "skills"} | {
+            "holds": self.holds
+        }
 
 
 def judged(responses: Floats, skill_map: SkillMap, rng: np.random.Generator) -> Judgement:
@@ -56,7 +66,9 @@ def judged(responses: Floats, skill_map: SkillMap, rng: np.random.Generator) -> 
             ("_weighted", measure.sample_weighted(values, mask)),
         )
     }
-    return Judgement(frame.with_columns(pl.col(pl.Float64).fill_nan(None)), len(responses), **means)
+    lower = [measure.sample_weighted(one, mask) < means["doa_weighted"] for one in drawn]
+    frame = frame.with_columns(pl.col(pl.Float64).fill_nan(None))
+    return Judgement(frame, len(responses), **means, draws=draws, as_good=lower.count(False))
 
 
 def _borda_doa(responses: Floats, mask: NDArray[np.bool_]) -> Floats:
