@@ -170,6 +170,16 @@ def test_two_log_folders_are_compared_with_clusters_of_their_metadata(camilla: C
     assert camilla("rank", str(EXAMPLES), "--cluster", "category").returncode == 0
 
 
+def test_clusters_of_metadata_are_found_in_the_table_that_load_wrote(camilla: Camilla) -> None:
+    assert camilla("load", str(EXAMPLES), "-o", "r.parquet").returncode == 0
+    of_logs, of_table = (
+        json.loads(camilla("rank", path, "--cluster", "category", "--json").stdout)
+        for path in (str(EXAMPLES), "r.parquet")
+    )
+    assert of_table["provenance"]["n_clusters"] == 10
+    assert of_table["learners"] == of_logs["learners"]
+
+
 def test_one_model_in_two_log_folders_is_called_by_them(camilla: Camilla, folder: Path) -> None:
     shutil.copytree(EXAMPLES / "ridge", folder / "first")
     shutil.copytree(EXAMPLES / "ridge", folder / "second")
