@@ -198,6 +198,8 @@ def main() -> int:
 
 def run(format: str, asked: argparse.Namespace) -> dict[str, Any]:
     """A loader's files in slices, each in a process of its own; one that dies is a fault."""
+    if asked.keep is not None:
+        asked.keep.mkdir(parents=True, exist_ok=True)
     kept = None if asked.keep is None else asked.keep / f"{format}.json"
     found = {
         "format": format,
