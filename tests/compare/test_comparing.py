@@ -121,6 +121,21 @@ def test_trial_noise_is_found_again() -> None:
     assert found.se_rerun == pytest.approx(np.sqrt(0.01 / 2000), rel=0.1)
 
 
+def test_a_rerun_moves_the_difference_by_no_more_than_its_standard_error() -> None:
+    """Both right in one of two trials of every sample but one: of a difference d of variance v its trials say
+    that more than v is chance, ¼ a sample and learner; all of v is then, and √(v/n) is the se."""
+    trials = np.tile([0.0, 1.0], (2, 8, 1))
+    trials[1, 0] = 1
+    learner, sample, _ = (place.ravel() for place in np.indices(trials.shape))
+    frame = pl.DataFrame({"learner": learner, "sample": sample, "response": trials.ravel()})
+    found = compare_learners(ResponseTable.from_long(frame), "0", "1")
+    assert found.noise is not None
+    d = trials.mean(axis=2)[1] - trials.mean(axis=2)[0]
+    assert found.noise.share == 1
+    assert found.noise.se_rerun == pytest.approx(np.std(d, ddof=1) / np.sqrt(8))
+    assert found.noise.se_rerun == pytest.approx(found.overall.se)
+
+
 def test_a_row_of_weight_2_is_two_trials() -> None:
     """Two right of three and one right of four: as three and four rows, or as two of weights. The noise of
     a sample is Σ s²/k, s² = numpy's with ddof 1."""

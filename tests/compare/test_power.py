@@ -1,5 +1,6 @@
 """Power against statsmodels where it has it, and against simulated evaluations where it has not."""
 
+import re
 from importlib.metadata import version
 
 import numpy as np
@@ -140,6 +141,35 @@ def test_trials_of_a_table_are_taken_apart() -> None:
     assert design.sd == pytest.approx(np.sqrt(0.5), rel=0.05)
     assert design.trial_share == pytest.approx(0.8, rel=0.05)
     assert (design.trials, laid_out(design, trials=10, icc=None).trials) == (3, 10)
+
+
+def test_differences_that_cancel_within_clusters_are_planned_as_if_they_did_not_correlate() -> None:
+    """Two samples a cluster, ±¼ each: the correlation is −1 by construction, and 20 clusters are taken for 40
+    samples of σ = ¼ √(40/39), which its note says."""
+    half = np.tile([0.25, -0.25], 20)
+    table = ResponseTable.from_matrix([np.full(40, 0.5), 0.5 + half], learners=["a", "b"])
+    pages = (
+        pl.col("sample").cast(pl.String).replace({name: f"{j // 2}" for j, name in enumerate(table.samples)})
+    )
+    table = ResponseTable.from_long(table.to_long().with_columns(page=pages), cluster="page")
+    design, note = design_of(table, ("a", "b"))
+    assert (design.icc, design.effect, design.cluster_size) == (0, 1, 2)
+    assert design.sd == pytest.approx(0.25 * np.sqrt(40 / 39))
+    assert "correlate by -1.000, which is taken as 0" in note
+
+
+@pytest.mark.parametrize("trials", [1, 3])
+def test_the_range_over_neighbours_is_of_what_the_design_says(trials: int) -> None:
+    """The median lies within 10–90 % of its pairs: of discordance, and of σ with one trial each."""
+    rng = np.random.default_rng(7)
+    right = rng.random((8, 200, trials)) < rng.beta(2, 2, 200)[:, None]
+    learner, sample, _ = (place.ravel() for place in np.indices(right.shape))
+    frame = pl.DataFrame({"learner": learner, "sample": sample, "response": right.ravel().astype(float)})
+    design, note = design_of(ResponseTable.from_long(frame))
+    word, value = ("discordance", design.discordance) if trials == 1 else ("σ of one trial", design.sd)
+    low, high = re.search(rf"{word} ([\d.]+) to ([\d.]+) ", note).groups()
+    assert value is not None
+    assert float(low) <= value <= float(high)
 
 
 def test_a_plan_answers_what_was_asked() -> None:

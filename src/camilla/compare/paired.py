@@ -146,11 +146,14 @@ def tested(pair: Pair, seed: int) -> SignTest:
 
 
 def noise_of(pair: Pair) -> Noise | None:
-    """Trial noise, from samples that both answered several times; None if there are fewer than two."""
+    """Trial noise, from samples that both answered several times; None if there are fewer than two.
+
+    Of the variance v of their differences w is chance, at most all of it: share w/v, se_rerun √(w/n).
+    """
     repeated = ~np.isnan(pair.noise)
     if repeated.sum() < 2:
         return None
-    within = float(pair.noise[repeated].mean())
     spread = float(np.var(pair.difference[repeated], ddof=1))
-    share = min(within / spread, 1.0) if spread > 0 else 0.0
+    within = min(float(pair.noise[repeated].mean()), spread)
+    share = within / spread if spread > 0 else 0.0
     return Noise(share, float(np.sqrt(within / len(pair.a))), int(repeated.sum()))

@@ -80,26 +80,53 @@ def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> 
     pairs = [pair for pair in (pair_of(table, a, b) for a, b in chosen) if len(pair.sample) > 1]
     if not pairs:
         raise DataError("no two learners share two samples; nothing can be estimated from this table.")
-    spreads = np.array([np.var(pair.difference, ddof=1) for pair in pairs])
     trials = max(1, round(float(table.cells().weight.mean())))
-    low, high = np.sqrt(np.quantile(spreads, (0.1, 0.9)))
-    said = f"estimated from {len(pairs)} neighbours on the board, σ {low:.3f} to {high:.3f} (10–90 %)."
+    found = _clustering(pairs)
+    design = _median_design(pairs, trials, found._replace(icc=max(found.icc, 0.0)))
+    said = f"estimated from {_source(pairs, design)}."
+    if found.icc < 0:
+        said += f" Differences within a cluster correlate by {found.icc:.3f}, which is taken as 0."
+    return Estimated(design, said)
+
+
+def _source(pairs: Sequence[Pair], design: Design) -> str:
+    """How many pairs, and how far what the design says of them, discordance or σ of one trial, spreads."""
     if len(pairs) == 1:
-        said = f"estimated from {len(pairs[0].sample)} samples of two learners."
-    return Estimated(_median_design(pairs, float(np.median(spreads)), trials), said)
+        return f"{len(pairs[0].sample)} samples of two learners"
+    if design.discordance is not None:
+        word, values = "discordance", np.array([np.mean(pair.difference != 0) for pair in pairs])
+    else:
+        values = np.array([np.std(pair.difference, ddof=1) for pair in pairs]) / np.sqrt(design.trial_effect)
+        word = "σ" if design.trials == 1 else "σ of one trial"
+    low, high = np.quantile(values, (0.1, 0.9))
+    return f"{len(pairs)} neighbours on the board, {word} {low:.3f} to {high:.3f} (10–90 %)"
 
 
-def _median_design(pairs: Sequence[Pair], variance: float, trials: int) -> Design:
-    icc, size = 0.0, 1.0
+class Clustering(NamedTuple):
+    """Samples a cluster, and how their differences correlate; medians over pairs."""
+
+    size: float
+    icc: float
+
+
+def _clustering(pairs: Sequence[Pair]) -> Clustering:
     grouped = [(pair.difference, pair.group) for pair in pairs if pair.group is not None]
-    if grouped:
-        icc = float(np.median([intraclass(difference, group) for difference, group in grouped]))
-        size = float(np.median([len(group) / (group.max() + 1) for _, group in grouped]))
+    if not grouped:
+        return Clustering(1.0, 0.0)
+    return Clustering(
+        float(np.median([len(group) / (group.max() + 1) for _, group in grouped])),
+        float(np.median([intraclass(difference, group) for difference, group in grouped])),
+    )
+
+
+def _median_design(pairs: Sequence[Pair], trials: int, clustering: Clustering) -> Design:
+    size, icc = clustering
     if all(pair.is_binary for pair in pairs):
         discordance = float(np.median([np.mean(pair.difference != 0) for pair in pairs]))
         if discordance == 0:
             raise DataError(_alike(pairs))
         return Design(discordance=discordance, cluster_size=size, icc=icc)
+    variance = float(np.median([np.var(pair.difference, ddof=1) for pair in pairs]))
     if variance == 0:
         raise DataError(_alike(pairs))
     noises = [noise for noise in map(noise_of, pairs) if noise is not None]

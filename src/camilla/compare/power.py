@@ -54,8 +54,12 @@ class Design:
     @property
     def effect(self) -> float:
         """What trials and clusters make of the variance: below 1 fewer samples do, above 1 more."""
-        trials = 1 - self.trial_share + self.trial_share / self.trials
-        return trials * max(1 + (self.cluster_size - 1) * self.icc, 1e-9)
+        return self.trial_effect * max(1 + (self.cluster_size - 1) * self.icc, 1e-9)
+
+    @property
+    def trial_effect(self) -> float:
+        """What trials alone make of it."""
+        return 1 - self.trial_share + self.trial_share / self.trials
 
     @property
     def is_exact(self) -> bool:
