@@ -123,6 +123,33 @@ def test_power_plans_from_numbers_and_from_a_table(camilla: Camilla) -> None:
     assert camilla("power", "runs.csv", "--sd", "0.1").returncode == 2
 
 
+def test_check_tells_all_it_found_where_nothing_can_be_fitted(camilla: Camilla, folder: Path) -> None:
+    (folder / "right.csv").write_text("learner,sample,response\na,1,1\na,2,1\nb,1,1\nb,2,1\n")
+    ran = camilla("check", "right.csv")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "2 of 2 samples have one response from everybody (2 all right, 0 all wrong)" in ran.stdout
+    assert "irt fit             left out: every one of the 4 responses is 1" in ran.stdout
+    document = json.loads(camilla("check", "right.csv", "--json").stdout)
+    assert document["control"] is None
+    assert document["findings"][-1]["about"] == "irt fit"
+    assert camilla("check", "right.csv", "--with", "nosuch").returncode == 2
+
+
+def test_check_does_not_deny_differences_that_compare_finds(camilla: Camilla, folder: Path) -> None:
+    """Two learners, 40 samples, one has 30 right and the other 4 of these: no dimension can be seen with two
+    learners, and p is 2 · 2^−26."""
+    responses = {"a": [1] * 30 + [0] * 10, "b": [1] * 4 + [0] * 36}
+    pl.DataFrame({"sample": [f"q{j}" for j in range(40)], **responses}).write_csv(folder / "two.csv")
+    said = json.loads(camilla("check", "two.csv", "--rows", "samples", "--no-fit", "--json").stdout)[
+        "findings"
+    ][-1]
+    assert said["about"] == "dimensions"
+    assert "cannot be told" not in said["says"]
+    assert "compare and rank answer it" in said["says"]
+    found = json.loads(camilla("compare", "two.csv", "a", "b", "--rows", "samples", "--json").stdout)
+    assert found["overall"]["p_value"] == pytest.approx(2.0**-25)
+
+
 def test_check_says_what_is_fine(camilla: Camilla) -> None:
     ran = camilla("check", "runs.csv", "--no-fit", "--json")
     assert ran.returncode == 0, ran.stderr

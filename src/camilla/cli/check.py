@@ -1,5 +1,6 @@
 """`camilla check`: what to know of a table before believing anything computed from it."""
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -29,16 +30,23 @@ def check(
     json: options.Json = False,
 ) -> None:
     """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
-    from camilla.compare.checking import check_table
+    from camilla.compare.checking import Finding, check_table
+    from camilla.errors import DataError
 
     responses = columns.read(table)
     found = check_table(responses, seed=seed)
     control = None
     if fit:
+        from camilla.auto import diagnoser_named
         from camilla.experiments.control import permutation_control
 
-        with progress("control") as watch:
-            control = permutation_control(responses, with_, seed=seed, watch=watch)
+        diagnoser_named(with_)
+        try:
+            with progress("control") as watch:
+                control = permutation_control(responses, with_, seed=seed, watch=watch)
+        except DataError as error:
+            left_out = Finding(f"{with_} fit", "warning", f"left out: {str(error).rstrip('.')}")
+            found = replace(found, findings=(*found.findings, left_out))
     if json:
         print_json(found.to_document() | {"control": None if control is None else _document(control)})
         return

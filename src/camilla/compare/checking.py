@@ -197,7 +197,8 @@ def _dimensions(found: Dimensions) -> Finding:
         return Finding(
             "dimensions",
             "warning",
-            f"none is told from chance ({of}): learners cannot be told from each other",
+            f"none is told from chance ({of}): a diagnoser has no pattern over samples to hold on to. "
+            "Whether learners' means differ is another question; compare and rank answer it",
         )
     many = "dimension is" if found.number == 1 else "dimensions are"
     first = f"the first has {found.share * 100:.0f} % of the variance"
