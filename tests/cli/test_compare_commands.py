@@ -123,6 +123,33 @@ def test_power_plans_from_numbers_and_from_a_table(camilla: Camilla) -> None:
     assert camilla("power", "runs.csv", "--sd", "0.1").returncode == 2
 
 
+@pytest.mark.parametrize(
+    "command", [("compare", "w.csv", "a", "b"), ("rank", "w.csv"), ("power", "w.csv", "--difference", "0.1")]
+)
+def test_a_weight_acts_among_trials_or_is_refused(
+    camilla: Camilla, folder: Path, command: tuple[str, ...]
+) -> None:
+    """One row a sample: whatever its weight, it counts once. Trials of weights 3 and 1 have another mean."""
+    rng = np.random.default_rng(1)
+    frame = pl.DataFrame(
+        {
+            "learner": np.repeat(["a", "b"], 80),
+            "sample": np.tile(np.repeat(np.arange(40), 2), 2),
+            "response": rng.integers(0, 2, 160),
+            "w": np.tile([3, 1], 80),
+        }
+    )
+    frame.gather_every(2).write_csv(folder / "w.csv")
+    ran = camilla(*command, "--weight", "w")
+    assert ran.returncode == 2
+    assert "every sample counts once" in ran.stderr
+    frame.write_csv(folder / "w.csv")
+    weighed, plain = camilla(*command, "--weight", "w", "--json"), camilla(*command, "--json")
+    assert (weighed.returncode, plain.returncode) == (0, 0)
+    shown = [json.loads(one.stdout) | {"provenance": None} for one in (weighed, plain)]
+    assert shown[0] != shown[1]
+
+
 def test_check_tells_all_it_found_where_nothing_can_be_fitted(camilla: Camilla, folder: Path) -> None:
     (folder / "right.csv").write_text("learner,sample,response\na,1,1\na,2,1\nb,1,1\nb,2,1\n")
     ran = camilla("check", "right.csv")

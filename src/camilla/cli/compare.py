@@ -52,6 +52,7 @@ def compare(
         raise SettingError(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
         )
+    columns.refuse_idle_weight(table)
     found = compare_learners(table, a, b, level=level, seed=seed)
     if json:
         print_json(found.to_document())

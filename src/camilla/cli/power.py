@@ -48,6 +48,7 @@ def power(
     if inputs:
         learners = _learners(inputs)
         table = columns.read(Path(inputs[0]))
+        columns.refuse_idle_weight(table)
         _refuse_both(discordance, sd)
         design, note = design_of(table, learners)
     else:

@@ -31,6 +31,7 @@ def rank(
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
     responses = columns.read(table)
+    columns.refuse_idle_weight(responses)
     with progress("ranking") as watch:
         found = rank_learners(responses, level=level, watch=watch)
     if json:

@@ -113,6 +113,17 @@ class TableOptions:
         if given := self._given(but):
             raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
 
+    def refuse_idle_weight(self, table: "ResponseTable") -> None:
+        """An error for a weight where every sample counts once, unless it weighs trials of a sample."""
+        from camilla.errors import SettingError
+
+        if self.weight is not None and len(table.cells().response) == table.n_responses:
+            raise SettingError(
+                "--weight does nothing here: every sample counts once, and no learner has several responses "
+                "to one sample for weights to weigh. Leave it out; where responses are counted, as in diagnose, "
+                "weights act."
+            )
+
     def _given(self, but: Collection[str]) -> list[str]:
         return [name for name, value in vars(self).items() if value and name not in but]
 
