@@ -75,13 +75,13 @@ def test_many_tables_stand_in_rows_of_three(results):
 
 
 def test_stability_has_bands_of_students_t(results):
-    """Two repeats .6 and .8: .7 ± t(.975, 1)·s/√2 with t = 12.706 and s/√2 = .1."""
+    """Two repeats .6 and .8: .7 ± t(.975, 1)·s/√2 with t = 12.706 and s/√2 = .1; a correlation ends at 1."""
     figure = draw_experiment(results, "stability")
     assert len(figure.axes) == 2
     panel = figure.axes[0]
     np.testing.assert_allclose(panel.lines[0].get_ydata(), [0.7, 0.7])
     band = panel.collections[0].get_paths()[0].vertices[:, 1]
-    np.testing.assert_allclose([band.min(), band.max()], [0.7 - 1.2706, 0.7 + 1.2706], atol=1e-4)
+    np.testing.assert_allclose([band.min(), band.max()], [0.7 - 1.2706, 1], atol=1e-4)
 
 
 def test_what_is_not_there_is_said(results, tmp_path):
