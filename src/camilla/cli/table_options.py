@@ -120,8 +120,8 @@ class TableOptions:
         if self.weight is not None and len(table.cells().response) == table.n_responses:
             raise SettingError(
                 "--weight does nothing here: every sample counts once, and no learner has several responses "
-                "to one sample for weights to weigh. Leave it out; where responses are counted, as in diagnose, "
-                "weights act."
+                "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
+                "diagnose, weights act."
             )
 
     def _given(self, but: Collection[str]) -> list[str]:
