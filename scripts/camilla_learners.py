@@ -1,4 +1,4 @@
-"""Tables 2 to 6 of the Camilla paper: the tables and their learners, beside the logs that are here."""
+"""Figure 4A and Tables 2 to 6 of the Camilla paper: the tables and their learners, beside the logs here."""
 
 from pathlib import Path
 
@@ -120,3 +120,24 @@ def _same(printed: str, family: str) -> bool:
     """Whether the paper's name of a family begins as ours does, letters alone."""
     long, short = ("".join(filter(str.isalpha, name.lower())) for name in (printed, family))
     return long.startswith(short)
+
+
+def assumptions_section(results: pl.DataFrame) -> str:
+    """Figure 4A in numbers."""
+    rows = []
+    for (name,), part in results.filter(experiment="assumptions").group_by("table", maintain_order=True):
+        skills = part.filter(score="accuracy").group_by("learner").agg(
+            (pl.col("value").max() - pl.col("value").min()).alias("range")
+        )  # fmt: skip
+        for score in ("agreement", "jaccard"):
+            q = part.filter(score=score)["value"]
+            low, mid, high = (q.quantile(share) for share in (0.05, 0.5, 0.95))
+            rows.append(
+                [str(name), score, number(low), number(mid), number(high), number(skills["range"].median())]
+            )  # type: ignore[arg-type]
+    head = ["table", "of two learners", "5 %", "median", "95 %", "best − worst skill of a learner, median"]
+    return (
+        "## Figure 4A: are learners unlike each other?\n\n"
+        "*agreement* is the share of samples on which two learners are both right or both wrong, which the "
+        "paper calls Jaccard.\n\n" + markdown(head, rows)
+    )

@@ -13,7 +13,7 @@ import polars as pl
 import camilla
 from camilla.experiments.results import read_results
 from camilla.metrics.intervals import critical_value
-from camilla_learners import learners_section, markdown, number, statistics_section
+from camilla_learners import assumptions_section, learners_section, markdown, number, statistics_section
 from camilla_published import AUTHORS, AUTHORS_CONSISTENCY, AUTHORS_STABILITY, PAPER
 from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, STORE, read_tables
 
@@ -256,27 +256,6 @@ def _on_ten_seeds(results: pl.DataFrame) -> str:
     gaps = paired(ten, comparison="n v n", size=SIZES[-1])
     said = [f"{difference(gaps[name])} of {name}" for name in ("irt:precision=1", "auto")]
     return f"on those ten alone the difference is {' and '.join(said)}"
-
-
-def assumptions_section(results: pl.DataFrame) -> str:
-    """Figure 4A in numbers."""
-    rows = []
-    for (name,), part in results.filter(experiment="assumptions").group_by("table", maintain_order=True):
-        skills = part.filter(score="accuracy").group_by("learner").agg(
-            (pl.col("value").max() - pl.col("value").min()).alias("range")
-        )  # fmt: skip
-        for score in ("agreement", "jaccard"):
-            q = part.filter(score=score)["value"]
-            low, mid, high = (q.quantile(share) for share in (0.05, 0.5, 0.95))
-            rows.append(
-                [str(name), score, number(low), number(mid), number(high), number(skills["range"].median())]
-            )  # type: ignore[arg-type]
-    head = ["table", "of two learners", "5 %", "median", "95 %", "best − worst skill of a learner, median"]
-    return (
-        "## Figure 4A: are learners unlike each other?\n\n"
-        "*agreement* is the share of samples on which two learners are both right or both wrong, which the "
-        "paper calls Jaccard.\n\n" + markdown(head, rows)
-    )
 
 
 def with_figures(readme: str, means: pl.DataFrame) -> str:

@@ -60,8 +60,8 @@ def _bars(rows: pl.DataFrame, picture: str, title: str, *, best_first: bool) -> 
         panel.set_ylim(tallest[number // ACROSS] - 0.4, -0.6)
         low = float(np.nanmin(frame["mean"].to_numpy() - spread))
         panel.set_xlim(left=min(0.0, low) if low < 0.5 or not best_first else low - 0.05)
-        counts = sorted(set(frame["seeds"].to_list()))
-        seeds = " to ".join(str(count) for count in (counts if len(counts) == 1 else (counts[0], counts[-1])))
+        counts = frame["seeds"].to_list()
+        seeds = " to ".join(map(str, dict.fromkeys((min(counts), max(counts)))))
         panel.set_title(f"{label(name)}, {seeds} seeds", fontsize=10, parse_math=False)
     figure.supxlabel(f"{title} ± s.d. over seeds (orange, dashed: plain accuracy)", fontsize=9)
     return figure
