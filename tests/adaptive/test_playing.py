@@ -5,6 +5,7 @@ import pytest
 
 import camilla
 from camilla.adaptive.bank import Bank, calibrate
+from camilla.adaptive.peers import Answers
 from camilla.adaptive.playing import Errors, calibrate_with_misfit, misfit, play
 from camilla.adaptive.posterior import Score
 from camilla.adaptive.standing import after, at_start, full_score
@@ -70,14 +71,14 @@ def test_models_are_averaged_and_their_disagreement_counts() -> None:
     """Mean and variance of an even mixture of two: ((s − t) / 2)² more than the mean of the two variances."""
     x = world(3, blocks=3)
     bank = calibrate(ResponseTable.from_matrix(x[:40]))
-    bank = bank._replace(models=bank.models[:2])
+    bank = bank._replace(models=bank.models[:2], peers=None)
     asked = np.tile(np.arange(20), (5, 1))
     unseen = np.ones((5, N_SAMPLES), bool)
     unseen[:, :20] = False
-    total, n = x[40:45, :20].sum(axis=1), np.full(5, N_SAMPLES)
+    answers = Answers(asked, x[40:45, :20], unseen, np.full(5, N_SAMPLES))
 
     def of(one: Bank) -> Score:
-        return full_score(one, after(one, at_start(one, 5), asked, x[40:45, :20]), unseen, total, n)
+        return full_score(one, after(one, at_start(one, 5), asked, x[40:45, :20]), answers)
 
     both = of(bank)
     lean, rich = (of(bank._replace(models=(model,))) for model in bank.models)

@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
 MOST_DIMENSIONS = 15
 STARTS = 2  # of several dimensions: their posterior has many modes, and two averaged are better than one
+MOST_PEERS = 200  # evenly spaced by score: more tell no more and take longer
 STEPS = 100  # of L-BFGS: averaged predictions have settled, the loss has not
 
 
@@ -36,11 +37,19 @@ class Model(NamedTuple):
         return sigmoid(self.ability @ self.loading.T + self.intercept)
 
 
+class Peers(NamedTuple):
+    """Calibrating learners that answered every sample."""
+
+    learner: NDArray[np.integer]  # [peers], rows of the models' abilities
+    response: Floats  # [peers, samples]
+
+
 class Bank(NamedTuple):
     """The samples under models that are averaged, and how far learners are from what the models expect."""
 
     samples: tuple[str, ...]
     models: tuple[Model, ...]
+    peers: Peers | None = None
     misfit: float = 0.0  # sd over new learners of their mean response around the models', chance apart
 
 
@@ -57,7 +66,17 @@ def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int 
     if dimensions > 1:
         starts = range(seed, seed + STARTS)
         models += [fitted(table, dimensions=dimensions, precision=RICH, seed=start) for start in starts]
-    return Bank(table.samples, tuple(models))
+    return Bank(table.samples, tuple(models), _peers(table))
+
+
+def _peers(table: ResponseTable) -> Peers | None:
+    matrix = table.matrix()
+    whole = np.flatnonzero(~np.isnan(matrix).any(axis=1))
+    if len(whole) == 0:
+        return None
+    by_score = whole[np.argsort(matrix[whole].mean(axis=1), kind="stable")]
+    chosen = by_score[np.unique(np.linspace(0, len(whole) - 1, MOST_PEERS).astype(np.intp))]
+    return Peers(chosen, matrix[chosen])
 
 
 def fitted(

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from camilla.adaptive.bank import Bank, Floats, calibrate
+from camilla.adaptive.peers import Answers
 from camilla.adaptive.posterior import Score
 from camilla.adaptive.standing import after, at_start, best_next, full_score
 from camilla.data.responses import ResponseTable
@@ -54,7 +55,7 @@ def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
         answers = response[every[:, None], asked]
         standing = after(bank, standing, asked, answers, most_steps=4)
         if step in stops:
-            found[step] = full_score(bank, standing, unseen, answers.sum(axis=1), there.sum(axis=1))
+            found[step] = full_score(bank, standing, Answers(asked, answers, unseen, there.sum(axis=1)))
     return Played(
         np.array([found[stop].score for stop in stops]), np.array([found[stop].se for stop in stops])
     )

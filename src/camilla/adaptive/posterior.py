@@ -32,7 +32,8 @@ def placed(
 ) -> Posterior:
     """Damped Newton from `start` with samples frozen; asked, response: [learners, responses].
 
-    Fractional responses count 1/dispersion each, as their smaller variance deserves.
+    One row of `asked` serves all learners. Fractional responses count 1/dispersion each, as their smaller
+    variance deserves.
     """
     loading, offset = model.loading[asked], model.intercept[asked]
     precision = np.linalg.inv(model.covariance)

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.adaptive.bank import Bank, Floats
-from camilla.adaptive.posterior import Posterior, Score, gain, placed, prior, score
+from camilla.adaptive.peers import Answers, missed_in_peers
+from camilla.adaptive.posterior import Posterior, Score, expected, gain, placed, prior, score
 
 Standing = tuple[Posterior, ...]  # one a model
 
@@ -37,15 +38,20 @@ def best_next(
     return np.where(unseen if askable is None else askable, gains, -np.inf).argmax(axis=1)
 
 
-def full_score(
-    bank: Bank, standing: Standing, unseen: NDArray[np.bool_], total: Floats, n: NDArray[np.integer]
-) -> Score:
-    """The mean of the models' scores.
+def full_score(bank: Bank, standing: Standing, answers: Answers) -> Score:
+    """The mean of the models' scores and what was missed in peers.
 
     Variance: the models' own in the mean, their disagreement, and the misfit on the samples not seen.
     """
-    each = [score(model, one, unseen, total, n) for model, one in zip(bank.models, standing, strict=True)]
+    pairs = tuple(zip(bank.models, standing, strict=True))
+    total = answers.response.sum(axis=1)
+    each = [score(model, one, answers.unseen, total, answers.n) for model, one in pairs]
     scores = np.array([one.score for one in each])
-    own = np.mean([one.se**2 for one in each], axis=0)
-    left = unseen.sum(axis=1) / n
-    return Score(scores.mean(axis=0), np.sqrt(own + scores.var(axis=0) + (bank.misfit * left) ** 2))
+    variance = np.mean([one.se**2 for one in each], axis=0) + scores.var(axis=0)
+    found = Score(scores.mean(axis=0), np.sqrt(variance))
+    own = np.mean([expected(model, one)[0] for model, one in pairs], axis=0)
+    left = answers.unseen.sum(axis=1) / answers.n
+    return Score(
+        np.clip(found.score + missed_in_peers(bank, answers, own, found), 0, 1),
+        np.sqrt(variance + (bank.misfit * left) ** 2),
+    )

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from camilla.adaptive.bank import Bank
+from camilla.adaptive.peers import Answers
 from camilla.adaptive.playing import calibrate_with_misfit
 from camilla.adaptive.posterior import overall
 from camilla.adaptive.standing import Standing, after, at_start, best_next, full_score
@@ -57,6 +58,7 @@ class AdaptiveTest:
         self._left_out = np.zeros((1, len(self.bank.samples)), bool)
         self._response = np.zeros((1, len(self.bank.samples)))
         self._standing: Standing = at_start(self.bank, 1)
+        self._state: State | None = None
 
     @classmethod
     def from_table(
@@ -90,6 +92,7 @@ class AdaptiveTest:
         self._left_out[0, j] = False
         asked = np.flatnonzero(self._seen[0])[None]
         self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
+        self._state = None
         return self.state()
 
     def leave_out(self, sample: str) -> State:
@@ -98,6 +101,7 @@ class AdaptiveTest:
         Whatever came in the way is no response of the learner, and counts neither as right nor as wrong.
         """
         self._left_out[0, self._unanswered(sample)] = True
+        self._state = None
         return self.state()
 
     def _unanswered(self, sample: str) -> int:
@@ -113,11 +117,16 @@ class AdaptiveTest:
 
     def state(self) -> State:
         """What is known now."""
+        if self._state is None:
+            self._state = self._known()
+        return self._state
+
+    def _known(self) -> State:
         n = int(self._seen.sum())
         level = overall(self.bank.models[0], self._standing[0])
-        total = full_score(
-            self.bank, self._standing, ~self._seen, self._response.sum(axis=1), np.array([self._seen.size])
-        )
+        asked = np.flatnonzero(self._seen[0])[None]
+        answers = Answers(asked, self._response[0, asked], ~self._seen, np.array([self._seen.size]))
+        total = full_score(self.bank, self._standing, answers)
         met = (
             bool((self._seen | self._left_out).all()),
             self.budget is not None and n >= self.budget,

@@ -36,7 +36,7 @@ class CamillaBase:
 
     @classmethod
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        return {"skill_correlation": (0.5, 0.0, 0.8), "precision": (1.0, 0.3, 3.0)}
+        return {"skill_correlation": (0.5, 0.0, 0.9), "precision": (1.0, 0.3, 3.0)}
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
