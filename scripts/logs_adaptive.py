@@ -46,8 +46,8 @@ def section(found: Found) -> list[str]:
 
 
 PARTS: dict[str, Callable[[], Rows]] = {
-    "adaptive swebench": lambda: adaptive(swebench(), 0.8, 30),
-    "adaptive swebench half": lambda: adaptive(swebench(), 0.5, 20),
+    "adaptive swebench": lambda: adaptive(swebench(), 0.8, 100),
+    "adaptive swebench half": lambda: adaptive(swebench(), 0.5, 40),
     "adaptive gsm8k": lambda: adaptive(gsm8k(), 0.5, 1),
     "adaptive helm": lambda: adaptive(helm(), 0.8, 5, shares=(0.005, 0.01, 0.02)),
 }
