@@ -27,7 +27,11 @@ def rank_consistency(
 
 
 def correlations(one: Floats, other: Floats, **where: Any) -> list[dict[str, Any]]:
-    """Kendall's tau-b and Spearman's rho over learners that both know."""
+    """Kendall's tau-b and tau-a and Spearman's rho over learners that both know.
+
+    Tau-b forgives ties, which accuracies have and fitted abilities do not; in tau-a a tied pair is one in
+    neither order.
+    """
     from scipy.stats import kendalltau, spearmanr  # here, because it costs half a second to import
 
     known = np.isfinite(one) & np.isfinite(other)
@@ -36,4 +40,15 @@ def correlations(one: Floats, other: Floats, **where: Any) -> list[dict[str, Any
     return [
         {"score": "kendall", "value": float(kendall), **where},
         {"score": "spearman", "value": float(spearman), **where},
+        {
+            "score": "tau_a",
+            "value": float(kendall * np.sqrt(untied(one[known]) * untied(other[known]))),
+            **where,
+        },
     ]
+
+
+def untied(values: Floats) -> float:
+    """The share of pairs that differ."""
+    n, alike = len(values), np.unique(values, return_counts=True)[1]
+    return 1 - float((alike * (alike - 1)).sum()) / max(n * (n - 1), 1)

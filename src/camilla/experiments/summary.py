@@ -4,7 +4,8 @@ import numpy as np
 import polars as pl
 
 GROUP = ["table", "data_hash", "diagnoser", "size", "comparison", "score"]
-RANGES = {"kendall": (-1.0, 1.0), "spearman": (-1.0, 1.0), "log_loss": (0.0, np.inf)}  # others: 0 to 1
+RANGES = dict.fromkeys(("kendall", "spearman", "tau_a"), (-1.0, 1.0)) | {"log_loss": (0.0, np.inf)}
+"""Of scores that do not end at 0 and 1."""
 
 
 def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
