@@ -40,14 +40,13 @@ takes. But the candidates offered, the priors and the most dimensions were settl
 scores of these same public tables: those of irt, mirt, mf, camilla-base, camilla and neural-cd on seeds 1, 21
 and 42, those of gaussian and auto on seeds 7, 8 and 9, which are not among the ten ([what was
 tried](../design/auto.md)). The prior N(1, 1) of auto's first candidate was settled on other partitions of the
-CIFAR-100 test log than those below. Seeds a diagnoser ran on are counted beside it. Rows of the networks
-(camilla, neural-cd, ka-ncd, hier-mirt, hier-ncd, qc-cdm) with ten seeds, camilla's rank stability and all of
-Diamond were fitted on a second machine (NVIDIA H200, JAX 0.11.2, sixteen fits side by side; CPU seconds
-beside them are of its host): fits that were also run here on a CPU agree to 3e-5 in RMSE, neural-cd's on
-Titanic to .006. Learners' levels have been placed since ([engines](../design/engines.md)) neural-cd and
-ka-ncd on Titanic, neural-cd on CIFAR-100 and neural rows with three seeds were fitted; on other seeds that
-moved RMSE by .0003 at most. *(graph)*: with a skill graph, which these diagnosers need: all skills of
-Titanic and Diamond under a general one, classes of CIFAR-100 under their superclasses.
+CIFAR-100 test log than those below, and so was the correlation of skills that camilla-base tries. Seeds a
+diagnoser ran on are counted beside it. Rows of the networks (camilla, neural-cd, ka-ncd, hier-mirt, hier-ncd,
+qc-cdm) with ten seeds, camilla's rank stability and all of Diamond were fitted on a second machine (NVIDIA
+H200, JAX 0.11.2, sixteen fits side by side; CPU seconds beside them are of its host): fits that were also run
+here on a CPU agree to 3e-5 in RMSE, neural-cd's on Titanic to .006. *(graph)*: with a skill graph, which
+these diagnosers need: all skills of Titanic and Diamond under a general one, classes of CIFAR-100 under their
+superclasses.
 On auto's prior: [auto](../design/auto.md).
 """
 
@@ -271,7 +270,7 @@ def _ties(results: pl.DataFrame) -> str:
     lost = ", ".join(f"{number(mean[n, 'kendall'] - mean[n, 'tau_a'])} at {n:,}" for n in sizes)
     gaps = (paired(part, against="tau_a", size=n)["camilla"] for n in sizes)
     return (
-        "τ-b forgives ties, which accuracies have and fitted abilities do not. Counting a tied pair as one "
+        "τ-b forgives ties, of which accuracies have many and abilities few. Counting a tied pair as one "
         f"in neither order (τ-a), plain accuracy loses {lost}; against that, camilla has "
         f"{', '.join(map(difference, gaps))}."
     )

@@ -19,9 +19,8 @@ def section(found: Found) -> list[str]:
         "responses. Kendall's τ-b with the full-table score, mean over random splits, 95 % interval over "
         "splits (which share learners); beside it plain accuracy on random subsets of the same size. "
         "Covered: how often score ± 1.96 standard errors holds the full-table score; HELM lite has 30 tests"
-        " in all, so that .95 would vary by .08. How many models are averaged was chosen on other splits of"
-        " the same tables, where τ on SWE-bench at 10 % was .924 (80 %, 60 splits) and .926 (half, 30 "
-        "splits): [why](../design/subsets.md). The choice of splits moves τ by as much as the model does.",
+        " in all, so that .95 would vary by .08. Models and peers were chosen on other splits of the same "
+        "tables: [why](../design/subsets.md).",
     ]
     lines = [
         "| log, calibrated on | share | samples | τ adaptive | τ random | error | error random | "

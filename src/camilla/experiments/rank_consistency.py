@@ -29,7 +29,7 @@ def rank_consistency(
 def correlations(one: Floats, other: Floats, **where: Any) -> list[dict[str, Any]]:
     """Kendall's tau-b and tau-a and Spearman's rho over learners that both know.
 
-    Tau-b forgives ties, which accuracies have and fitted abilities do not; in tau-a a tied pair is one in
+    Tau-b forgives ties, of which accuracies have many and abilities few; in tau-a a tied pair is one in
     neither order.
     """
     from scipy.stats import kendalltau, spearmanr  # here, because it costs half a second to import
