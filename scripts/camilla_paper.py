@@ -232,7 +232,7 @@ def stability_section(results: pl.DataFrame, means: pl.DataFrame) -> str:
         "## Figure 8B: rank stability on the CIFAR-100 test log\n",
         "Kendall of abilities fitted on disjoint random samples; ± is the 95 % band over partitions of these "
         "10,000 images. The difference is from plain accuracy on the same partitions. At 5,000 irt and auto "
-        f"have {len(MORE_PARTITIONS)} partitions beside the ten seeds of other rows, all that were run; "
+        f"have {len(MORE_PARTITIONS)} partitions and camilla 32 beside the ten seeds of other rows; "
         f"{_on_ten_seeds(results)}.\n",
         f"{_ties(results)}\n",
     ]

@@ -60,6 +60,7 @@ PLAN = (
     Part("neural", "reliability", "cifar100", NEURAL),
     Part("neural", "reliability", "diamond", NEURAL),
     Part("latent", "rank-stability", "cifar100", ("camilla",), sizes=(250, 1000, 5000)),
+    Part("latent", "rank-stability", "cifar100", ("camilla",), MORE_PARTITIONS[:32], SIZES[-1:]),
     Part("graph", "reliability", "titanic" + GRAPH, ON_GRAPHS),
     Part("graph", "reliability", "cifar100" + GRAPH, ON_GRAPHS),
     Part("graph", "reliability", "diamond" + GRAPH, ON_GRAPHS),

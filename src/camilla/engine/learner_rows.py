@@ -25,6 +25,15 @@ class _Prior(NamedTuple):
     precision: jax.Array  # [numbers]
 
 
+class _Told(NamedTuple):
+    """What there is to place one learner by."""
+
+    prior: _Prior
+    weight: jax.Array  # [samples]
+    right: jax.Array
+    mask: jax.Array | None  # [samples, skills]
+
+
 class Level(NamedTuple):
     """Learners on the scale abilities are read on."""
 
@@ -44,24 +53,24 @@ def place_rows(
 ) -> tuple[Floats, Floats, Floats]:
     """Raw rows, their covariances and the largest slope left; weight, right: [learners, samples].
 
-    `start`: begin at the learners' present rows instead of the prior's mean; with no `rounds` they stay.
-    `level`: rows are only raised or lowered as a whole.
+    `start`: begin at the learners' present rows; with no `rounds` they stay. Else each begins at the row of
+    the pool, or the prior's mean, that fits it best: there may be several modes. `level`: rows are only
+    raised or lowered as a whole.
     """
     present = learner_rows(diagnoser, params)
     width = present.shape[1]
     along = jnp.ones((width, 1)) if level else jnp.eye(width)
     prior = _prior(diagnoser, present)
-    begin = present if start else np.tile(prior.mean, (len(weight), 1))
     mask = diagnoser.size.skill_mask
     device = jax.tree.map(jnp.asarray, params)
-    device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
-    placed = [
-        _place(
-            device, jnp.asarray(begin[i], jnp.float32), prior, jnp.asarray(weight[i], jnp.float32),
-            jnp.asarray(right[i], jnp.float32), device_mask, along, rounds, model=diagnoser.model,
-        )
-        for i in range(len(weight))
-    ]  # fmt: skip
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    device_mask = None if mask is None else single(mask)
+    known = single(np.vstack([present, prior.mean]))
+    placed = []
+    for i in range(len(weight)):
+        told = _Told(prior, single(weight[i]), single(right[i]), device_mask)
+        begin = known[i] if start else _best_row(device, known, told, model=diagnoser.model)
+        placed.append(_place(device, begin, told, along, rounds, model=diagnoser.model))
     rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
     return rows, covariance, slope
 
@@ -113,42 +122,54 @@ def _mastery_slopes(params: Any, rows: jax.Array, *, model: Any) -> jax.Array:
 
 
 @partial(jax.jit, static_argnames=("model",))
+def _best_row(params: Any, known: jax.Array, told: _Told, *, model: Any) -> jax.Array:
+    """Of the rows known, the one that the responses make most likely."""
+    return known[jnp.argmin(jax.lax.map(partial(_objective, params, told, model), known))]
+
+
+@partial(jax.jit, static_argnames=("model",))
 def _place(
-    params: Any, begin: jax.Array, prior: _Prior, weight: jax.Array, right: jax.Array, mask: jax.Array | None,
-    along: jax.Array, rounds: int, *, model: Any,
-) -> tuple[jax.Array, jax.Array, jax.Array]:  # fmt: skip
-    def mastery(row: jax.Array) -> jax.Array:
-        return model.mastery(with_learner_rows(model, params, row[None]), jnp)[0]
-
-    def logits(everywhere: jax.Array) -> jax.Array:
-        """Of a row of mastery for every sample."""
-        return model.compare(everywhere, params, mask, jnp, READING)
-
-    def tiled(row: jax.Array) -> jax.Array:
-        return jnp.tile(mastery(row), (len(weight), 1))
-
-    def charge(row: jax.Array) -> jax.Array:
-        one = with_learner_rows(model, params, row[None])
-        return weight.sum() * jnp.asarray(model.penalty(params, one, mask, jnp), jnp.float32)
-
-    def objective(row: jax.Array) -> jax.Array:
-        logit = logits(tiled(row))
-        held = 0.5 * jnp.sum(prior.precision * (row - prior.mean) ** 2)
-        softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
-        return jnp.sum(weight * softplus - right * logit) + held + charge(row)
+    params: Any, begin: jax.Array, told: _Told, along: jax.Array, rounds: int, *, model: Any
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    prior, weight, right, mask = told
 
     def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        logit, slopes = jax.vjp(logits, tiled(row))
-        by_mastery, by_row = slopes(jnp.ones_like(logit))[0], jax.jacobian(mastery)(row)
+        def logits(everywhere: jax.Array) -> jax.Array:
+            return model.compare(everywhere, params, mask, jnp, READING)
+
+        everywhere = jnp.tile(_mastery(params, row, model), (len(weight), 1))
+        logit, slopes = jax.vjp(logits, everywhere)
+        by_mastery = slopes(jnp.ones_like(logit))[0]
+        by_row = jax.jacobian(partial(_mastery, params, model=model))(row)
+        charge = partial(_charge, params, told, model)
         p = jax.nn.sigmoid(logit)
         slope = by_row.T @ (by_mastery.T @ (weight * p - right)) + prior.precision * (row - prior.mean)
         curve = (by_mastery * (weight * p * (1 - p))[:, None]).T @ by_mastery
         information = by_row.T @ curve @ by_row + jnp.diag(prior.precision)
         return slope + jax.grad(charge)(row), information + jax.hessian(charge)(row)
 
-    row = _descended(objective, terms, begin, along, rounds)
+    row = _descended(partial(_objective, params, told, model), terms, begin, along, rounds)
     slope, information = terms(row)
     return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
+
+
+def _mastery(params: Any, row: jax.Array, model: Any) -> jax.Array:
+    return jnp.asarray(model.mastery(with_learner_rows(model, params, row[None]), jnp)[0])
+
+
+def _charge(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
+    """The model's own penalty of a row."""
+    one = with_learner_rows(model, params, row[None])
+    return told.weight.sum() * jnp.asarray(model.penalty(params, one, told.mask, jnp), jnp.float32)
+
+
+def _objective(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
+    """−log posterior of a row, up to a constant."""
+    everywhere = jnp.tile(_mastery(params, row, model), (len(told.weight), 1))
+    logit = model.compare(everywhere, params, told.mask, jnp, READING)
+    held = 0.5 * jnp.sum(told.prior.precision * (row - told.prior.mean) ** 2)
+    softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
+    return jnp.sum(told.weight * softplus - told.right * logit) + held + _charge(params, told, model, row)
 
 
 def _descended(objective: Any, terms: Any, begin: jax.Array, along: jax.Array, rounds: int) -> jax.Array:
