@@ -1,4 +1,4 @@
-"""Learners whose rows are raised or lowered as a whole."""
+"""Learners whose rows are raised or lowered as a whole, and where new ones begin."""
 
 import numpy as np
 
@@ -36,3 +36,25 @@ def test_a_level_is_at_the_mode_of_the_penalised_likelihood_along_it() -> None:
     slope, curvature = (up - down) / 0.1, (2 * here - up - down) / 0.05**2
     assert (curvature > 0).all()
     assert (np.abs(slope) / np.sqrt(curvature) < 0.05).all()
+
+
+def test_a_new_learner_begins_at_the_row_of_the_pool_that_fits_it_best() -> None:
+    """The least of −Σⱼ log p(xⱼ | row) + ½ τ |row|² over the pool and the prior's mean 0, written out; a
+    learner who is wrong throughout is not begun at 0."""
+    table = in_fitting_order(simulate(12, 300, seed=3).table)
+    layout = layout_of_table(table)
+    diagnoser = Camilla(size_of(table), dimensions=4, hidden=(8, 4))
+    begin = diagnoser.init(np.random.default_rng(0), start_of(layout, informed=True))
+    weight, right = (part.T[:5].copy() for part in layout.block(np.arange(layout.n_samples)))
+    right[0] = 0
+    found, _, _ = place_rows(diagnoser, begin, weight, right, rounds=0)
+    known = np.vstack([learner_rows(diagnoser, begin), np.zeros(4)]).astype(np.float32)
+    everyone = np.repeat(np.arange(13), 300)
+    logit = neural_logit(
+        diagnoser, with_learner_rows(diagnoser, begin, known), everyone, np.tile(np.arange(300), 13)
+    ).reshape(13, 300)
+    loss = weight @ np.logaddexp(0, logit).T - right @ logit.T
+    best = np.argmin(loss + 0.5 * diagnoser.precision * (known**2).sum(axis=1), axis=1)
+    np.testing.assert_allclose(found, known[best], atol=1e-6)
+    assert len(set(best)) > 1
+    assert best[0] != 12
