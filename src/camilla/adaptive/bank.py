@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
 MOST_DIMENSIONS = 15
 STARTS = 2  # of several dimensions: their posterior has many modes, and two averaged are better than one
-MOST_PEERS = 200  # evenly spaced by score: more tell no more and take longer
+MOST_PEERS = 200  # evenly spaced by score: each is placed anew for every score
 STEPS = 100  # of L-BFGS: averaged predictions have settled, the loss has not
 
 
