@@ -100,7 +100,11 @@ def test_peers_are_whole_rows_evenly_spaced_by_score() -> None:
     }
 
 
-def test_without_a_whole_row_there_are_no_peers() -> None:
+def test_below_ten_whole_rows_there_are_no_peers() -> None:
     x = camilla.simulate(12, 10, seed=2).table.matrix()
-    x[np.arange(12), np.arange(12) % 10] = np.nan
+    x[:2, 0] = np.nan
+    peers = calibrate(ResponseTable.from_matrix(x), dimensions=1).peers
+    assert peers is not None
+    assert len(peers.learner) == 10
+    x[2, 0] = np.nan
     assert calibrate(ResponseTable.from_matrix(x), dimensions=1).peers is None
