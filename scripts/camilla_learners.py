@@ -14,14 +14,7 @@ from camilla_published import (
     TITANIC_FAMILIES,
 )
 from camilla_runs import DIAMOND
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """.123, or an en dash where there is nothing."""
-    if value is None:
-        return "–"
-    text = f"{value:.{digits}f}"
-    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+from figures import number
 
 
 def markdown(head: list[str], rows: list[list[str]]) -> str:

@@ -13,9 +13,10 @@ import polars as pl
 import camilla
 from camilla.experiments.results import read_results
 from camilla.metrics.intervals import critical_value
-from camilla_learners import assumptions_section, learners_section, markdown, number, statistics_section
+from camilla_learners import assumptions_section, learners_section, markdown, statistics_section
 from camilla_published import AUTHORS, AUTHORS_CONSISTENCY, AUTHORS_STABILITY, PAPER
-from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, STORE, read_tables
+from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, SLOW_PARTITIONS, STORE, read_tables
+from figures import difference, number, paired
 
 PAGE = Path("docs/results/camilla.md")
 README = Path("README.md")
@@ -157,33 +158,6 @@ def verdict(name: str, part: pl.DataFrame) -> str:
     return text + "\n"
 
 
-def paired(
-    results: pl.DataFrame, *, against: str = "kendall", **where: object
-) -> dict[str, tuple[float, float | None]]:
-    """Mean difference from plain accuracy on the same seeds, and half of its 95 % interval."""
-    from scipy.stats import t as student
-
-    part = results.filter(**where)
-    plain = part.filter(diagnoser="vanilla", score=against).select("seed", plain="value")
-    out = {}
-    others = part.filter(pl.col("diagnoser") != "vanilla", pl.col("score") == "kendall")
-    for (label,), one in others.group_by("diagnoser"):
-        gap = (one.join(plain, on="seed")["value"] - one.join(plain, on="seed")["plain"]).to_numpy()
-        half = None
-        if len(gap) > 1:
-            half = float(student.ppf(0.975, len(gap) - 1) * gap.std(ddof=1) / np.sqrt(len(gap)))
-        out[str(label)] = (float(gap.mean()), half)
-    return out
-
-
-def difference(gap: tuple[float, float | None] | None) -> str:
-    """+.012 ± .004."""
-    if gap is None:
-        return ""
-    mean, half = gap
-    return f"{'+' if mean >= 0 else '−'}{number(abs(mean))}" + ("" if half is None else f" ± {number(half)}")
-
-
 def consistency_section(results: pl.DataFrame, means: pl.DataFrame) -> str:
     """Figure 8A."""
     parts = [
@@ -232,8 +206,8 @@ def stability_section(results: pl.DataFrame, means: pl.DataFrame) -> str:
         "## Figure 8B: rank stability on the CIFAR-100 test log\n",
         "Kendall of abilities fitted on disjoint random samples; ± is the 95 % band over partitions of these "
         "10,000 images. The difference is from plain accuracy on the same partitions. At 5,000 irt and auto "
-        f"have {len(MORE_PARTITIONS)} partitions and camilla 32 beside the ten seeds of other rows; "
-        f"{_on_ten_seeds(results)}.\n",
+        f"have {len(MORE_PARTITIONS)} partitions and camilla {len(SLOW_PARTITIONS)} beside the ten seeds of "
+        f"other rows; {_on_ten_seeds(results)}.\n",
         f"{_ties(results)}\n",
     ]
     for comparison in ("n v n", "n v rest"):
