@@ -133,7 +133,10 @@ def _refuse(series: pl.Series, wrong: pl.Series, wanted: str, origin: Origin, *,
 
 def _remedy(value: object) -> str:
     if isinstance(value, str) and value.strip().lower() in ("nan", "na", "n/a", "null", "none", "-", "?"):
-        return f"If it means a missing response, leave the cell empty or pass missing={value.strip()!r}."
+        text = repr(value.strip())
+        return (
+            f"If it means a missing response, leave the cell empty or pass missing={text} (--missing {text})."
+        )
     if isinstance(value, str):
         return "Write 0 and 1 (or true and false) or a score between them, or leave the column out."
     if value is None:
