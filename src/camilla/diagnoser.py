@@ -71,6 +71,7 @@ class Spread(NamedTuple):
     discrimination: Floats  # [samples], signed
     discrimination_se: Floats
     dispersion: float = 1.0  # by which the covariances were scaled because responses are fractional
+    sample_weight: Floats | None = None  # [samples], how much each counts in an ability; None: alike
 
     def read(self, skill_weight: Floats | None, **more: Any) -> "Readout":
         """The readout with these factors as they stand."""
@@ -84,6 +85,7 @@ class Spread(NamedTuple):
             difficulty_se=self.difficulty_se,
             discrimination_se=self.discrimination_se,
             dispersion=self.dispersion,
+            sample_weight=self.sample_weight,
             **more,
         )
 
@@ -101,7 +103,7 @@ class Readout(NamedTuple):
 
     A learner's ability on any set of samples is the mean of `skill_weight` over the set times its
     row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent. Where
-    `expected` says so it is the mean expected response on the set.
+    `expected` says so it is the mean expected response on the set, samples counting by `sample_weight`.
     """
 
     ability: Floats  # [learners, skills]
@@ -113,6 +115,7 @@ class Readout(NamedTuple):
     unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
     explicit: bool = False  # skills are those of the table's skill map
     expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
+    sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
     difficulty_se: Floats | None = None  # [samples]
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]

@@ -106,7 +106,10 @@ class Diagnosis:
     def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners [n, skills] on these sample indices."""
         if self.readout.skill_weight is None or self.readout.expected:
-            value, se = expected_on(self.diagnoser, self.params, ability, covariance, samples)
+            value, se = expected_on(
+                self.diagnoser, self.params, ability, covariance, samples,
+                sample_weight=self.readout.sample_weight,
+            )  # fmt: skip
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight
@@ -236,7 +239,8 @@ class Diagnosis:
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]
         right[where[known]] = (cells.weight * cells.response)[mine][known]
-        level = level_of(self.diagnoser, self.params, place(self.diagnoser, self.params, weight, right))
+        placement = place(self.diagnoser, self.params, weight, right, self.readout.sample_weight)
+        level = level_of(self.diagnoser, self.params, placement)
         return Level(level.ability, level.covariance * self.readout.dispersion), known
 
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:

@@ -2,8 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.stats import kendalltau
 
 from camilla import ResponseTable, diagnose
+from camilla.diagnosing import in_fitting_order
 
 
 @pytest.fixture(scope="module")
@@ -14,34 +16,88 @@ def table():
     return ResponseTable.from_matrix((rng.random((12, 80)) < p).astype(float))
 
 
+@pytest.fixture(scope="module")
+def found(table):
+    return diagnose(table, "camilla", dimensions=3, precision=1.0)
+
+
 def sigmoid(x):
     return 1 / (1 + np.exp(-x))
 
 
-def expected_responses(params):
+def logits(params, raised_by=0.0):
     """Eqs. 6–10 of the Camilla paper on the raw parameters, in double precision: [learners, samples]."""
-    mastery, difficulty = sigmoid(params.ability.astype(float)), sigmoid(params.difficulty.astype(float))
+    mastery = sigmoid(params.ability.astype(float) + raised_by)
+    difficulty = sigmoid(params.difficulty.astype(float))
     raised = np.exp(params.skill_mask.astype(float))
     asked = sigmoid(params.discrimination.astype(float)) * raised / raised.sum(axis=1, keepdims=True)
     layer = asked[None] * (mastery[:, None] - difficulty[None])
-    for weight, bias in zip(params.weights, params.biases, strict=True):
+    for weight, bias in zip(params.weights[:-1], params.biases[:-1], strict=True):
         layer = sigmoid(layer @ weight.astype(float) + bias.astype(float))
-    return layer[..., 0]
+    return (layer @ params.weights[-1].astype(float) + params.biases[-1].astype(float))[..., 0]
 
 
-def test_ability_is_the_mean_expected_response_on_any_samples(table):
+def slopes_on_the_mean(logit):
+    """Of each sample's logits on the learners' mean logits, by least squares."""
+    return np.array([np.polyfit(logit.mean(axis=1), column, 1)[0] for column in logit.T])
+
+
+def abilities(found, frame):
+    by_name = dict(zip(frame["learner"], frame["ability"], strict=True))
+    return [by_name[name] for name in found.learner_names]
+
+
+def test_ability_is_the_expected_response_samples_counting_by_their_slopes(found):
     """Parameters are single precision, which the formula does not notice: 1e-6."""
-    found = diagnose(table, "camilla", dimensions=3, precision=1.0)
-    expected = expected_responses(found.params)
+    logit = logits(found.params)
+    weight = np.maximum(slopes_on_the_mean(logit), 0.01)
+    wanted = np.average(sigmoid(logit), axis=1, weights=weight)
+    np.testing.assert_allclose(abilities(found, found.learners), wanted, atol=1e-6)
     some = [1, 5, 40]
     on_some = found.ability([found.sample_names[j] for j in some])
-    place = {name: i for i, name in enumerate(found.learner_names)}
-    rows = [place[name] for name in on_some["learner"]]
-    np.testing.assert_allclose(on_some["ability"], expected[rows][:, some].mean(axis=1), atol=1e-6)
-    overall = dict(zip(found.learners["learner"], found.learners["ability"], strict=True))
-    np.testing.assert_allclose(
-        [overall[name] for name in found.learner_names], expected.mean(axis=1), atol=1e-6
-    )
+    wanted = np.average(sigmoid(logit)[:, some], axis=1, weights=weight[some])
+    np.testing.assert_allclose(abilities(found, on_some), wanted, atol=1e-6)
+
+
+def test_fractional_responses_count_alike():
+    """A slope on the logit says how well right and wrong tell learners apart; of shares it says nothing."""
+    rng = np.random.default_rng(6)
+    shares = sigmoid(rng.normal(size=(8, 1)) - rng.normal(size=30) + 0.3 * rng.normal(size=(8, 30)))
+    found = diagnose(ResponseTable.from_matrix(shares), "camilla", dimensions=3, precision=1.0)
+    wanted = sigmoid(logits(found.params)).mean(axis=1)
+    np.testing.assert_allclose(abilities(found, found.learners), wanted, atol=1e-6)
+
+
+def test_levels_keep_the_weighted_count_of_right_responses(table, found):
+    """c Σ g (x − p) = τ Σ r for every learner, c the mean slope of its logits by its level.
+
+    The level moves by less than .05 of a raw unit after c is taken, and c with it by a few percent: of a
+    count of 80 that leaves .1. Unweighted counts are off by more.
+    """
+    logit = logits(found.params)
+    missed = in_fitting_order(table).matrix() - sigmoid(logit)
+    by_level = (logits(found.params, 1e-4) - logits(found.params, -1e-4)).mean(axis=1) / 2e-4
+    pull = found.params.ability.astype(float).sum(axis=1)
+    kept = missed @ slopes_on_the_mean(logit) - pull / by_level
+    np.testing.assert_allclose(kept, 0, atol=0.1)
+    assert np.abs(missed.sum(axis=1) - pull / by_level).max() > 0.2
+
+
+def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accuracy():
+    """Σ a x is sufficient for θ in a 2PL world and Σ x is not. What the true a gain on accuracy (Kendall with
+    θ) is more than half gained by weights that had to be estimated; weighing all samples alike gains a third."""
+    gained, to_gain = [], []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        theta, a = rng.normal(size=(60, 1)), np.exp(0.8 * rng.normal(size=250))
+        x = (rng.random((60, 250)) < sigmoid(a * (theta - rng.normal(size=250)))).astype(float)
+        table = ResponseTable.from_matrix(x)
+        found = diagnose(table, "camilla", dimensions=5, precision=3.0, seed=seed)
+        ability = dict(zip(found.learners["learner"], found.learners["ability"], strict=True))
+        plain = kendalltau(x.mean(axis=1), theta[:, 0]).statistic
+        gained.append(kendalltau([ability[name] for name in table.learners], theta[:, 0]).statistic - plain)
+        to_gain.append(kendalltau(x @ a, theta[:, 0]).statistic - plain)
+    assert np.mean(gained) > np.mean(to_gain) / 2
 
 
 def test_masks_are_the_papers_reading(table):
@@ -57,7 +113,5 @@ def test_masks_are_the_papers_reading(table):
 
 def test_learners_are_ordered_as_they_were_made(table):
     """The responses are one-dimensional: with 80 of them the order of accuracy is hardly missed (τ > .8)."""
-    from scipy.stats import kendalltau
-
     found = diagnose(table, "camilla", dimensions=10, precision=10.0)
     assert kendalltau(found.learners["ability"], found.learners["accuracy"]).statistic > 0.8

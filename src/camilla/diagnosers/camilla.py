@@ -32,7 +32,8 @@ class Camilla:
     Eqs. 6–10 of the Camilla paper, with the two hidden layers of its hyper-parameter table. The
     non-negative weights keep p rising in every ability. Latent skills come in no order, and a skill
     that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
-    "masks"); but what a skill weighs is also in the network, so ours are expected responses.
+    "masks"); but what a skill weighs is also in the network, so ours are expected responses, in which samples
+    answered right or wrong count by how well they tell learners apart.
     Raw learner and sample parameters ~ N(0, 1/precision).
     """
 
@@ -92,6 +93,10 @@ class Camilla:
     @property
     def model(self) -> Any:
         return type(self)
+
+    @property
+    def weighs_samples(self) -> bool:
+        return self.reading == "expected" and not self.size.fractional
 
     @staticmethod
     def mastery(at: Params, xp: Any) -> Any:

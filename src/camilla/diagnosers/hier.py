@@ -113,6 +113,7 @@ class _Hier:
     name: ClassVar[str]
     crossed: ClassVar[bool]
     engine: ClassVar[str] = "neural"
+    weighs_samples: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size

@@ -102,6 +102,7 @@ class KaNCD:
 
     name: ClassVar[str] = "ka-ncd"
     engine: ClassVar[str] = "neural"
+    weighs_samples: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size

@@ -33,6 +33,7 @@ class NeuralCD:
 
     name: ClassVar[str] = "neural-cd"
     engine: ClassVar[str] = "neural"
+    weighs_samples: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "ability": ("learner", "skill"),

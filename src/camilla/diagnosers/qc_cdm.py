@@ -150,6 +150,7 @@ class QCCDM:
 
     name: ClassVar[str] = "qc-cdm"
     engine: ClassVar[str] = "neural"
+    weighs_samples: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = Params
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size

@@ -110,14 +110,19 @@ def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDA
     return diagnoser.logit(params, learner, sample)
 
 
-def place(diagnoser: Any, params: Any, weight: Floats, right: Floats) -> Placement:
-    """One learner with every sample frozen; weight, weight × response: [samples]."""
+def place(
+    diagnoser: Any, params: Any, weight: Floats, right: Floats, sample_weight: Floats | None = None
+) -> Placement:
+    """One learner with every sample frozen; weight, weight × response: [samples].
+
+    sample_weight: of the readout, where samples do not count alike.
+    """
     if diagnoser.engine == "bilinear":
         return pool.place(diagnoser, params, weight, right)
     if diagnoser.engine == "neural":
         from camilla.engine import neural
 
-        return neural.place(diagnoser, params, weight, right)
+        return neural.place(diagnoser, params, weight, right, sample_weight)
     return diagnoser.place(params, weight, right)
 
 

@@ -20,7 +20,9 @@ ROUNDS = 40
 WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right learner stays finite
 
 
-class _Prior(NamedTuple):
+class Prior(NamedTuple):
+    """Of a raw row."""
+
     mean: jax.Array  # [numbers]
     precision: jax.Array  # [numbers]
 
@@ -28,7 +30,7 @@ class _Prior(NamedTuple):
 class _Told(NamedTuple):
     """What there is to place one learner by."""
 
-    prior: _Prior
+    prior: Prior
     weight: jax.Array  # [samples]
     right: jax.Array
     mask: jax.Array | None  # [samples, skills]
@@ -60,7 +62,7 @@ def place_rows(
     present = learner_rows(diagnoser, params)
     width = present.shape[1]
     along = jnp.ones((width, 1)) if level else jnp.eye(width)
-    prior = _prior(diagnoser, present)
+    prior = row_prior(diagnoser, present)
     mask = diagnoser.size.skill_mask
     device = jax.tree.map(jnp.asarray, params)
     single = partial(jnp.asarray, dtype=jnp.float32)
@@ -104,13 +106,13 @@ def _learner_fields(model: Any) -> list[str]:
     return [name for name, axis in model.axes.items() if axis[0] == "learner"]
 
 
-def _prior(diagnoser: Neural, present: Floats) -> _Prior:
+def row_prior(diagnoser: Neural, present: Floats) -> Prior:
     """The prior of the fit; where there was none, the pool's own mean and variance."""
     width = present.shape[1]
     if diagnoser.precision > 0:
-        return _Prior(jnp.zeros(width), jnp.full(width, diagnoser.precision))
+        return Prior(jnp.zeros(width), jnp.full(width, diagnoser.precision))
     spread = np.maximum(present.var(axis=0), 1e-6)
-    return _Prior(jnp.asarray(present.mean(axis=0)), jnp.maximum(1 / jnp.asarray(spread), WEAK_PRIOR))
+    return Prior(jnp.asarray(present.mean(axis=0)), jnp.maximum(1 / jnp.asarray(spread), WEAK_PRIOR))
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -153,6 +155,14 @@ def _place(
     return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
 
 
+def learner_logits(
+    params: Any, row: jax.Array, mask: jax.Array | None, n_samples: int, model: Any
+) -> jax.Array:
+    """The logits of a learner of this raw row on every sample."""
+    everywhere = jnp.tile(_mastery(params, row, model), (n_samples, 1))
+    return jnp.asarray(model.compare(everywhere, params, mask, jnp, READING))
+
+
 def _mastery(params: Any, row: jax.Array, model: Any) -> jax.Array:
     return jnp.asarray(model.mastery(with_learner_rows(model, params, row[None]), jnp)[0])
 
@@ -165,8 +175,7 @@ def _charge(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
 
 def _objective(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
     """−log posterior of a row, up to a constant."""
-    everywhere = jnp.tile(_mastery(params, row, model), (len(told.weight), 1))
-    logit = model.compare(everywhere, params, told.mask, jnp, READING)
+    logit = learner_logits(params, row, told.mask, len(told.weight), model)
     held = 0.5 * jnp.sum(told.prior.precision * (row - told.prior.mean) ** 2)
     softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
     return jnp.sum(told.weight * softplus - told.right * logit) + held + _charge(params, told, model, row)

@@ -14,8 +14,9 @@ import numpy as np
 import optax
 
 from camilla.diagnoser import Floats, Placement, Solution, Watch
+from camilla.engine.balance import balanced, sample_weights
 from camilla.engine.layout import Layout
-from camilla.engine.learner_rows import place_rows, with_learner_rows
+from camilla.engine.learner_rows import learner_rows, place_rows, with_learner_rows
 from camilla.engine.training import CHUNK, NORM_EPS, READING, Neural, gathered, logit_of, start_of
 
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
@@ -52,7 +53,7 @@ def solve(
 
     Learners are then placed with the samples frozen, unless that predicts `valid` worse: a fit that
     stopped early is no mode, and its learners fit it best about where they stopped. They keep their
-    profiles then, and only their levels are placed.
+    profiles then, and only their levels are placed. Where abilities weigh samples, levels are balanced.
     """
     plan = diagnoser.training
     rows, n_cells = _rows(diagnoser, layout)
@@ -89,6 +90,7 @@ def solve(
         worst = best.score + PLACE_COST * abs(best.score)
         placed = exact is not None and (valid is None or _validation(diagnoser, exact, valid) < worst)
         found = exact if placed else _place_all(diagnoser, found, layout, level=True)
+        found = _balance_all(diagnoser, found, layout) if diagnoser.weighs_samples else found
     return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
 
 
@@ -98,15 +100,26 @@ class _Best(NamedTuple):
     epoch: int
 
 
-def place(diagnoser: Neural, params: Any, weight: Floats, right: Floats) -> Placement:
+def place(
+    diagnoser: Neural, params: Any, weight: Floats, right: Floats, sample_weight: Floats | None
+) -> Placement:
     """One learner's raw row with every sample frozen."""
     rows, covariance, slope = place_rows(diagnoser, params, weight[None], right[None])
+    if sample_weight is not None:
+        rows = balanced(diagnoser, params, rows, weight[None], right[None], sample_weight)
     return Placement(rows[0], covariance[0], bool(slope[0] < 1e-3 * (1 + weight.sum())))
 
 
 def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = False) -> Any:
     weight, right = layout.block(np.arange(layout.n_samples))
     rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, level=level)
+    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+
+
+def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
+    weight, right = layout.block(np.arange(layout.n_samples))
+    present, counts = learner_rows(diagnoser, params), sample_weights(diagnoser, params)
+    rows = balanced(diagnoser, params, present, weight.T, right.T, counts)
     return with_learner_rows(diagnoser, params, rows.astype(np.float32))
 
 

@@ -37,6 +37,7 @@ class _Loaded:
         "intercept": ("sample",),
     }
     precision = 0.0
+    weighs_samples = False
 
     def __init__(self, diagnoser: HasProblem, training: Training) -> None:
         self.problem = diagnoser.problem()

@@ -48,9 +48,12 @@ def logit_slopes(
 
 
 def expected_on(
-    diagnoser: Any, params: Any, ability: Floats, covariance: Floats, samples: NDArray[np.integer]
-) -> tuple[Floats, Floats]:
+    diagnoser: Any, params: Any, ability: Floats, covariance: Floats, samples: NDArray[np.integer],
+    *, sample_weight: Floats | None,
+) -> tuple[Floats, Floats]:  # fmt: skip
     """Mean expected response over the samples of learners on the read scale, and its standard error.
+
+    sample_weight: of every sample of the diagnosis, where they do not count alike; networks only.
 
     The delta method: the slope of the mean by the ability is Σⱼ pⱼ(1 − pⱼ) aⱼ / n. No temperature: it mends
     single predictions that are too sure, while the fit's own means are right, and it would draw them to ½.
@@ -60,7 +63,8 @@ def expected_on(
     if diagnoser.engine == "neural":
         from camilla.engine.training import neural_expected
 
-        value, slope = neural_expected(diagnoser, params, ability, samples)
+        counts = np.ones(diagnoser.size.n_samples) if sample_weight is None else sample_weight
+        value, slope = neural_expected(diagnoser, params, ability, samples, counts)
         return value, np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
     mean, sd = pool_scale(diagnoser.problem(), params)
     loading = params.loading[samples]

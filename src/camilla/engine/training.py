@@ -95,6 +95,11 @@ class Neural(Protocol):
     @property
     def model(self) -> Model: ...
 
+    @property
+    def weighs_samples(self) -> bool:
+        """Abilities are expected responses in which samples count as `engine.balance` says."""
+        ...
+
     def init(self, rng: np.random.Generator, start: "Start") -> Any:
         """A NamedTuple of float32 arrays (or tuples of them), learner rows first."""
         ...
@@ -224,30 +229,35 @@ def neural_slopes(
 
 
 def neural_expected(
-    diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer]
+    diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer], sample_weight: Floats
 ) -> tuple[Floats, Floats]:
     """Mean expected response of each row of mastery over the samples, and its slope by mastery.
 
-    Slopes are taken on at most SLOPED of the samples, evenly spaced: they only scale standard errors.
+    sample_weight: how much each sample of the diagnosis counts. Slopes are taken on at most SLOPED of the
+    samples, evenly spaced: they only scale standard errors.
     """
     some = np.unique(np.linspace(0, len(samples) - 1, SLOPED).astype(np.int64))
     mean = np.empty(len(mastery))
     slope = np.empty(mastery.shape)
     for i, row in enumerate(mastery):
-        mean[i] = _mean_response(diagnoser, params, row, samples)
-        base = _mean_response(diagnoser, params, row, samples[some])
-        moved = [_mean_response(diagnoser, params, row + by, samples[some]) for by in STEP * np.eye(len(row))]
+        mean[i] = _mean_response(diagnoser, params, row, samples, sample_weight)
+        base, *moved = (
+            _mean_response(diagnoser, params, row + by, samples[some], sample_weight)
+            for by in (0.0, *STEP * np.eye(len(row)))
+        )
         slope[i] = (np.array(moved) - base) / STEP
     return mean, slope
 
 
-def _mean_response(diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer]) -> float:
-    total = 0.0
+def _mean_response(
+    diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer], sample_weight: Floats
+) -> float:
+    total, weight = 0.0, sample_weight[samples]
     nobody = np.zeros(len(samples), np.int64)  # mastery is given, so no learner's row is read
     for rows, at, mask in _chunks(diagnoser, params, nobody, samples):
         tiled = np.broadcast_to(mastery, (len(samples[rows]), len(mastery)))
-        total += sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING), np).sum()
-    return float(total / len(samples))
+        total += weight[rows] @ sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING), np)
+    return float(total / weight.sum())
 
 
 def _chunks(

@@ -1,0 +1,85 @@
+"""Abilities in which samples count by how well they tell learners apart, and levels that keep the count.
+
+A network has several abilities a learner, and the mean of its expected responses is no steadier than plain
+accuracy. A one-dimensional reading is: sample j counts with gⱼ, the slope of its expected logit on the mean
+logit over the learners, which is what such a reading has for a discrimination (the mean of g is 1). A
+learner's level is then where the responses it gave and those expected of it have the same weighted sum,
+c Σⱼ gⱼ wᵢⱼ (xᵢⱼ − pᵢⱼ) = Σₖ τₖ (rᵢₖ − r̄ₖ): the equation of the posterior's mode along the level, each slope
+of the learner's own logits replaced by c gⱼ, where c is their mean.
+"""
+
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from camilla.diagnoser import Floats
+from camilla.engine.learner_rows import learner_logits, learner_rows, row_prior
+from camilla.engine.training import Neural, neural_logit
+
+LEAST = 0.01  # weight of a sample that tells nobody apart: an ability on it alone is still a number
+REACH = 8.0  # raw units a level may move
+ROUNDS = 40
+
+
+def sample_weights(diagnoser: Neural, params: Any) -> Floats:
+    """How much each sample counts in an ability: [samples], 1 on average but for those at LEAST."""
+    n, m = len(learner_rows(diagnoser, params)), diagnoser.size.n_samples
+    learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
+    logits = neural_logit(diagnoser, params, learner, sample).reshape(n, m)
+    level = logits.mean(axis=1) - logits.mean()
+    spread = np.sum(level**2)
+    if spread < 1e-12 * n:
+        return np.ones(m)
+    return np.maximum(level @ logits / spread, LEAST)
+
+
+def balanced(
+    diagnoser: Neural, params: Any, rows: Floats, weight: Floats, right: Floats, sample_weight: Floats
+) -> Floats:
+    """Raw rows raised or lowered to where they keep the count; weight, right: [learners, samples]."""
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    device = jax.tree.map(jnp.asarray, params)
+    mask = None if diagnoser.size.skill_mask is None else single(diagnoser.size.skill_mask)
+    mean, precision = row_prior(diagnoser, learner_rows(diagnoser, params))
+    moves = [
+        _move(device, single(row), single(w), single(r), mask, single(sample_weight), mean, precision,
+              model=diagnoser.model)
+        for row, w, r in zip(rows, weight, right, strict=True)
+    ]  # fmt: skip
+    return rows + np.array(moves, np.float64)[:, None]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _move(
+    params: Any, row: jax.Array, weight: jax.Array, right: jax.Array, mask: jax.Array | None,
+    sample_weight: jax.Array, mean: jax.Array, precision: jax.Array, *, model: Any,
+) -> jax.Array:  # fmt: skip
+    """The root of a falling function of the level, by Newton's steps kept inside a bracket."""
+
+    def logits(level: jax.Array) -> jax.Array:
+        return learner_logits(params, row + level, mask, len(weight), model)
+
+    zero, one = jnp.float32(0), jnp.float32(1)
+    scale = jnp.mean(jax.jvp(logits, (zero,), (one,))[1])
+
+    def excess(level: jax.Array) -> jax.Array:
+        missed = right - weight * jax.nn.sigmoid(logits(level))
+        return scale * jnp.sum(sample_weight * missed) - jnp.sum(precision * (row + level - mean))
+
+    def unfinished(carry: tuple[Any, ...]) -> jax.Array:
+        *_, step, count = carry
+        return (jnp.abs(step) > 1e-6) & (count < ROUNDS)
+
+    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        level, low, high, _, count = carry
+        value, slope = jax.jvp(excess, (level,), (one,))
+        low, high = jnp.where(value > 0, level, low), jnp.where(value > 0, high, level)
+        newton = level - value / slope
+        after = jnp.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        return after, low, high, after - level, count + 1
+
+    begin = (zero, jnp.float32(-REACH), jnp.float32(REACH), one, 0)
+    return jax.lax.while_loop(unfinished, improve, begin)[0]
