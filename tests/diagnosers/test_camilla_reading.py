@@ -84,8 +84,8 @@ def test_levels_keep_the_weighted_count_of_right_responses(table, found):
 
 
 def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accuracy():
-    """Σ a x is sufficient for θ in a 2PL world and Σ x is not. What the true a gain on accuracy (Kendall with
-    θ) is more than half gained by weights that had to be estimated; weighing all samples alike gains a third."""
+    """Σ a x is sufficient for θ in a 2PL world and Σ x is not. What the true a gain on accuracy (Kendall
+    with θ) is more than half gained by estimated weights; weighing all samples alike gains a third."""
     gained, to_gain = [], []
     for seed in range(3):
         rng = np.random.default_rng(seed)
