@@ -155,6 +155,8 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         columns[f"{name}_high"] = columns[name] + Z * columns[f"{name}_se"]
     if readout.guessing is not None:
         columns["guessing"] = readout.guessing
+    if readout.sample_weight is not None:
+        columns["weight"] = readout.sample_weight
     expected = np.empty(len(bare.sample_names))
     predicted = np.empty(len(cells.response))
     starts = np.searchsorted(cells.sample, np.arange(len(expected) + 1))

@@ -51,6 +51,8 @@ def test_ability_is_the_expected_response_samples_counting_by_their_slopes(found
     """Parameters are single precision, which the formula does not notice: 1e-6."""
     logit = logits(found.params)
     weight = np.maximum(slopes_on_the_mean(logit), 0.01)
+    shown = dict(zip(found.samples["sample"], found.samples["weight"], strict=True))
+    np.testing.assert_allclose([shown[name] for name in found.sample_names], weight, atol=1e-5)
     wanted = np.average(sigmoid(logit), axis=1, weights=weight)
     np.testing.assert_allclose(abilities(found, found.learners), wanted, atol=1e-6)
     some = [1, 5, 40]
@@ -64,6 +66,7 @@ def test_fractional_responses_count_alike():
     rng = np.random.default_rng(6)
     shares = sigmoid(rng.normal(size=(8, 1)) - rng.normal(size=30) + 0.3 * rng.normal(size=(8, 30)))
     found = diagnose(ResponseTable.from_matrix(shares), "camilla", dimensions=3, precision=1.0)
+    assert "weight" not in found.samples.columns
     wanted = sigmoid(logits(found.params)).mean(axis=1)
     np.testing.assert_allclose(abilities(found, found.learners), wanted, atol=1e-6)
 
