@@ -103,6 +103,24 @@ def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accurac
     assert np.mean(gained) > np.mean(to_gain) / 2
 
 
+@pytest.mark.slow
+def test_intervals_of_abilities_cover_93_to_97_percent():
+    """12 worlds of 60 abilities, the truth being what is expected under the true 2PL, counted by the fit's
+    weights; the coverage's own spread is about one point."""
+    inside = []
+    for seed in range(12):
+        rng = np.random.default_rng(900 + seed)
+        theta, a = rng.normal(size=(60, 1)), np.exp(0.4 * rng.normal(size=150))
+        p = sigmoid(a * (theta - rng.normal(size=150)))
+        table = ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float))
+        found = diagnose(table, "camilla", seed=seed)
+        truth = np.average(p, axis=1, weights=found.samples["weight"])
+        of = dict(zip(table.learners, truth, strict=True))
+        told = found.learners.select("learner", "low", "high").rows()
+        inside += [low <= of[name] <= high for name, low, high in told]
+    assert 0.93 <= np.mean(inside) <= 0.97
+
+
 def test_masks_are_the_papers_reading(table):
     """Eqs. 13–14: Σ q̄ₖ Aᵢₖ, q̄ the mean of the masks."""
     found = diagnose(table, "camilla", dimensions=3, precision=1.0, reading="masks")
