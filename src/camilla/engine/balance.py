@@ -80,7 +80,7 @@ def _move(
         value, slope = jax.jvp(excess, (level,), (one,))
         low, high = jnp.where(value > 0, level, low), jnp.where(value > 0, high, level)
         newton = level - value / slope
-        after = jnp.where((newton > low) & (newton < high), newton, (low + high) / 2)
+        after = jnp.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
         return after, low, high, after - level, count + 1
 
     begin = (zero, jnp.float32(-REACH), jnp.float32(REACH), one, 0)
