@@ -104,7 +104,7 @@ def test_tables_without_differences_have_few_flags_though_the_groups_differ_in_a
     to happen in about one table of twenty; three of twelve has probability .02."""
     found = [group_differences(*world(seed)) for seed in range(12)]
     assert sum(bool(one.samples["differs"].any()) for one in found) <= 2
-    p = np.concatenate([one.samples["p"].to_numpy() for one in found])
+    p = np.concatenate([one.samples["p_value"].to_numpy() for one in found])
     assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.02)
 
 
@@ -114,7 +114,7 @@ def test_trials_are_no_more_evidence_than_they_are(together: float) -> None:
     p-values below .05, a standard error of one point, two with samples of a table hanging together; half of
     them below ½, of five points. With 2 logits put into six samples of 60 most are found."""
     found = [group_differences(*trials_world(seed, together=together)).samples for seed in range(8)]
-    p = np.concatenate([one["p"].to_numpy() for one in found])
+    p = np.concatenate([one["p_value"].to_numpy() for one in found])
     assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.03)
     assert np.mean(p < 0.5) == pytest.approx(0.5, abs=0.1)
     assert sum(bool(one["differs"].any()) for one in found) <= 2
@@ -137,9 +137,11 @@ def test_a_sample_that_a_side_did_not_answer_is_not_tested() -> None:
     found = group_differences(ResponseTable.from_matrix(matrix), groups, focal="new").samples.sort("sample")
     for j in (3, 4, 5):
         row = found.row(j, named=True)
-        assert {row[name] for name in ("effect", "effect_low", "effect_high", "p", "q", "ets")} == {None}
+        assert {row[name] for name in ("effect", "effect_low", "effect_high", "p_value", "q", "ets")} == {
+            None
+        }
     assert (found["accuracy_group"][3], found["accuracy_others"][4]) == (None, None)
-    p, q = (found[name].drop_nulls().to_numpy() for name in "pq")
+    p, q = (found[name].drop_nulls().to_numpy() for name in ("p_value", "q"))
     assert len(p) == 97
     np.testing.assert_allclose(q, false_discovery_control(p))
     assert found["differs"][6]

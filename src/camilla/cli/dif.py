@@ -68,7 +68,7 @@ def _print(found: "GroupDifferences", samples: int) -> None:
     n = int(found.samples["differs"].sum())
     rate = found.provenance["settings"]["rate"]
     typer.echo(f"{n} of {found.samples.height} samples differ (false discovery rate {rate:.0%}).")
-    if untested := found.samples["p"].null_count():
+    if untested := found.samples["p_value"].null_count():
         typer.echo(f"note: {untested} samples were answered alike by all, or not by both sides: no test.")
     if gone := found.provenance["n_without_group"]:
         typer.echo(f"note: {gone} learners have no group and are left out.")

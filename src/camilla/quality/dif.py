@@ -117,7 +117,7 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.Dat
     half = stdtrit(df, 0.975) * shifted.se[:, 2] * np.sqrt(dispersion)
     columns: dict[str, Any] = {
         "effect": effect, "effect_low": effect - half, "effect_high": effect + half,
-        "p": p, "q": q,
+        "p_value": p, "q": q,
         "accuracy_group": accuracy, "accuracy_others": others,
     }  # fmt: skip
     frame = pl.DataFrame(columns)
