@@ -7,15 +7,13 @@ the table; the bounds are 30 CPU seconds and 1 GB. The last lines have fewer row
 """
 
 import hashlib
-import platform
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
 
-from jobs import Row, markdown_table, measured, phase, print_table, seconds, serve, versions
+from jobs import Row, measured, phase, print_table, seconds, serve, versions
 
 ROWS = 1000
-PAGE = Path(__file__).parents[1] / "docs/results/loading.md"
 TIME = "2026-01-21T03-44-18.458309"
 SENTENCE = "A train leaves the station at noon and travels north at a steady sixty kilometres an hour. "
 
@@ -111,15 +109,5 @@ def main() -> list[Row]:
     return rows
 
 
-def page() -> Row:
-    """Job: this benchmark alone, as docs/results/loading.md."""
-    title, about = str(__doc__).strip().split("\n\n", 1)
-    made = (
-        f"Made by `python benchmarks/load_logs.py page` on 2 cores with Python {platform.python_version()}."
-    )
-    PAGE.write_text(f"# {title}\n\n{about}\n\n{made}\n\n{markdown_table(main())}\n")
-    return {}
-
-
 if __name__ == "__main__":
-    serve((write, load, page), main)
+    serve((write, load), main)
