@@ -16,11 +16,11 @@ import jax.numpy as jnp
 import numpy as np
 
 from camilla.diagnoser import Floats
-from camilla.engine.learner_rows import learner_logits, learner_rows, row_prior
+from camilla.engine.learner_rows import Told, learner_logits, learner_rows, row_prior
 from camilla.engine.training import Neural, neural_logit
 
 LEAST = 0.01  # weight of a sample that tells nobody apart: an ability on it alone is still a number
-WEIGHED_CELLS = 3_000_000  # of as many learners as have so many, evenly spaced, slopes are taken
+WEIGHED_CELLS = 3_000_000  # slopes are taken over learners that have at most so many, evenly spaced
 REACH = 8.0  # raw units a level may move
 ROUNDS = 40
 
@@ -45,21 +45,18 @@ def balanced(
     single = partial(jnp.asarray, dtype=jnp.float32)
     device = jax.tree.map(jnp.asarray, params)
     mask = None if diagnoser.size.skill_mask is None else single(diagnoser.size.skill_mask)
-    mean, precision = row_prior(diagnoser, learner_rows(diagnoser, params))
-    moves = [
-        _move(device, single(row), single(w), single(r), mask, single(sample_weight), mean, precision,
-              model=diagnoser.model)
-        for row, w, r in zip(rows, weight, right, strict=True)
-    ]  # fmt: skip
+    prior = row_prior(diagnoser, learner_rows(diagnoser, params))
+    moves = []
+    for row, w, r in zip(rows, weight, right, strict=True):
+        told = Told(prior, single(w), single(r), mask)
+        moves.append(_move(device, single(row), told, single(sample_weight), model=diagnoser.model))
     return rows + np.array(moves, np.float64)[:, None]
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _move(
-    params: Any, row: jax.Array, weight: jax.Array, right: jax.Array, mask: jax.Array | None,
-    sample_weight: jax.Array, mean: jax.Array, precision: jax.Array, *, model: Any,
-) -> jax.Array:  # fmt: skip
+def _move(params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, *, model: Any) -> jax.Array:
     """The root of a falling function of the level, by Newton's steps kept inside a bracket."""
+    prior, weight, right, mask = told
 
     def logits(level: jax.Array) -> jax.Array:
         return learner_logits(params, row + level, mask, len(weight), model)
@@ -69,7 +66,7 @@ def _move(
 
     def excess(level: jax.Array) -> jax.Array:
         missed = right - weight * jax.nn.sigmoid(logits(level))
-        return scale * jnp.sum(sample_weight * missed) - jnp.sum(precision * (row + level - mean))
+        return scale * jnp.sum(sample_weight * missed) - jnp.sum(prior.precision * (row + level - prior.mean))
 
     def unfinished(carry: tuple[Any, ...]) -> jax.Array:
         *_, step, count = carry

@@ -27,7 +27,7 @@ class Prior(NamedTuple):
     precision: jax.Array  # [numbers]
 
 
-class _Told(NamedTuple):
+class Told(NamedTuple):
     """What there is to place one learner by."""
 
     prior: Prior
@@ -70,7 +70,7 @@ def place_rows(
     known = single(np.vstack([present, prior.mean]))
     placed = []
     for i in range(len(weight)):
-        told = _Told(prior, single(weight[i]), single(right[i]), device_mask)
+        told = Told(prior, single(weight[i]), single(right[i]), device_mask)
         begin = known[i] if start else _best_row(device, known, told, model=diagnoser.model)
         placed.append(_place(device, begin, told, along, rounds, model=diagnoser.model))
     rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
@@ -124,14 +124,14 @@ def _mastery_slopes(params: Any, rows: jax.Array, *, model: Any) -> jax.Array:
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _best_row(params: Any, known: jax.Array, told: _Told, *, model: Any) -> jax.Array:
+def _best_row(params: Any, known: jax.Array, told: Told, *, model: Any) -> jax.Array:
     """Of the rows known, the one that the responses make most likely."""
     return known[jnp.argmin(jax.lax.map(partial(_objective, params, told, model), known))]
 
 
 @partial(jax.jit, static_argnames=("model",))
 def _place(
-    params: Any, begin: jax.Array, told: _Told, along: jax.Array, rounds: int, *, model: Any
+    params: Any, begin: jax.Array, told: Told, along: jax.Array, rounds: int, *, model: Any
 ) -> tuple[jax.Array, jax.Array, jax.Array]:
     prior, weight, right, mask = told
 
@@ -167,13 +167,13 @@ def _mastery(params: Any, row: jax.Array, model: Any) -> jax.Array:
     return jnp.asarray(model.mastery(with_learner_rows(model, params, row[None]), jnp)[0])
 
 
-def _charge(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
+def _charge(params: Any, told: Told, model: Any, row: jax.Array) -> jax.Array:
     """The model's own penalty of a row."""
     one = with_learner_rows(model, params, row[None])
     return told.weight.sum() * jnp.asarray(model.penalty(params, one, told.mask, jnp), jnp.float32)
 
 
-def _objective(params: Any, told: _Told, model: Any, row: jax.Array) -> jax.Array:
+def _objective(params: Any, told: Told, model: Any, row: jax.Array) -> jax.Array:
     """−log posterior of a row, up to a constant."""
     logit = learner_logits(params, row, told.mask, len(told.weight), model)
     held = 0.5 * jnp.sum(told.prior.precision * (row - told.prior.mean) ** 2)
