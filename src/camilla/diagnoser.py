@@ -72,6 +72,7 @@ class Spread(NamedTuple):
     discrimination_se: Floats
     dispersion: float = 1.0  # by which the covariances were scaled because responses are fractional
     sample_weight: Floats | None = None  # [samples], how much each counts in an ability; None: alike
+    sample_logit: Floats | None = None  # [samples], with sample_weight: its logit at the pool's mean level
 
     def read(self, skill_weight: Floats | None, **more: Any) -> "Readout":
         """The readout with these factors as they stand."""
@@ -86,6 +87,7 @@ class Spread(NamedTuple):
             discrimination_se=self.discrimination_se,
             dispersion=self.dispersion,
             sample_weight=self.sample_weight,
+            sample_logit=self.sample_logit,
             **more,
         )
 
@@ -103,7 +105,8 @@ class Readout(NamedTuple):
 
     A learner's ability on any set of samples is the mean of `skill_weight` over the set times its
     row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent. Where
-    `expected` says so it is the mean expected response on the set, samples counting by `sample_weight`.
+    `expected` says so it is the mean expected response on the set; with `sample_weight` g and `sample_logit`
+    a, the mean of σ(aⱼ + gⱼℓ) at the level ℓ where Σ gⱼ σ(aⱼ + gⱼℓ) = Σ gⱼ pᵢⱼ.
     """
 
     ability: Floats  # [learners, skills]
@@ -116,6 +119,7 @@ class Readout(NamedTuple):
     explicit: bool = False  # skills are those of the table's skill map
     expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
     sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
+    sample_logit: Floats | None = None  # [samples]
     difficulty_se: Floats | None = None  # [samples]
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]

@@ -106,10 +106,7 @@ class Diagnosis:
     def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners [n, skills] on these sample indices."""
         if self.readout.skill_weight is None or self.readout.expected:
-            value, se = expected_on(
-                self.diagnoser, self.params, ability, covariance, samples,
-                sample_weight=self.readout.sample_weight,
-            )  # fmt: skip
+            value, se = expected_on(self.diagnoser, self.params, self.readout, ability, covariance, samples)
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight

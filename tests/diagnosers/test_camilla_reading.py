@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla import ResponseTable, diagnose
@@ -42,23 +43,34 @@ def slopes_on_the_mean(logit):
     return np.array([np.polyfit(logit.mean(axis=1), column, 1)[0] for column in logit.T])
 
 
+def read_off(weighted, slope, logit):
+    """The mean of σ(a + g ℓ) at the level where its mean weighted by g is this one."""
+
+    def gap(level):
+        return np.average(sigmoid(logit + slope * level), weights=slope) - weighted
+
+    return sigmoid(logit + slope * brentq(gap, -100, 100, xtol=1e-13)).mean()
+
+
 def abilities(found, frame):
     by_name = dict(zip(frame["learner"], frame["ability"], strict=True))
     return [by_name[name] for name in found.learner_names]
 
 
 def test_ability_is_the_expected_response_samples_counting_by_their_slopes(found):
-    """Parameters are single precision, which the formula does not notice: 1e-6."""
+    """At the level which the weighted count says. Parameters are single precision: 1e-6."""
     logit = logits(found.params)
     weight = np.maximum(slopes_on_the_mean(logit), 0.01)
     shown = dict(zip(found.samples["sample"], found.samples["weight"], strict=True))
     np.testing.assert_allclose([shown[name] for name in found.sample_names], weight, atol=1e-5)
-    wanted = np.average(sigmoid(logit), axis=1, weights=weight)
-    np.testing.assert_allclose(abilities(found, found.learners), wanted, atol=1e-6)
-    some = [1, 5, 40]
-    on_some = found.ability([found.sample_names[j] for j in some])
-    wanted = np.average(sigmoid(logit)[:, some], axis=1, weights=weight[some])
-    np.testing.assert_allclose(abilities(found, on_some), wanted, atol=1e-6)
+    for some in (range(80), [1, 5, 40], [7]):
+        frame = found.ability([found.sample_names[j] for j in some])
+        counts = np.average(sigmoid(logit)[:, some], axis=1, weights=weight[some])
+        wanted = [read_off(count, weight[some], logit.mean(axis=0)[some]) for count in counts]
+        np.testing.assert_allclose(abilities(found, frame), wanted, atol=1e-6)
+    np.testing.assert_allclose(
+        abilities(found, frame), sigmoid(logit)[:, 7], atol=1e-6
+    )  # one sample: its own
 
 
 def test_fractional_responses_count_alike():
@@ -106,7 +118,7 @@ def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accurac
 @pytest.mark.slow
 def test_intervals_of_abilities_cover_93_to_97_percent():
     """12 worlds of 60 abilities, the truth being what is expected under the true 2PL, counted by the fit's
-    weights; the coverage's own spread is about one point."""
+    weights and read off its curves; the coverage's own spread is about one point."""
     inside = []
     for seed in range(12):
         rng = np.random.default_rng(900 + seed)
@@ -114,7 +126,10 @@ def test_intervals_of_abilities_cover_93_to_97_percent():
         p = sigmoid(a * (theta - rng.normal(size=150)))
         table = ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float))
         found = diagnose(table, "camilla", seed=seed)
-        truth = np.average(p, axis=1, weights=found.samples["weight"])
+        slope = found.readout.sample_weight
+        place = [table.samples.index(name) for name in found.sample_names]
+        counts = np.average(p[:, place], axis=1, weights=slope)
+        truth = [read_off(count, slope, found.readout.sample_logit) for count in counts]
         of = dict(zip(table.learners, truth, strict=True))
         told = found.learners.select("learner", "low", "high").rows()
         inside += [low <= of[name] <= high for name, low, high in told]

@@ -2,14 +2,15 @@
 
 A network has several abilities a learner, and the mean of its expected responses is no steadier than plain
 accuracy. A one-dimensional reading is: sample j counts with gⱼ, the slope of its expected logit on the mean
-logit over the learners, which is what such a reading has for a discrimination (the mean of g is 1). A
-learner's level is then where the responses it gave and those expected of it have the same weighted sum,
-c Σⱼ gⱼ wᵢⱼ (xᵢⱼ − pᵢⱼ) = Σₖ τₖ (rᵢₖ − r̄ₖ): the equation of the posterior's mode along the level, each slope
-of the learner's own logits replaced by c gⱼ, where c is their mean.
+logit over the learners, which is what such a reading has for a discrimination (the mean of g is 1). The row
+of a learner stands where the responses it gave and those expected of it have the same weighted sum,
+c Σⱼ gⱼ wᵢⱼ (xᵢⱼ − pᵢⱼ) = Σₖ τₖ (rᵢₖ − r̄ₖ): the equation of the posterior's mode along the row's height, each
+slope of the learner's own logits replaced by c gⱼ, where c is their mean. What is read is the mean response
+at the level where the reading has that sum (`scale.unweighted`), which can be compared with accuracy.
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -25,17 +26,24 @@ REACH = 8.0  # raw units a level may move
 ROUNDS = 40
 
 
-def sample_weights(diagnoser: Neural, params: Any) -> Floats:
-    """How much each sample counts in an ability: [samples], 1 on average but for those at LEAST."""
+class Curves(NamedTuple):
+    """A fit read in one dimension: sample j has the logit aⱼ + gⱼℓ at level ℓ, which is 0 on the pool's mean."""
+
+    weight: Floats  # [samples] gⱼ, 1 on average but for those at LEAST
+    logit: Floats  # [samples] aⱼ
+
+
+def curves_of(diagnoser: Neural, params: Any) -> Curves:
+    """Least squares of every sample's expected logits on the learners' mean logits."""
     n, m = len(learner_rows(diagnoser, params)), diagnoser.size.n_samples
     some = np.unique(np.linspace(0, n - 1, max(2, WEIGHED_CELLS // m)).astype(np.int64))
     learner, sample = np.repeat(some, m), np.tile(np.arange(m), len(some))
     logits = neural_logit(diagnoser, params, learner, sample).reshape(len(some), m)
     level = logits.mean(axis=1) - logits.mean()
     spread = np.sum(level**2)
-    if spread < 1e-6 * len(some):  # nobody stands apart
-        return np.ones(m)
-    return np.maximum(level @ logits / spread, LEAST)
+    apart = spread > 1e-6 * len(some)
+    slope = np.maximum(level @ logits / spread, LEAST) if apart else np.ones(m)
+    return Curves(slope, logits.mean(axis=0))
 
 
 def balanced(

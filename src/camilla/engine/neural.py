@@ -14,7 +14,7 @@ import numpy as np
 import optax
 
 from camilla.diagnoser import Floats, Placement, Solution, Watch
-from camilla.engine.balance import balanced, sample_weights
+from camilla.engine.balance import balanced, curves_of
 from camilla.engine.layout import Layout
 from camilla.engine.learner_rows import learner_rows, place_rows, with_learner_rows
 from camilla.engine.training import CHUNK, NORM_EPS, READING, Neural, gathered, logit_of, start_of
@@ -118,7 +118,7 @@ def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = 
 
 def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
     weight, right = layout.block(np.arange(layout.n_samples))
-    present, counts = learner_rows(diagnoser, params), sample_weights(diagnoser, params)
+    present, counts = learner_rows(diagnoser, params), curves_of(diagnoser, params).weight
     rows = balanced(diagnoser, params, present, weight.T, right.T, counts)
     return with_learner_rows(diagnoser, params, rows.astype(np.float32))
 

@@ -13,7 +13,7 @@ import numpy as np
 from jax.flatten_util import ravel_pytree
 
 from camilla.diagnoser import Spread
-from camilla.engine.balance import sample_weights
+from camilla.engine.balance import curves_of
 from camilla.engine.layout import Layout
 from camilla.engine.learner_rows import learner_rows, levels, place_rows
 from camilla.engine.training import READING, Neural, neural_logit
@@ -44,7 +44,7 @@ def spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
         discrimination,
         discrimination_se,
         scale,
-        sample_weights(diagnoser, params) if diagnoser.weighs_samples else None,
+        *(curves_of(diagnoser, params) if diagnoser.weighs_samples else ()),
     )
 
 

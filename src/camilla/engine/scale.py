@@ -5,8 +5,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.diagnoser import Floats, Placement, Spread
+from camilla.diagnoser import Floats, Placement, Readout, Spread
+from camilla.engine.activations import sigmoid
 from camilla.engine.factors import pool_scale
+from camilla.engine.layout import BLOCK_CELLS
+
+REACH = 1e4  # levels looked at, in logits: a sample of the least weight moves by a hundred
+HALVINGS = 60
 
 
 class Level(NamedTuple):
@@ -48,12 +53,10 @@ def logit_slopes(
 
 
 def expected_on(
-    diagnoser: Any, params: Any, ability: Floats, covariance: Floats, samples: NDArray[np.integer],
-    *, sample_weight: Floats | None,
+    diagnoser: Any, params: Any, readout: Readout,
+    ability: Floats, covariance: Floats, samples: NDArray[np.integer],
 ) -> tuple[Floats, Floats]:  # fmt: skip
     """Mean expected response over the samples of learners on the read scale, and its standard error.
-
-    sample_weight: of every sample of the diagnosis, where they do not count alike; networks only.
 
     The delta method: the slope of the mean by the ability is Σⱼ pⱼ(1 − pⱼ) aⱼ / n. No temperature: it mends
     single predictions that are too sure, while the fit's own means are right, and it would draw them to ½.
@@ -63,15 +66,40 @@ def expected_on(
     if diagnoser.engine == "neural":
         from camilla.engine.training import neural_expected
 
-        counts = np.ones(diagnoser.size.n_samples) if sample_weight is None else sample_weight
+        weight, logit = readout.sample_weight, readout.sample_logit
+        counts = np.ones(diagnoser.size.n_samples) if weight is None else weight
         value, slope = neural_expected(diagnoser, params, ability, samples, counts)
-        return value, np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+        se = np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+        if weight is None or logit is None:
+            return value, se
+        mean, by_value = unweighted(value, weight[samples], logit[samples])
+        return mean, se * by_value
     mean, sd = pool_scale(diagnoser.problem(), params)
     loading = params.loading[samples]
     logits = (ability * sd + mean) @ loading.T + params.intercept[samples]
     p = 0.5 * (np.tanh(0.5 * logits) + 1)
     slope = (p * (1 - p)) @ (loading * sd) / len(samples)
     return p.mean(axis=1), np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+
+
+def unweighted(value: Floats, weight: Floats, logit: Floats) -> tuple[Floats, Floats]:
+    """Mean responses at the levels where weighted ones have these values, and their slopes by them.
+
+    At level ℓ sample j has the chance σ(logitⱼ + weightⱼ ℓ), so both means rise with ℓ: bisection.
+    """
+    mean, by_value = np.empty(len(value)), np.empty(len(value))
+    step = max(1, BLOCK_CELLS // len(weight))
+    for rows in (slice(start, start + step) for start in range(0, len(value), step)):
+        low, high = np.full(len(value[rows]), -REACH), np.full(len(value[rows]), REACH)
+        for _ in range(HALVINGS):
+            level = (low + high) / 2
+            p = sigmoid(logit + weight * level[:, None], np)
+            under = p @ weight < value[rows] * weight.sum()
+            low, high = np.where(under, level, low), np.where(under, high, level)
+        change = p * (1 - p) * weight
+        mean[rows] = p.mean(axis=1)
+        by_value[rows] = change.mean(axis=1) / np.maximum(change @ weight / weight.sum(), 1e-300)
+    return mean, by_value
 
 
 def bare_spread(diagnoser: Any, params: Any) -> Spread:

@@ -107,10 +107,7 @@ def overall_ability(found: auto.Found, layout: Layout) -> Floats:
     if readout.skill_weight is not None and not readout.expected:
         return readout.ability @ readout.skill_weight.mean(axis=0)
     everywhere = np.arange(diagnoser.size.n_samples)
-    return expected_on(
-        diagnoser, params, readout.ability, readout.covariance, everywhere,
-        sample_weight=readout.sample_weight,
-    )[0]  # fmt: skip
+    return expected_on(diagnoser, params, readout, readout.ability, readout.covariance, everywhere)[0]
 
 
 def _silent(line: str) -> None:
