@@ -27,7 +27,7 @@ ROUNDS = 40
 
 
 class Curves(NamedTuple):
-    """A fit read in one dimension: sample j has the logit aⱼ + gⱼℓ at level ℓ, which is 0 on the pool's mean."""
+    """A fit read in one dimension: at level ℓ, the pool's mean being 0, sample j has the logit aⱼ + gⱼℓ."""
 
     weight: Floats  # [samples] gⱼ, 1 on average but for those at LEAST
     logit: Floats  # [samples] aⱼ
