@@ -122,6 +122,14 @@ def test_no_two_tick_names_of_the_similarity_picture_overlap():
     assert all(below[1] <= above[0] + 1 for below, above in pairwise(tops))
 
 
+def test_a_family_has_one_colour_and_shape_in_both_panels_of_the_spread(diagnosis):
+    given = {name: "odd" if i % 2 else "even" for i, name in enumerate(diagnosis.learner_names[1:])}
+    left, right = draw(diagnosis, "spread", Shown(families=given)).axes
+    looks = [[(line.get_color(), line.get_marker()) for line in panel.lines] for panel in (left, right)]
+    assert looks[0] == looks[1]
+    assert len(set(looks[0])) == 3, "odd, even, and the one of no family"
+
+
 def test_families_are_read_from_how_names_begin():
     names = ["random_forest_50_gini", "random_forest_10_gini", "SGD_1_l2", "SGD_0.1_l1", "resnet18",
              "resnet50", "decision_tree_gini_a", "decision_tree_entropy_b", "svm"]  # fmt: skip

@@ -19,7 +19,7 @@ def ability_accuracy_figure(diagnosis: Diagnosis, *, families: Mapping[str, str]
     figure, axes = blank(6.8, 4.6)
     axes.vlines(level.accuracy, level.low, level.high, color=GREY, lw=0.5, alpha=0.5, zorder=1)
     for k, (family, rows) in enumerate(largest(group_names(diagnosis, families), COLOURED).items()):
-        dots(axes, level.accuracy[rows], level.ability[rows], k, f"{family} ({len(rows)})")
+        dots(axes, level.accuracy[rows], level.ability[rows], k, family)
     axes.set_xlabel("accuracy")
     axes.set_ylabel("ability")
     tau = kendalltau(level.accuracy, level.ability).statistic

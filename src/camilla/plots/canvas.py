@@ -20,6 +20,7 @@ BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER = (
 )
 COLOURS = (BLUE, ORANGE, GREEN, RED, SKY, PURPLE, YELLOW, SILVER)
 GREY = "#7F7F7F"
+OTHER = "other"  # the family of those in none
 LONGEST = 40  # characters of a name on an axis
 CROWD = 2000  # dots; beyond, a vector file grows heavy
 MARKERS = "osD^vPX*"  # a family keeps its shape where its colour is lost
@@ -48,17 +49,17 @@ def name_ticks(axes: Axes, axis: str, places: Any, names: list[str]) -> None:
         tick.set_parse_math(False)
 
 
-def dots(axes: Axes, x: Any, y: Any, place: int, name: str | None) -> None:
-    """A scatter of one family; many dots become pixels inside a vector file."""
+def dots(axes: Axes, x: Any, y: Any, place: int, family: str, *, listed: bool = True) -> None:
+    """A scatter of one family, `listed` in the legend; many dots become pixels inside a vector file."""
     axes.plot(
         x,
         y,
         MARKERS[place % len(MARKERS)],
-        color=GREY if name is not None and name.startswith("other (") else COLOURS[place % len(COLOURS)],
+        color=GREY if family == OTHER else COLOURS[place % len(COLOURS)],
         ms=4.5 if len(x) < CROWD else 2,
         alpha=0.75,
         mew=0,
-        label=None if name is None else entry(name),
+        label=entry(f"{family} ({len(x)})") if listed else None,
         rasterized=len(x) >= CROWD,
     )
 

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from camilla.data.names import nearest
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
+from camilla.plots.canvas import OTHER
 
 Floats = NDArray[np.float64]
-OTHER = "other"
 TOKEN = re.compile(r"[^\W\d_]+|\d[\d.]*")
 
 

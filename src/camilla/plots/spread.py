@@ -20,8 +20,8 @@ def spread_figure(diagnosis: Diagnosis, *, families: Mapping[str, str] | None = 
     uneven, uneven_accuracy = np.nanstd(mastery, axis=1), np.nanstd(accuracy, axis=1)
     figure, (left, right) = blank(9.6, 4.2, ncols=2)
     for k, (family, rows) in enumerate(largest(group_names(diagnosis, families), COLOURED).items()):
-        dots(left, uneven_accuracy[rows], uneven[rows], k, f"{family} ({len(rows)})")
-        dots(right, np.nanmean(mastery, axis=1)[rows], uneven[rows], k, None)
+        dots(left, uneven_accuracy[rows], uneven[rows], k, family)
+        dots(right, np.nanmean(mastery, axis=1)[rows], uneven[rows], k, family, listed=False)
     left.set(xlabel="s.d. of accuracy over skills", ylabel="s.d. of mastery over skills")
     right.set(xlabel="mean mastery over skills", ylabel="s.d. of mastery over skills")
     legend(figure, "outside right upper")
