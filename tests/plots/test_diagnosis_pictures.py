@@ -89,6 +89,30 @@ def test_shares_solved_are_means_of_the_responses_in_each_bin(diagnosis):
     ), "bins hold equally many samples; a tenth of them is missing, so weights are off by as much"
 
 
+def test_bands_of_shares_solved_are_wilsons(diagnosis):
+    """Of x right of n: (x + z²/2 ± z √(x(n − x)/n + z²/4)) / (n + z²); a bin that is all right has a band."""
+    panel = draw(diagnosis, "solved", Shown(learners=[diagnosis.learner_names[0]])).axes[1]
+    corners = panel.collections[0].get_paths()[0].vertices
+    share, z = panel.lines[0].get_ydata(), 1.959964
+    hardness = diagnosis.readout.difficulty
+    met = hardness[diagnosis.cells.sample[diagnosis.cells.learner == 0]]
+    edges = np.quantile(hardness[np.isfinite(hardness)], np.linspace(0, 1, len(share) + 1))
+    n, _ = np.histogram(met[np.isfinite(met)], edges)
+    x = share * n
+    high = (x + z**2 / 2 + z * np.sqrt(x * (n - x) / n + z**2 / 4)) / (n + z**2)
+    for b in range(len(share)):
+        at = corners[np.isclose(corners[:, 0], b + 0.5)]
+        assert at[:, 1].max() == pytest.approx(high[b], abs=1e-6)
+
+
+def test_difficulties_of_the_bins_are_told_apart_where_they_lie_close():
+    """The paper's difficulties of camilla lie around ½: one decimal would show 0.4 three times."""
+    found = diagnose(table(m=60), "camilla", dimensions=3, precision=10.0)
+    for axes in draw(found, "solved").axes:
+        shown = [tick.get_text() for tick in axes.get_xticklabels()]
+        assert len(set(shown)) == len(shown) > 3
+
+
 def test_the_latent_masks_are_mapped_and_the_map_is_the_same_again(tmp_path):
     found = diagnose(table(m=40), "camilla", dimensions=3, precision=1.0)
     once, twice = (draw(found, "mask-map").axes[0].collections[0].get_offsets() for _ in range(2))

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from camilla.diagnosis import Diagnosis
+from camilla.diagnosis import Diagnosis, Z
+from camilla.metrics.intervals import wilson
 from camilla.plots.canvas import COLOURS, GREY, blank, entry, legend
-from camilla.plots.profiles import places, responses, sample_column
+from camilla.plots.profiles import Floats, places, responses, sample_column
 
 SHOWN = 4
 BINS = 12
@@ -33,14 +34,31 @@ def solved_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = None
         met = [row[rows][np.isfinite(row[rows])] for rows in order]
         left.stairs([one.sum() for one in met], color=colour, lw=1.8, label=name)
         share = np.array([one.mean() if len(one) else np.nan for one in met])
-        half = 1.96 * np.array([one.std() / np.sqrt(len(one)) if len(one) else np.nan for one in met])
-        right.fill_between(spots + 0.5, share - half, share + half, color=colour, alpha=0.18, lw=0)
+        right.fill_between(spots + 0.5, *_interval(met, share), color=colour, alpha=0.18, lw=0)
         right.plot(spots + 0.5, share, "o-", color=colour, ms=3.5)
     ticks = np.arange(0, len(edges), max(1, len(edges) // 6))
     for axes in (left, right):
-        axes.set_xticks(ticks, [f"{round(edges[tick], 1) + 0.0:g}" for tick in ticks])
+        axes.set_xticks(ticks, _told_apart(edges[ticks]))
         axes.set_xlabel("difficulty of the samples (bins of equal size)")
     left.set_ylabel("samples solved")
     right.set(ylabel="share solved", ylim=(-0.03, 1.03))
     legend(figure, "outside lower center", ncols=3)
     return figure
+
+
+def _interval(met: list[Floats], share: Floats) -> tuple[Floats, Floats]:
+    """95 %, of every bin: Wilson's for right/wrong responses, else normal."""
+    n = np.array([len(one) for one in met], np.float64)
+    if np.isin(np.concatenate(met), (0, 1)).all():
+        return wilson(share, n, Z)
+    half = Z * np.array([one.std(ddof=1) / np.sqrt(len(one)) if len(one) > 1 else np.nan for one in met])
+    return np.clip(share - half, 0, 1), np.clip(share + half, 0, 1)
+
+
+def _told_apart(numbers: Floats) -> list[str]:
+    """With as few decimals as keep rising numbers apart, at most four."""
+    for decimals in range(1, 5):
+        shown = [f"{round(number, decimals) + 0.0:.{decimals}f}" for number in numbers]
+        if len(set(shown)) == len(shown):
+            break
+    return shown
