@@ -137,9 +137,8 @@ def test_a_sample_that_a_side_did_not_answer_is_not_tested() -> None:
     found = group_differences(ResponseTable.from_matrix(matrix), groups, focal="new").samples.sort("sample")
     for j in (3, 4, 5):
         row = found.row(j, named=True)
-        assert {row[name] for name in ("effect", "effect_low", "effect_high", "p_value", "q", "ets")} == {
-            None
-        }
+        untold = ("effect", "effect_low", "effect_high", "p_value", "q", "ets")
+        assert {row[name] for name in untold} == {None}
     assert (found["accuracy_group"][3], found["accuracy_others"][4]) == (None, None)
     p, q = (found[name].drop_nulls().to_numpy() for name in ("p_value", "q"))
     assert len(p) == 97
