@@ -72,6 +72,12 @@ def test_ability_is_the_expected_response_samples_counting_by_their_slopes(found
     np.testing.assert_allclose(alone, sigmoid(logit)[:, 7], atol=1e-6)
 
 
+def test_predicting_for_nobody_gives_an_empty_frame(found):
+    """As a report does that has no surprise to show."""
+    assert found.predict(learners=[]).columns == ["learner", "sample", "probability", "low", "high"]
+    assert found.predict(learners=[]).height == 0
+
+
 def test_fractional_responses_count_alike():
     """A slope on the logit says how well right and wrong tell learners apart; of shares it says nothing."""
     rng = np.random.default_rng(6)

@@ -263,8 +263,9 @@ def _mean_response(
 def _chunks(
     diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
 ) -> Iterator[tuple[slice, Any, Any]]:
+    """Rows a pass, with their parameters and masks; no rows are one pass of none."""
     mask = diagnoser.size.skill_mask
-    for start in range(0, len(learner), CHUNK):
+    for start in range(0, max(1, len(learner)), CHUNK):
         rows = slice(start, start + CHUNK)
         at = gathered(diagnoser.axes, params, learner[rows], sample[rows])
         yield rows, at, None if mask is None else mask[sample[rows]]
