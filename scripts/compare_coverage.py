@@ -18,7 +18,7 @@ from camilla.compare.all_pairs import pair_tests, student_p
 from camilla.compare.clusters import spread_of
 from camilla.compare.paired import estimate
 from camilla.compare.power import Design, power_of, samples_for
-from camilla.compare.ranked import learner_spread, mean_ends, told_apart_by_holm
+from camilla.compare.ranked import learner_ends, learner_spread, told_apart_by_holm
 from camilla.compare.sign_tests import mcnemar_p, sign_flip
 from camilla.metrics.intervals import tango
 from camilla.metrics.multiplicity import rank_bounds
@@ -86,7 +86,7 @@ def coverage(world: World) -> Row:
         low, high = (np.array([getattr(one, end) for one in found]) for end in ("low", "high"))
         return float(np.mean((low <= world.difference) & (world.difference <= high)))
 
-    ends = mean_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
+    ends = learner_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
     mean = float(np.mean((ends.low <= world.mean_a) & (world.mean_a <= ends.high)))
     return Row(covered(True), mean, None if world.group is None else covered(False))
 

@@ -18,7 +18,7 @@ from camilla.diagnoser import Floats, Readout
 from camilla.engine.fit import logit, place
 from camilla.engine.scale import Level, expected_on, level_of, logit_slopes
 from camilla.errors import DataError
-from camilla.metrics.intervals import wilson
+from camilla.metrics.intervals import mean_ends
 
 LEVEL = 0.95
 Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
@@ -263,17 +263,16 @@ class Diagnosis:
 
 
 def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
-    """accuracy, its standard error and 95 % interval: Wilson for right/wrong cells, else normal; n cells."""
+    """accuracy, its standard error and 95 % interval, n cells; the interval is what rank has of learners."""
     from camilla.data.cells import means
 
     mean, se, _ = means(group.astype(np.int32), cells, n_groups)
-    n = np.bincount(group, minlength=n_groups)
-    if np.isin(cells.response, (0, 1)).all():
-        low, high = wilson(mean, n.astype(np.float64), Z)
-    else:
-        low, high = mean - Z * se, mean + Z * se
-    columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": np.clip(low, 0, 1),
-               "accuracy_high": np.clip(high, 0, 1), "n": n}  # fmt: skip
+    n = np.bincount(group, minlength=n_groups).astype(np.float64)
+    scored = ~np.isin(cells.response, (0, 1)) | (cells.weight != 1)
+    exact = np.bincount(group[scored], minlength=n_groups) == 0
+    ends = mean_ends(mean, se**2, n, n - 1, exact, LEVEL)
+    columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": ends.low, "accuracy_high": ends.high,
+               "n": n.astype(np.int64)}  # fmt: skip
     return pl.DataFrame(columns).with_columns(pl.exclude("n").fill_nan(None))
 
 

@@ -15,7 +15,7 @@ from statsmodels.stats.proportion import proportion_confint
 from camilla.compare.all_pairs import pair_tests
 from camilla.compare.clusters import spread_of
 from camilla.compare.comparing import compare_learners
-from camilla.compare.ranked import learner_spread, mean_ends, rank_learners, told_apart_by_holm
+from camilla.compare.ranked import learner_ends, learner_spread, rank_learners, told_apart_by_holm
 from camilla.data.responses import ResponseTable
 from camilla.diagnosing import diagnose
 from camilla.errors import DataError
@@ -98,7 +98,7 @@ def test_boards_of_equals_are_rarely_torn_apart(kind: str) -> None:
 def test_intervals_of_means_cover_what_they_promise(kind: str) -> None:
     """1,000 tables: coverage of 95 % has a standard error of .7 points; 93 to 97 is nearly three of them."""
     world = WORLDS[kind](np.random.default_rng(3), 1000)
-    ends = mean_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
+    ends = learner_ends(world.a, learner_spread(world.a, world.group), world.group, 0.95)
     assert 0.93 <= np.mean((ends.low <= world.mean_a) & (world.mean_a <= ends.high)) <= 0.97
 
 
@@ -230,7 +230,7 @@ def test_a_constant_difference_is_judged_by_its_signs_however_many_samples_round
 def test_a_learner_with_one_score_everywhere_is_not_known_exactly(group: np.ndarray | None) -> None:
     """.1 on 11 samples: Wilson's ends e solve |.1 − e| = t √(e(1 − e)/11), t on 10 degrees of freedom."""
     matrix = np.vstack([np.full(11, 0.1), np.linspace(0, 1, 11)])
-    ends = mean_ends(matrix, learner_spread(matrix, group), group, 0.95)
+    ends = learner_ends(matrix, learner_spread(matrix, group), group, 0.95)
     for e in (ends.low[0], ends.high[0]):
         assert abs(0.1 - e) == pytest.approx(student.ppf(0.975, 10) * np.sqrt(e * (1 - e) / 11))
     assert ends.low[0] < 0.1 < ends.high[0]

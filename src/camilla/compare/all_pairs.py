@@ -6,9 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.compare.clusters import NONE, Part, Spread, clustered_spread, plain_spread
+from camilla.compare.clusters import Part, Spread, clustered_spread, plain_spread
 from camilla.compare.sign_tests import mcnemar_p, mcnemar_table
 from camilla.diagnoser import Watch
+from camilla.metrics.intervals import NONE
 
 Floats = NDArray[np.float64]
 

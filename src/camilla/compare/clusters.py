@@ -15,9 +15,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from camilla.metrics.intervals import NONE
+
 Floats = NDArray[np.float64]
 FEW = 20  # clusters below which little is known of how they differ
-NONE = 1e-12  # a standard error below this is rounding: responses lie in [0, 1]
 
 
 class Part(NamedTuple):

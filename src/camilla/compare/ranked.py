@@ -15,7 +15,7 @@ from camilla.compare.provenance import made_of
 from camilla.data.responses import ResponseTable
 from camilla.diagnoser import Watch
 from camilla.errors import DataError, SettingError
-from camilla.metrics.intervals import Ends, critical_value, wilson
+from camilla.metrics.intervals import Ends, mean_ends
 from camilla.metrics.multiplicity import holm_over_pairs, holm_reach, rank_bounds, tie_groups
 
 Floats = NDArray[np.float64]
@@ -90,7 +90,7 @@ def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = l
     return Ranking(
         learners,
         level,
-        _rows(learners, spread, mean_ends(matrix, spread, group, level), told_apart, tests),
+        _rows(learners, spread, learner_ends(matrix, spread, group, level), told_apart, tests),
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
@@ -117,22 +117,10 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> Spread:
     return clustered_spread(parts)
 
 
-def mean_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
-    """Wilson's interval; for rows with scores, and clusters, m = p(1 − p)/variance samples and Student's t.
-
-    That is the normal interval away from 0 and 1, and stays inside them. Without any spread m is the
-    number of clusters or samples.
-    """
+def learner_ends(matrix: Floats, spread: Spread, group: NDArray[np.integer] | None, level: float) -> Ends:
+    """Wilson's interval of each row; for rows with scores, and clusters, with Student's t over units."""
     exact = ((matrix == 0) | (matrix == 1) | np.isnan(matrix)).all(axis=1) & (group is None)
-    z = critical_value(level, np.inf)
-    if exact.all():
-        return wilson(spread.mean, spread.n, z)
-    from scipy.special import stdtrit  # here, because right/wrong boards do without
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        effective = spread.mean * (1 - spread.mean) / spread.variance
-    effective = np.where(spread.is_flat | exact, spread.units, effective)
-    return wilson(spread.mean, effective, np.where(exact, z, stdtrit(spread.df, 0.5 + level / 2)))
+    return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level)
 
 
 def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:

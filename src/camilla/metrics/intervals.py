@@ -8,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 HALVINGS = 50  # of a search in [−1, 1]: 2⁻⁵⁰ is rounding
+NONE = 1e-12  # a standard error of values in [0, 1] below it is rounding
 
 
 class Ends(NamedTuple):
@@ -35,6 +36,25 @@ def wilson(mean: ArrayLike, n: ArrayLike, critical: ArrayLike) -> Ends:
         centre = (mean + critical**2 / (2 * n)) / shrunk
         half = critical / shrunk * np.sqrt(mean * (1 - mean) / n + critical**2 / (4 * n**2))
     return Ends(np.clip(centre - half, 0, 1), np.clip(centre + half, 0, 1))
+
+
+def mean_ends(
+    mean: Floats, variance: Floats, n: Floats, df: Floats, exact: NDArray[np.bool_], level: float
+) -> Ends:
+    """Of means of n draws in [0, 1] with these variances: Wilson's where draws are right or wrong (`exact`).
+
+    Else m = p(1 − p)/variance stands for n and Student's t on df for the normal: the usual interval away
+    from 0 and 1, which stays inside them. Where no draw differs from another, m is n.
+    """
+    z = critical_value(level, np.inf)
+    if exact.all():
+        return wilson(mean, n, z)
+    from scipy.special import stdtrit  # here, because right/wrong responses do without
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        effective = mean * (1 - mean) / variance
+    effective = np.where((variance < NONE**2) | exact, n, effective)
+    return wilson(mean, effective, np.where(exact, z, stdtrit(df, 0.5 + level / 2)))
 
 
 def tango(won: ArrayLike, lost: ArrayLike, n: ArrayLike, level: float) -> Ends:

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from camilla.diagnosis import Diagnosis, Z
-from camilla.metrics.intervals import wilson
+from camilla.diagnosis import LEVEL, Diagnosis
+from camilla.metrics.intervals import Ends, mean_ends
 from camilla.plots.canvas import COLOURS, GREY, blank, entry, legend
 from camilla.plots.profiles import Floats, places, responses, sample_column
 
@@ -46,13 +46,12 @@ def solved_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = None
     return figure
 
 
-def _interval(met: list[Floats], share: Floats) -> tuple[Floats, Floats]:
-    """95 %, of every bin: Wilson's for right/wrong responses, else normal."""
+def _interval(met: list[Floats], share: Floats) -> Ends:
+    """95 %, of every bin, as of learners: Wilson's for right/wrong responses, else with Student's t."""
     n = np.array([len(one) for one in met], np.float64)
-    if np.isin(np.concatenate(met), (0, 1)).all():
-        return wilson(share, n, Z)
-    half = Z * np.array([one.std(ddof=1) / np.sqrt(len(one)) if len(one) > 1 else np.nan for one in met])
-    return np.clip(share - half, 0, 1), np.clip(share + half, 0, 1)
+    variance = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in met])
+    exact = np.array([np.isin(one, (0, 1)).all() for one in met])
+    return mean_ends(share, variance, n, n - 1, exact, LEVEL)
 
 
 def _told_apart(numbers: Floats) -> list[str]:

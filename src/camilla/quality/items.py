@@ -72,7 +72,7 @@ def sample_quality(
     provenance = made_of(table, rate=rate, seed=seed, irt=found.provenance["settings"]) | {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
         "abilities as the other responses have them; item_rest: influence function on Fisher's scale; "
-        "accuracy: Wilson, or normal where responses are fractional",
+        "accuracy: Wilson, with Student's t where responses are fractional",
         "mislabelled_share": keys.share,
         "twin_pairs": pairs.n_pairs,
     }
