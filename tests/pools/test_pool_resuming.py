@@ -7,16 +7,22 @@ import signal
 import subprocess
 import sys
 import time
+from importlib.metadata import version
 from pathlib import Path
 
 import polars as pl
 import pytest
+from lightgbm import LGBMClassifier
 from pool_learners import Unlucky
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from camilla.errors import DataError, SettingError
+from camilla.pools import journal
 from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.journal import key_of
 from camilla.pools.running import Clock, run, seconds_guessed
 from camilla.pools.validation import Folds
 from camilla.pools.writing import write_results
@@ -82,6 +88,29 @@ def test_only_what_is_new_or_changed_is_computed(data: DataSet, tmp_path: Path) 
     assert lines[0] == "1 of 2 outcomes are there already"
     assert len(lines) == 2
     assert "already" not in logged(data, tmp_path, Learner("one", KNeighborsClassifier(9)))[0]
+
+
+def test_a_package_costs_the_learners_it_makes_and_no_other(
+    data: DataSet, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """catboost is named in the note of a pool without it: installed later, it must not void what was done."""
+    inside = Pipeline([("scale", StandardScaler()), ("last", LGBMClassifier())])
+    estimators = {"plain": KNeighborsClassifier(3), "boosted": LGBMClassifier(), "inside": inside}
+    pool = Pool("test", "scores", [data], [Learner(*named) for named in estimators.items()], Folds(3))
+
+    def keys(*renewed: str) -> dict[str, str]:
+        """Of every learner, with another version of these packages."""
+        other = dict.fromkeys(renewed, "99")
+        monkeypatch.setattr(journal, "_version", lambda name: other.get(name) or version(name))
+        return {learner.name: key_of(pool, "data", "rows", learner) for learner in pool.learners}
+
+    def changed(*renewed: str) -> set[str]:
+        before, after = keys(), keys(*renewed)
+        return {name for name in before if before[name] != after[name]}
+
+    assert changed("catboost", "xgboost-cpu", "ray") == set()
+    assert changed("lightgbm") == {"boosted", "inside"}
+    assert changed("numpy") == changed("scikit-learn") == set(estimators)
 
 
 def test_a_failed_fit_is_tried_again_and_leaves_no_trace(data: DataSet, tmp_path: Path) -> None:

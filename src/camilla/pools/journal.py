@@ -32,6 +32,9 @@ PACKAGES = (
 )
 
 
+EVERYONES = ("scikit-learn", "numpy", "scipy")  # preparation and folds are theirs
+
+
 @cache
 def versions() -> Mapping[str, str]:
     """Of the packages that results may hang on, as far as they are installed."""
@@ -59,11 +62,28 @@ def fingerprint(learner: Learner) -> str:
     return f"{kind.__module__}.{kind.__qualname__} {joblib.hash(params)}{_source(kind)}"
 
 
+def packages_of(learner: Learner) -> dict[str, str]:
+    """Versions of what its predictions hang on: everyone's, and the packages its classes come from.
+
+    So a package installed or renewed costs the learners it makes and no other.
+    """
+    parts = [learner.estimator]
+    if hasattr(learner.estimator, "get_params"):
+        parts += learner.estimator.get_params().values()
+    rooms = {str(getattr(part, "__module__", "")).split(".")[0] for part in parts}
+    names = {name for room in rooms for name in _distributions().get(room, ())}
+    return {name: _version(name) for name in sorted(names.union(EVERYONES))}
+
+
+_version = cache(version)
+_distributions = cache(packages_distributions)
+
+
 @cache
 def _source(kind: type) -> str:
     """The code of a class that comes with no package, and so with no version, hashed."""
     room = kind.__module__.split(".")[0]
-    if room == "camilla" or room in packages_distributions():
+    if room == "camilla" or room in _distributions():
         return ""
     try:
         return " " + hashlib.sha256(inspect.getsource(kind).encode()).hexdigest()
@@ -79,8 +99,8 @@ def split_hash(splits: Sequence[Split]) -> str:
 def key_of(pool: Pool, data: str, rows: str, learner: Learner) -> str:
     """Everything the predictions hang on, hashed; an outcome with another key is computed anew."""
     seed = (pool.seed, pool.shared_seed or learner.name)
-    packages = {name: number for name, number in versions().items() if name not in ("joblib", "rdkit")}
-    parts = (data, rows, pool.task, _unlike_default(pool.preparation), seed, fingerprint(learner), packages)
+    made_by = fingerprint(learner), packages_of(learner)
+    parts = (data, rows, pool.task, _unlike_default(pool.preparation), seed, *made_by)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
 
 
