@@ -32,9 +32,8 @@ TITLES = {
 COMMANDS = {
     "swebench": "`camilla experiment reliability swebench_verified_agents.parquet --rows samples "
     "--skills :repo --with all -o results.parquet`",
-    "helm_lite": "`camilla experiment reliability helm_lite.parquet --rows samples --skills :scenario -o "
-    "results.parquet`, after scenario and item were joined to one name: items are numbered anew in every "
-    "scenario",
+    "helm_lite": "`camilla experiment reliability helm_lite_items_x_30models.parquet --rows samples "
+    "--task scenario --skills :scenario -o results.parquet`: items are numbered anew in every scenario",
 }
 CARE = """**Read with care.** Settings of a fit are chosen on validation cells only, and so is what `auto`
 takes. But the candidates offered, the priors and the most dimensions were settled while looking at test

@@ -96,11 +96,9 @@ def _swebench(folder: Path) -> ResponseTable:
 
 
 def _helm(folder: Path) -> ResponseTable:
-    """Items are numbered anew in every scenario: their names here are scenario and number."""
-    frame = pl.read_parquet(folder / "helm_lite/helm_lite_items_x_30models.parquet")
-    sample = pl.format("{} {}", "scenario", "item").alias("sample")
-    table = ResponseTable.from_wide(frame.select(sample, pl.exclude("scenario", "item")), rows="samples")
-    return table.with_skills(SkillMap.from_labels(frame["scenario"].to_list()))
+    """Items are numbered anew in every scenario."""
+    path = folder / "helm_lite/helm_lite_items_x_30models.parquet"
+    return camilla.read(path, rows="samples", task="scenario", skills=":scenario")
 
 
 def _diamond(_: Path) -> ResponseTable | None:

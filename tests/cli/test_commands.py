@@ -84,6 +84,29 @@ def test_an_experiment_reports_every_score_of_every_seed_and_keeps_them(folder: 
     assert "how alike two learners are" in other.stdout
 
 
+def test_samples_numbered_within_tasks_are_read_by_every_command(folder: Path) -> None:
+    """Two tasks of 15 samples, 0 to 14 each, as HELM Lite's table numbers its scenarios."""
+    wide = pl.read_csv(folder / "wide.csv").drop("sample")
+    place = pl.int_range(pl.len())
+    numbered = wide.with_columns(topic=pl.when(place < 15).then(pl.lit("a")).otherwise(pl.lit("b")))
+    numbered.select((place % 15).alias("item"), "topic", *wide.columns).write_csv(folder / "numbered.csv")
+    words = ["--rows", "samples", "--skills", ":topic", "-o", "out"]
+    refused = camilla("diagnose", "numbered.csv", *words, cwd=folder)
+    assert refused.returncode == 1
+    assert "column 'item' names line 2 and line 17 both '0'" in refused.stderr
+    assert "--task" in refused.stderr
+
+    laid_out = ["numbered.csv", "--rows", "samples", "--task", "topic"]
+    told = camilla("diagnose", *laid_out, "--skills", ":topic", "--json", "-o", "out", cwd=folder)
+    samples = json.loads(told.stdout)["samples"]
+    assert [one["sample"] for one in samples] == [f"{task}/{item}" for task in "ab" for item in range(15)]
+    placed = json.loads(camilla("place", "out", *laid_out, "--json", cwd=folder).stdout)["learners"]
+    assert {one["n_unknown"] for one in placed} == {0}
+    words = ["experiment", "reliability", *laid_out, "--skills", ":topic", "--with", "skill-vanilla"]
+    assert camilla(*words, "--seeds", "1", cwd=folder).returncode == 0
+    assert camilla("power", *laid_out[:1], "m0", "m1", *laid_out[1:], cwd=folder).returncode == 0
+
+
 def test_skills_from_a_file_and_one_learner_by_skill(folder: Path) -> None:
     made = camilla(
         "diagnose", "long.csv", "--skills", "skills.csv", "--with", "camilla-base", "-o", "out", cwd=folder

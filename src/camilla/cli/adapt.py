@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from camilla.adaptive.replay import Replay
 
 
-@reads_table("task")
+@reads_table()
 def adapt(
     table: options.Table,
     replay: Annotated[

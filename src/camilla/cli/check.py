@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MARKS = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
 
 
-@reads_table("task", "cluster")
+@reads_table("cluster")
 def check(
     table: options.Table,
     with_: Annotated[str, typer.Option("--with", help="Diagnoser of the permutation control.")] = "irt",

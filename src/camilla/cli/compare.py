@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 WORSE = 3  # exit code of --fail-if-worse
 
 
-@reads_table("task", "cluster")
+@reads_table("cluster")
 def compare(
     inputs: Annotated[
         list[str],

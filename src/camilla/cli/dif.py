@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from camilla.quality.dif import GroupDifferences
 
 
-@reads_table("task")
+@reads_table()
 def dif(
     table: options.Table,
     group: Annotated[

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from camilla.quality.items import SampleQuality
 
 
-@reads_table("task")
+@reads_table()
 def items(
     table: options.Table,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 GROUPS = 12  # printed
 
 
-@reads_table("task", "cluster")
+@reads_table("cluster")
 def rank(
     table: options.Table,
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,

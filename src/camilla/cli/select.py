@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from camilla.subsets.selecting import Subset
 
 
-@reads_table("task")
+@reads_table()
 def select(
     table: options.Table,
     n: Annotated[int, typer.Option("-n", "--samples", help="How many samples to keep.")] = 100,

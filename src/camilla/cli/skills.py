@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from camilla.discovery.finding import FoundSkills
 
 
-@reads_table("task")
+@reads_table()
 def skills(
     table: options.Table,
     output: Annotated[Path, typer.Option("-o", "--output", help="Skill map to write: .csv, .parquet, ….")],

@@ -34,7 +34,10 @@ class TableOptions:
     sample: options.Sample = None
     response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
     trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
-    task: Annotated[str | None, typer.Option(help="Column of the task of a sample.")] = None
+    task: Annotated[
+        str | None,
+        typer.Option(help="Column of the task; names that repeat in a wide table become task/name."),
+    ] = None
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
     missing: Annotated[
@@ -129,5 +132,5 @@ class TableOptions:
 
 
 def reads_table(*also: str) -> Decorator:
-    """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, task, cluster."""
-    return gathers("columns", TableOptions, without={"skills", "skill_graph", "task", "cluster"} - set(also))
+    """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, cluster."""
+    return gathers("columns", TableOptions, without={"skills", "skill_graph", "cluster"} - set(also))

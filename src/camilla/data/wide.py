@@ -103,5 +103,6 @@ def _refuse_repeated_ids(codes: NDArray[np.int32], names: tuple[str, ...], id: s
     raise DataError(
         f"{origin.name}: column {id!r} names {origin.place(int(first))} and {origin.place(int(second))} both "
         f"{names[code]!r}; {len(codes) - len(names)} rows repeat a name. Each row wants its own; "
-        "give repeated runs as a long table with trials, or say which column holds the names."
+        "give repeated runs as a long table with trials, or say which column holds the names. Where each "
+        "task numbers its own samples, reading the file with task=… (--task) calls them task/name."
     )
