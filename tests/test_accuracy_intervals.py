@@ -1,6 +1,7 @@
 """Plain accuracy beside an ability: its interval by formulas written out, and the same in every command."""
 
 import numpy as np
+import polars as pl
 import pytest
 from scipy.stats import binomtest
 from scipy.stats import t as student
@@ -8,6 +9,7 @@ from scipy.stats import t as student
 import camilla
 from camilla.compare.ranked import rank_learners
 from camilla.data.responses import ResponseTable
+from camilla.data.skills import SkillMap
 
 
 def board() -> np.ndarray:
@@ -69,3 +71,23 @@ def test_few_scores_are_covered() -> None:
     assert 0.93 <= np.mean((low <= 0.7) & (high >= 0.7)) <= 0.97
     half = 1.959964 * drawn.std(axis=0, ddof=1) / np.sqrt(8)
     assert np.mean(np.abs(drawn.mean(axis=0) - 0.7) <= half) < 0.91
+
+
+def test_an_ability_that_is_a_mean_has_the_means_interval() -> None:
+    """Right on all of 30 samples of two skills: overall, on a skill, as difficulty, and placed anew."""
+    matrix = np.vstack([np.ones(30), np.tile([1, 0, 0], 10), np.tile([1, 1, 0, 0, 1], 6)])
+    skills = SkillMap.from_labels(["a"] * 12 + ["b"] * 18)
+    table = ResponseTable.from_matrix(matrix, learners=["all", "third", "most"]).with_skills(skills)
+    whole = binomtest(30, 30).proportion_ci(method="wilson").low
+    part = binomtest(12, 12).proportion_ci(method="wilson").low
+    found = camilla.diagnose(table, "vanilla")
+    board = found.learners.filter(pl.col("learner") == "all")
+    assert (board["low"][0], board["high"][0]) == pytest.approx((whole, 1), abs=1e-12)
+    assert found.samples["difficulty_high"][0] == pytest.approx(
+        1 - binomtest(3, 3).proportion_ci(method="wilson").low, abs=1e-12
+    )
+    by_skill = camilla.diagnose(table, "skill-vanilla")
+    new = ResponseTable.from_matrix(np.ones((1, 30)), learners=["new"])
+    for frame in (by_skill.skills.filter(pl.col("learner") == "all"), by_skill.place_skills(new)):
+        assert frame.filter(pl.col("skill") == "a")["low"][0] == pytest.approx(part, abs=1e-12)
+    assert found.place(new)["low"][0] == pytest.approx(whole, abs=1e-12)

@@ -134,7 +134,7 @@ def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         who = pl.DataFrame({"learner": bare.learner_names}).with_columns(
             skill=pl.lit(bare.skill_names[skill])
         )
-        parts.append(who.hstack(level).hstack(bare.accuracy_on(samples)))
+        parts.append(who.hstack(bare.beside_accuracy(level, bare.accuracy_on(samples))))
     given = bare.skill_names if table.skill_map is None else table.skill_map.skills
     return pl.concat(parts).sort(
         pl.col("learner").replace_strict(_places(table.learners), return_dtype=pl.Int64),
@@ -175,6 +175,9 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
     frame = frame.hstack(accuracy_columns(cells.sample, cells, len(expected)))
+    if bare.diagnoser.engine == "counts":  # difficulty is 1 − accuracy
+        ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
+        frame = frame.with_columns(**ends)
     return frame.sort(pl.col("sample").replace_strict(_places(table.samples), return_dtype=pl.Int64))
 
 

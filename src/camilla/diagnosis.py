@@ -99,7 +99,7 @@ class Diagnosis:
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
             self.ability_on(self.readout.ability, self.readout.covariance, chosen)
         )
-        return frame.hstack(self.accuracy_on(chosen)).sort(
+        return self.beside_accuracy(frame, self.accuracy_on(chosen)).sort(
             pl.col("ability").round(DECIMALS), "learner", descending=[True, False]
         )
 
@@ -124,6 +124,15 @@ class Diagnosis:
         part = self.cells.take(rows)
         return accuracy_columns(part.learner, part, len(self.learner_names))
 
+    def beside_accuracy(self, frame: pl.DataFrame, accuracy: pl.DataFrame) -> pl.DataFrame:
+        """Both together; an ability that is the plain mean of these responses has that mean's interval."""
+        joined = frame.hstack(accuracy)
+        if self.diagnoser.engine != "counts":
+            return joined
+        same = (pl.col("ability") - pl.col("accuracy")).abs() < 10**-DECIMALS
+        ends = {end: pl.when(same).then(f"accuracy_{end}").otherwise(end) for end in ("low", "high")}
+        return joined.with_columns(**ends)
+
     def place(self, table: ResponseTable) -> pl.DataFrame:
         """New learners on this scale with every sample frozen: ability, se, low, high and accuracy of each.
 
@@ -134,12 +143,13 @@ class Diagnosis:
         return pl.concat(rows)
 
     def place_skills(self, table: ResponseTable) -> pl.DataFrame:
-        """New learners' ability on each skill."""
+        """New learners' ability and accuracy on each skill."""
         out = []
         for index, name in enumerate(table.learners):
-            level, _ = self._level(table, index)
+            level, where = self._level(table, index)
             for skill, samples in self.skill_samples():
                 row = self.skill_ability(level.ability[None], level.covariance[None], skill, samples)
+                row = self.beside_accuracy(row, _accuracy_of(table, index, np.isin(where, samples)))
                 out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
         return pl.concat(out)
 
@@ -221,7 +231,8 @@ class Diagnosis:
         variance = np.einsum("ck,ckl,cl->c", slopes, self.readout.covariance[learner], slopes)
         return np.sqrt(variance) / self.temperature
 
-    def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.bool_]]:
+    def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.int64]]:
+        """Where the learner stands, and which of our samples each of its cells is of, −1 for none."""
         position = {name: i for i, name in enumerate(self.sample_names)}
         cells = table.cells()
         mine = cells.learner == index
@@ -238,21 +249,17 @@ class Diagnosis:
         right[where[known]] = (cells.weight * cells.response)[mine][known]
         placement = place(self.diagnoser, self.params, weight, right, self.readout.sample_weight)
         level = level_of(self.diagnoser, self.params, placement)
-        return Level(level.ability, level.covariance * self.readout.dispersion), known
+        return Level(level.ability, level.covariance * self.readout.dispersion), where
 
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
-        level, known = self._level(table, index)
+        level, where = self._level(table, index)
         everywhere = np.arange(len(self.sample_names))
         frame = self.ability_on(level.ability[None], level.covariance[None], everywhere)
-        cells = table.cells()
-        mine = np.flatnonzero(cells.learner == index)[known]
-        part = cells.take(mine)._replace(learner=np.zeros(len(mine), np.int32))
         name = table.learners[index]
         return (
             pl.DataFrame({"learner": [name], "rank": [self._rank(name, frame["ability"][0])]})
-            .hstack(frame)
-            .hstack(accuracy_columns(part.learner, part, 1))
-            .with_columns(n_unknown=pl.lit(int((~known).sum())))
+            .hstack(self.beside_accuracy(frame, _accuracy_of(table, index, where >= 0)))
+            .with_columns(n_unknown=pl.lit(int((where < 0).sum())))
         )
 
     def _rank(self, name: str, ability: float) -> int:
@@ -260,6 +267,13 @@ class Diagnosis:
         others = self.learners.filter(pl.col("learner") != name)
         ahead = others["ability"].round(DECIMALS) - round(ability, DECIMALS)
         return 1 + int(((ahead > 0) | ((ahead == 0) & (others["learner"] < name))).sum())
+
+
+def _accuracy_of(table: ResponseTable, index: int, inside: NDArray[np.bool_]) -> pl.DataFrame:
+    """The accuracy of one learner on those of its cells that are `inside`."""
+    cells = table.cells()
+    part = cells.take(np.flatnonzero(cells.learner == index)[inside])
+    return accuracy_columns(np.zeros(len(part.learner), np.int32), part, 1)
 
 
 def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:

@@ -93,7 +93,7 @@ class SkillVanilla:
             skill_weight=self.mask / self.mask.sum(axis=1, keepdims=True),
             difficulty=1 - params.sample_mean,
             discrimination=np.full(self.size.n_samples, np.nan),
-            interval="normal, over samples",
+            interval="Wilson's, over samples",
             unit_scale=True,
             explicit=True,
             difficulty_se=np.sqrt(params.sample_variance),

@@ -64,7 +64,7 @@ class Vanilla:
             skill_weight=np.ones((self.size.n_samples, 1)),
             difficulty=1 - params.sample_mean,
             discrimination=params.item_rest,
-            interval="normal, over samples",
+            interval="Wilson's, over samples",
             unit_scale=True,
             difficulty_se=np.sqrt(params.sample_variance),
         )

@@ -1,5 +1,8 @@
 """The blank figure every picture starts from: colours for all eyes, names that are only names."""
 
+import re
+from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 from matplotlib.axes import Axes
@@ -37,14 +40,39 @@ def blank(width: float, height: float, **rest: Any) -> tuple[Figure, Any]:
 
 def label(name: str) -> str:
     """A name from data, printable and not too long."""
-    printable = "".join(c if c.isprintable() else "�" for c in name)
-    return shortened(printable, LONGEST)
+    return labels([name])[0]
+
+
+def labels(names: Sequence[str]) -> list[str]:
+    """Names of one list: of what is too long first the end goes that others have too, then the middle.
+
+    HELM's `math:subject=algebra,level=1,use_chain_of_thought=True` is `math:subject=algebra…` beside others.
+    """
+    printable = ["".join(c if c.isprintable() else "�" for c in name) for name in names]
+    own = [_own_part(name, printable) if len(name) > LONGEST else name for name in printable]
+    return [
+        shortened(part if own.count(part) == 1 else name, LONGEST)
+        for part, name in zip(own, printable, strict=True)
+    ]
+
+
+def _own_part(name: str, names: Sequence[str]) -> str:
+    """The name up to the words at its end that another has too."""
+    shared = max((_common_end(name, other) for other in names if other != name), default=0)
+    words = re.search(r"\W", name[len(name) - shared :])
+    end = 0 if words is None else len(name) - shared + words.start()
+    return f"{name[:end]}…" if end else name
+
+
+def _common_end(one: str, other: str) -> int:
+    pairs = zip(one[::-1], other[::-1], strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def name_ticks(axes: Axes, axis: str, places: Any, names: list[str]) -> None:
     """Puts names on an axis; a dollar sign in a name is a dollar sign."""
     which = axes.xaxis if axis == "x" else axes.yaxis
-    which.set_ticks(list(places), [label(name) for name in names])
+    which.set_ticks(list(places), labels(names))
     for tick in which.get_ticklabels():
         tick.set_parse_math(False)
 
