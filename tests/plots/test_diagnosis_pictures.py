@@ -185,6 +185,13 @@ def test_a_family_has_one_colour_and_shape_in_both_panels_of_the_spread(diagnosi
     assert len(set(looks[0])) == 3, "odd, even, and the one of no family"
 
 
+def test_one_ability_for_all_skills_has_no_spread_to_draw():
+    found = diagnose(table(), "irt")
+    with pytest.raises(DataError, match="irt has one ability for all of them"):
+        draw(found, "spread")
+    assert "spread" in draw_all(found)[1]
+
+
 def test_families_are_read_from_how_names_begin():
     names = ["random_forest_50_gini", "random_forest_10_gini", "SGD_1_l2", "SGD_0.1_l1", "resnet18",
              "resnet50", "decision_tree_gini_a", "decision_tree_entropy_b", "svm"]  # fmt: skip
