@@ -39,10 +39,39 @@ export function shown(name: string): string {
   });
 }
 
-/** A name short enough for an axis; whole characters, never half of one. */
+/** A name short enough, its middle left out, for names often differ at their ends; never half a character. */
 export function brief(name: string, longest: number): string {
   const letters = [...shown(name)];
-  return letters.length <= longest ? letters.join("") : letters.slice(0, Math.max(1, longest - 1)).join("") + "…";
+  if (letters.length <= longest) return letters.join("");
+  const tail = Math.max(0, Math.floor((longest - 1) / 2));
+  const head = Math.max(1, longest - 1 - tail);
+  return letters.slice(0, head).join("") + "…" + letters.slice(letters.length - tail).join("");
+}
+
+/** Names of one list, long ones without the words at their end that another has too: what is left tells them apart. */
+export function ownParts(names: string[]): string[] {
+  const turned = names.map((name, i) => ({ i, letters: [...name].reverse() }));
+  turned.sort((a, b) => (a.letters.join("") < b.letters.join("") ? -1 : 1));
+  const shared = turned.map((one, at) => Math.max(common(one.letters, turned[at - 1]?.letters), common(one.letters, turned[at + 1]?.letters)));
+  const parts = [...names];
+  turned.forEach(({ i, letters }, at) => {
+    if (letters.length <= LONG) return;
+    const whole = letters.reverse();
+    const start = whole.length - shared[at];
+    const word = whole.findIndex((letter, k) => k >= start && !/[\p{L}\p{N}_]/u.test(letter));
+    if (word > 0 && word < whole.length - LITTLE) parts[i] = whole.slice(0, word).join("") + "…";
+  });
+  return parts.map((part, i) => (parts.indexOf(part) === parts.lastIndexOf(part) ? part : names[i]));
+}
+
+const [LONG, LITTLE] = [20, 4]; // letters: of a name to be cut at all, and not worth a cut
+
+/** How many letters two names begin with alike; none where they are the same. */
+function common(one: string[], other: string[] | undefined): number {
+  if (!other || one.join("") === other.join("")) return 0;
+  let n = 0;
+  while (n < one.length && n < other.length && one[n] === other[n]) n++;
+  return n;
 }
 
 /** A file name from any text. */

@@ -9,6 +9,7 @@ from camilla.report.diagnosed import Diagnosed
 
 Part = str | dict[str, int]
 LISTED = 5
+ROUNDING = 1e-9  # abilities no farther apart are one
 
 
 class Finding(NamedTuple):
@@ -103,7 +104,8 @@ def _separates(of: Diagnosed) -> Finding | None:
     ability, se = of.by_skill["ability"], of.by_skill["se"]
     with np.errstate(invalid="ignore", divide="ignore"):
         z = (ability[0] - ability[tied]) / np.hypot(se[0], se[tied])
-    if not np.isfinite(z).any():
+    one_for_all = (np.ptp(ability, axis=1) < ROUNDING).all()  # such as irt's
+    if one_for_all or not np.isfinite(z).any():
         return None
     skill = int(np.nanargmax(np.abs(z)))
     parts: list[Part] = ["Between ", {"learner": 0}, " and ", {"learner": tied}]

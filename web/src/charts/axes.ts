@@ -1,6 +1,6 @@
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { s } from "../dom";
-import { number } from "../text";
+import { brief, number, shown } from "../text";
 
 export type Scale = ScaleLinear<number, number>;
 
@@ -17,6 +17,27 @@ export function scale(domain: [number, number], range: [number, number], nice = 
   const [low, high] = domain[0] === domain[1] ? [domain[0] - 1, domain[1] + 1] : domain;
   const made = scaleLinear().domain([low, high]).range(range);
   return nice ? made.nice(6) : made;
+}
+
+let ruler: CanvasRenderingContext2D | null = null;
+
+/** How many pixels a name takes on an axis. */
+export function widthOf(name: string): number {
+  ruler ??= document.createElement("canvas").getContext("2d")!;
+  ruler.font = `12.5px ${getComputedStyle(document.body).fontFamily}`; // as .who in the style
+  return ruler.measureText(shown(name)).width;
+}
+
+/** As much of a name as so many pixels of an axis hold. */
+export function fitted(name: string, pixels: number): string {
+  let [least, most] = [2, [...shown(name)].length];
+  if (widthOf(name) <= pixels) return shown(name);
+  while (least < most) {
+    const middle = Math.ceil((least + most) / 2);
+    if (widthOf(brief(name, middle)) <= pixels) least = middle;
+    else most = middle - 1;
+  }
+  return brief(name, least);
 }
 
 /** Low and high of all finite numbers. */

@@ -1,7 +1,7 @@
 import { s } from "../dom";
 import { explained, spoken } from "../tooltip";
-import { brief, shown } from "../text";
-import { extent, group, scale, xAxis } from "./axes";
+import { shown } from "../text";
+import { extent, fitted, group, scale, widthOf, xAxis } from "./axes";
 
 export interface ForestRow {
   name: string;
@@ -32,8 +32,7 @@ export function forest(rows: ForestRow[], width: number, options: ForestOptions)
   const row = options.rowHeight ?? 24;
   const top = 44;
   const bracket = options.ties?.length ? 8 * Math.min(LANES, lanes(options.ties, rows.length).count) + 6 : 0;
-  const longest = Math.max(...rows.map((one) => [...shown(one.name)].length), 3);
-  const names = Math.min(190, width * 0.34, 8 + 7.2 * longest);
+  const names = Math.min(190, width * 0.34, 8 + Math.max(...rows.map((one) => widthOf(one.name)), 20));
   const right = options.rightLabel ? 62 : 14;
   const apart = (i: number) => (options.group ? 8 * Math.floor(i / options.group) : 0);
   const height = top + rows.length * row + apart(rows.length - 1) + 10;
@@ -42,14 +41,13 @@ export function forest(rows: ForestRow[], width: number, options: ForestOptions)
   const x = scale(domain, [bracket + names + 12, width - right - 8]);
   svg.append(xAxis(x, top, height - 8, options.axis, true));
   if (options.rightLabel) svg.append(s("text", { class: "label", x: width - 4, y: top - 26, "text-anchor": "end" }, options.rightLabel));
-  const letters = Math.floor(names / 7.2);
   rows.forEach((one, i) => {
     const y = top + i * row + apart(i) + row / 2;
     const mark = s(
       one.href ? "a" : "g",
       { href: one.href, class: "row", ...spoken(one.lines, one.href && one.name ? one.name : ""), tabindex: one.href ? null : 0, role: one.href ? null : "img" },
       s("rect", { class: "hit", x: bracket, y: y - row / 2, width: width - bracket, height: row, rx: 4 }),
-      s("text", { class: "who", x: bracket + names, y, "text-anchor": "end", "dominant-baseline": "central", direction: "ltr" }, brief(one.name, letters)),
+      s("text", { class: "who", x: bracket + names, y, "text-anchor": "end", "dominant-baseline": "central", direction: "ltr" }, fitted(one.name, names - 2)),
       one.reference !== undefined && Number.isFinite(one.reference)
         ? s("line", { class: "reference", x1: x(one.reference), x2: x(one.reference), y1: y - 7, y2: y + 7 })
         : null,

@@ -1,8 +1,8 @@
 import { s } from "../dom";
 import type { Plot } from "../figure";
 import { hush, tell } from "../tooltip";
-import { brief, number, shown } from "../text";
-import { canvasAt, colour, drawing } from "./axes";
+import { number, ownParts, shown } from "../text";
+import { canvasAt, colour, drawing, fitted, widthOf } from "./axes";
 
 export interface HeatOptions {
   label: string;
@@ -17,15 +17,19 @@ export interface HeatOptions {
   digits?: number;
 }
 
+const LONGEST = 140; // pixels of the name of a column
+const [TILT, LEAN] = [0.82, 0.57]; // sine and cosine of 55 degrees
+
 /** A matrix in two colours around a middle, on a canvas. */
 export function heat(width: number, options: HeatOptions): Plot {
   const { rows, columns } = options;
   const rowHeight = rows.length <= 60 ? 20 : Math.max(2, Math.min(12, 900 / rows.length));
   const names = rowHeight >= 10 ? Math.min(180, width * 0.3) : 12;
-    const longest = Math.max(...columns.map((one) => Math.min(16, one.length)));
-  const tilted = (width - names - 8) / columns.length < 7 * longest + 4;
-  const cellWidth = (width - names - (tilted ? 58 : 8)) / columns.length;
-  const top = (tilted ? Math.min(110, 16 + 6.2 * longest) : 22) + 26;
+  const own = ownParts(columns);
+  const longest = Math.max(...own.map((one) => Math.min(LONGEST, widthOf(one))));
+  const tilted = (width - names - 8) / columns.length < longest + 4;
+  const cellWidth = (width - names - (tilted ? 8 + LEAN * longest : 8)) / columns.length;
+  const top = (tilted ? 8 + TILT * longest : 22) + 26;
   const height = top + rows.length * rowHeight + 8;
   const svg = drawing(width, height, options.label);
   const { canvas, pen } = canvasAt(names, top, cellWidth * columns.length, rows.length * rowHeight);
@@ -33,7 +37,7 @@ export function heat(width: number, options: HeatOptions): Plot {
   const gap = rowHeight >= 10 && cellWidth >= 6 ? 1 : 0;
   rows.forEach((row, i) => {
     if (rowHeight >= 10)
-      svg.append(s("text", { class: "who", x: names - 6, y: top + i * rowHeight + rowHeight / 2, "text-anchor": "end", "dominant-baseline": "central" }, brief(row, Math.floor(names / 6.8))));
+      svg.append(s("text", { class: "who", x: names - 6, y: top + i * rowHeight + rowHeight / 2, "text-anchor": "end", "dominant-baseline": "central" }, fitted(row, names - 10)));
     columns.forEach((_, j) => {
       const value = options.value(i, j);
       if (!Number.isFinite(value)) return;
@@ -42,11 +46,11 @@ export function heat(width: number, options: HeatOptions): Plot {
     });
   });
   const every = Math.max(1, Math.ceil(11 / cellWidth));
-  columns.forEach((column, j) => {
+  own.forEach((column, j) => {
     if (j % every) return;
     const x = names + (j + 0.5) * cellWidth;
     const turn = tilted ? { transform: `rotate(-55 ${x} ${top - 6})`, "text-anchor": "start" } : { "text-anchor": "middle" };
-    svg.append(s("text", { class: "who", x, y: top - 6, ...turn }, brief(column, tilted ? 16 : Math.max(2, Math.floor(cellWidth / 6.8)))));
+    svg.append(s("text", { class: "who", x, y: top - 6, ...turn }, fitted(column, tilted ? (top - 32) / TILT : cellWidth - 4)));
   });
   svg.append(legend(width, options, paint));
   const frame = s("rect", { class: "ring", visibility: "hidden", width: cellWidth, height: rowHeight });

@@ -1,7 +1,7 @@
 import { s } from "../dom";
 import { explained } from "../tooltip";
-import { brief, shown } from "../text";
-import { drawing } from "./axes";
+import { ownParts, shown } from "../text";
+import { drawing, fitted, widthOf } from "./axes";
 
 export interface Spoke {
   name: string;
@@ -13,9 +13,10 @@ export interface Spoke {
 export function radar(spokes: Spoke[], series: string[], width: number, label: string): SVGSVGElement {
   const size = Math.min(width, 440);
   const height = size * 0.86 + 26;
-  const letters = spokes.length > 12 ? 10 : 14;
-  const longest = Math.max(...spokes.map((spoke) => Math.min(letters, spoke.name.length)));
-  const [cx, cy, r] = [width / 2, height / 2 + 8, Math.max(40, Math.min(width / 2 - 24 - 7 * longest, height / 2 - 40))];
+  const room = spokes.length > 12 ? 80 : 110;
+  const own = ownParts(spokes.map((spoke) => spoke.name));
+  const longest = Math.max(...own.map((spoke) => Math.min(room, widthOf(spoke))));
+  const [cx, cy, r] = [width / 2, height / 2 + 8, Math.max(40, Math.min(width / 2 - 24 - longest, height / 2 - 40))];
   const svg = drawing(width, height, label);
   const at = (k: number, value: number): [number, number] => {
     const angle = (2 * Math.PI * k) / spokes.length - Math.PI / 2;
@@ -36,7 +37,7 @@ export function radar(spokes: Spoke[], series: string[], width: number, label: s
       "g",
       { class: "row" },
       s("line", { class: "grid", x1: cx, y1: cy, x2: x, y2: y }),
-      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, brief(spoke.name, letters)),
+      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, fitted(own[k], room)),
       ...spoke.values.map((value, n) => {
         const [px, py] = at(k, Number.isFinite(value) ? value : 0);
         return s("circle", { class: `dot c${n}`, cx: px, cy: py, r: 3.5 });
