@@ -124,8 +124,7 @@ class Readout(NamedTuple):
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]
     dispersion: float = 1.0  # of fractional responses, by which covariances are scaled
-    interval_low: Floats | None = None  # [learners, skills], where the interval is not ± z se
-    interval_high: Floats | None = None  # [learners, skills]
+    credible: bool = False  # ability is the chance of having the skill, its interval a set of no and yes
 
 
 class Diagnoser(Protocol):

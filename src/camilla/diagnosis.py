@@ -170,7 +170,7 @@ class Diagnosis:
             low, high = value - Z * se, value + Z * se
             if self.readout.unit_scale:
                 low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-            if self.readout.interval_low is not None:
+            if self.readout.credible:
                 low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
             frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
         else:

@@ -136,8 +136,7 @@ class DINA:
             unit_scale=True,
             explicit=True,
             guessing=params.guess,
-            interval_low=np.where(mastery > 0.95, 1.0, 0.0),
-            interval_high=np.where(mastery < 0.05, 0.0, 1.0),
+            credible=True,
         )
 
 
