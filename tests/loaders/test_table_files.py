@@ -181,6 +181,11 @@ def test_wide_samples_that_repeat_between_tasks_are_named_by_task(tmp_path):
     table = read(tmp_path / "wide.csv", rows="samples", sample="item", task="task")
     assert table.samples == ("sums/0", "sums/1", "words/0")
     assert table.task == ("sums", "sums", "words")
+    (tmp_path / "idle.csv").write_text("task,item,a,b\n,0,1,0\nsums,0,1,1\n")
+    with pytest.raises(DataError, match="line 2, column 'task' has no name"):
+        read(tmp_path / "idle.csv", rows="samples", sample="item", task="task")
+    with pytest.raises(DataError, match="no column 'tusk'"):
+        read(tmp_path / "idle.csv", rows="samples", sample="item", task="tusk", ignore=["task"])
     (tmp_path / "twice.csv").write_text("task,item,a,b\nsums,0,1,0\nsums,0,1,1\n")
     with pytest.raises(DataError, match="repeat a name"):
         read(tmp_path / "twice.csv", rows="samples", sample="item", task="task")

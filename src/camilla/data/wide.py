@@ -25,11 +25,11 @@ def wide_parts(
             f"rows must be 'samples' or 'learners', not {rows!r}: say what one row of the table is."
         )
     id = frame.columns[0] if id is None else id
+    for column in aside:
+        pick(frame, column, origin)
     names = name_column(frame, id, origin)
     if len(names.names) < frame.height:
         _refuse_repeated_ids(names.codes, names.names, id, origin)
-    for column in aside:
-        pick(frame, column, origin)
     columns = tuple(column for column in frame.columns if column != id and column not in aside)
     if not columns:
         raise DataError(

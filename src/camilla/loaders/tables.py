@@ -202,7 +202,7 @@ def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> Loaded
     responses = [name for name in names if name != id and name not in aside]
     frame, origin = _read(path, None, responses, missing)
     if roles.rows == "samples" and {id, roles.task} <= set(frame.columns):
-        frame = _named_by_task(frame, id, str(roles.task))
+        frame = _named_by_task(frame, id, str(roles.task), origin)
     parts = wide_parts(frame, roles.rows, id, aside, origin)
     sample = name_column(frame, id, origin)
     parts = parts._replace(
@@ -212,11 +212,13 @@ def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> Loaded
     return Loaded(ResponseTable(**parts._asdict()), frame, origin, id)
 
 
-def _named_by_task(frame: pl.DataFrame, id: str, task: str) -> pl.DataFrame:
+def _named_by_task(frame: pl.DataFrame, id: str, task: str, origin: Origin) -> pl.DataFrame:
     """Samples called task/name where names repeat: many benchmarks number the samples of each task from 0."""
     if not frame[id].is_duplicated().any():
         return frame
-    return frame.with_columns(pl.format("{}/{}", task, id).alias(id))
+    tasks, own = name_column(frame, task, origin), name_column(frame, id, origin)
+    pairs = zip(tasks.codes, own.codes, strict=True)
+    return frame.with_columns(pl.Series(id, [f"{tasks.names[t]}/{own.names[o]}" for t, o in pairs]))
 
 
 def _read(
