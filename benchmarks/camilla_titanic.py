@@ -44,11 +44,11 @@ def train_camilla(folder: str, n_epochs: str, placing: str) -> Row:
     with phase("import"):
         import numpy as np
 
-        from camilla.diagnoser import Size
-        from camilla.diagnosers.camilla import Camilla
-        from camilla.engine import neural
-        from camilla.engine.training import Training, neural_logit
-        from camilla.metrics.prediction import auc, rmse
+        from camilla.fitting import neural
+        from camilla.fitting.protocol import Size
+        from camilla.fitting.training import Training, neural_logit
+        from camilla.models.camilla import Camilla
+        from camilla.statistics.prediction import auc, rmse
     train, valid, _ = dealt(folder)
     size = Size(train.n_learners, train.n_samples)
     neural.PLACE_CELLS = len(train.response) if placing == "placed" else 0
@@ -78,7 +78,7 @@ def train_torch(folder: str) -> Row:
     with phase("import"):
         import torch
 
-        from camilla.metrics.prediction import auc, rmse
+        from camilla.statistics.prediction import auc, rmse
         from torch_camilla import epochs
     train, valid, _ = dealt(folder)
     torch.manual_seed(SEED)

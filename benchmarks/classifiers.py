@@ -38,7 +38,7 @@ def world() -> tuple:
 
 def metrics_camilla() -> Row:
     with phase("import"):
-        from camilla.metrics.classification import classifier_metrics
+        from camilla.classifiers.metrics import classifier_metrics
     y, values = scores()
     with phase("run"):
         found = classifier_metrics(y, values)
@@ -77,7 +77,7 @@ def metrics_peer() -> Row:
 
 def pair() -> Row:
     with phase("import"):
-        from camilla.metrics import agreement
+        from camilla.statistics import agreement
     responses, mastery, mask = world()
     agreement.pair_agreement(responses[:9], mastery[:9], mask)
     with phase("run"):
@@ -92,8 +92,8 @@ def pair() -> Row:
 
 def pooled() -> Row:
     with phase("import"):
-        from camilla.metrics import agreement
-        from camilla.metrics.concordance import pair_counts
+        from camilla.statistics import agreement
+        from camilla.statistics.concordance import pair_counts
     responses, mastery, mask = world()
     pair_counts(responses[:9], mastery[:9], mask)
     with phase("run"):

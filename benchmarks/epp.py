@@ -32,7 +32,7 @@ def make(folder: str, n: str) -> Row:
 def _tournament(folder: str):
     import numpy as np
 
-    from camilla.data.tournament import Tournament
+    from camilla.table.tournament import Tournament
 
     scores = np.load(Path(folder, "scores.npy"))
     players = tuple(f"{i:04d}" for i in range(len(scores)))

@@ -40,7 +40,7 @@ def simulate(folder: str, n_learners: str, n_samples: str) -> Row:
 def _settings(name: str) -> dict[str, Any]:
     if name != "camilla":
         return SETTINGS[name]
-    from camilla.engine.training import Training
+    from camilla.fitting.training import Training
 
     return SETTINGS[name] | {"training": Training(epochs=EPOCHS, patience=EPOCHS)}
 
@@ -49,10 +49,10 @@ def fit(folder: str, name: str) -> Row:
     """Job: matrix to parameters."""
     import numpy as np
 
-    from camilla.diagnoser import Size, Solution
-    from camilla.diagnosers import DIAGNOSERS
-    from camilla.engine import fit as engine
-    from camilla.engine.layout import DenseLayout
+    from camilla.fitting import fit as engine
+    from camilla.fitting.layout import DenseLayout
+    from camilla.fitting.protocol import Size, Solution
+    from camilla.models import DIAGNOSERS
 
     as_long = Solution(None, 0.0, 0.0, EPOCHS, True)  # as many epochs, no validation
     right = np.load(Path(folder, "right.npy"))
@@ -69,8 +69,8 @@ def diagnose(folder: str, name: str) -> Row:
 
     import numpy as np
 
-    from camilla.data.responses import ResponseTable
     from camilla.diagnosing import diagnose as camilla_diagnose
+    from camilla.table.responses import ResponseTable
 
     table = ResponseTable.from_matrix(np.load(Path(folder, "right.npy")))
     warnings.simplefilter("ignore")  # so few epochs cannot converge

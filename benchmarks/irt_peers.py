@@ -36,14 +36,14 @@ def fit_camilla(folder: str) -> Row:
     with phase("import"):
         import numpy as np
 
-        from camilla.diagnoser import Size
-        from camilla.diagnosers.irt import IRT
-        from camilla.engine import bilinear, factors
+        from camilla.fitting import bilinear
+        from camilla.fitting.protocol import Size
+        from camilla.models.irt import IRT
     seen, masked = dealt(folder)
     with phase("fit"):
         diagnoser = IRT(Size(seen.n_learners, seen.n_samples))
         solution = bilinear.solve(diagnoser, seen.layout(), np.random.default_rng(SEED), lambda line: None)
-    logit = factors.logit(diagnoser, solution.params, masked.learner, masked.sample)
+    logit = bilinear.bilinear_logit(diagnoser, solution.params, masked.learner, masked.sample)
     np.save(Path(folder, "predicted.npy"), 1 / (1 + np.exp(-logit)))
     return {"versions": versions("camilla", "numpy", "scipy")}
 
@@ -53,8 +53,8 @@ def diagnose_camilla(folder: str) -> Row:
     with phase("import"):
         import numpy as np
 
-        from camilla.data.responses import ResponseTable
         from camilla.diagnosing import diagnose
+        from camilla.table.responses import ResponseTable
     seen, masked = dealt(folder)
     matrix = np.full((seen.n_learners, seen.n_samples), np.nan)
     matrix[seen.learner, seen.sample] = seen.response
@@ -97,7 +97,7 @@ def score(folder: str) -> Row:
     """AUC and log-loss of the last job's predictions of the masked cells."""
     import numpy as np
 
-    from camilla.metrics.prediction import auc
+    from camilla.statistics.prediction import auc
 
     response = dealt(folder)[1].response
     p = np.load(Path(folder, "predicted.npy")).clip(1e-7, 1 - 1e-7)

@@ -71,7 +71,7 @@ def line(learner: int, task: str, doc: int, passage: str) -> str:
 def load(folder: str) -> Row:
     """Job: folder to table, and the table to a file."""
     with phase("import"):
-        from camilla.loaders.logs import load as load_logs
+        from camilla.reading.logs import load as load_logs
     with phase("load"):
         table = load_logs(folder)
     with phase("write"):

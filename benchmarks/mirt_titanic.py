@@ -17,15 +17,15 @@ def fit_mirt(folder: str) -> Row:
     with phase("import"):
         import numpy as np
 
-        from camilla.diagnoser import Size
-        from camilla.diagnosers.mirt import MIRT
-        from camilla.engine import bilinear, factors
-        from camilla.metrics.prediction import auc, rmse
+        from camilla.fitting import bilinear
+        from camilla.fitting.protocol import Size
+        from camilla.models.mirt import MIRT
+        from camilla.statistics.prediction import auc, rmse
     train, _, test = dealt(folder)
     with phase("fit"):
         diagnoser = MIRT(Size(train.n_learners, train.n_samples), dimensions=30, precision=3.0)
         solution = bilinear.solve(diagnoser, train.layout(), np.random.default_rng(0), lambda line: None)
-    p = 1 / (1 + np.exp(-factors.logit(diagnoser, solution.params, test.learner, test.sample)))
+    p = 1 / (1 + np.exp(-bilinear.bilinear_logit(diagnoser, solution.params, test.learner, test.sample)))
     return {
         "steps": solution.steps,
         "converged": solution.converged,

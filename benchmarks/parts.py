@@ -23,7 +23,7 @@ class Cells(NamedTuple):
 
     def layout(self) -> Any:
         """The cells as the engines take them."""
-        from camilla.engine.layout import layout_of
+        from camilla.fitting.layout import layout_of
 
         weight = np.ones(len(self.response))
         size = {"n_learners": self.n_learners, "n_samples": self.n_samples}
@@ -32,8 +32,8 @@ class Cells(NamedTuple):
 
 def deal(table_file: str, folder: str, rows: str, *proportions: str) -> dict[str, Any]:
     """Job: reads a table (`rows`: "long", "samples" or "learners") and writes its cells in seeded parts."""
-    from camilla.data.split import split_rows
-    from camilla.loaders.tables import read
+    from camilla.reading.tables import read
+    from camilla.table.split import split_rows
 
     table = read(table_file) if rows == "long" else read(table_file, rows=rows)
     part = split_rows(table, proportions=[float(share) for share in proportions], seed=42)

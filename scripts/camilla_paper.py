@@ -12,7 +12,7 @@ import polars as pl
 
 import camilla
 from camilla.experiments.results import read_results
-from camilla.metrics.intervals import critical_value
+from camilla.statistics.intervals import critical_value
 from camilla_learners import assumptions_section, learners_section, markdown, statistics_section
 from camilla_published import AUTHORS, AUTHORS_CONSISTENCY, AUTHORS_STABILITY, PAPER
 from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, SLOW_PARTITIONS, STORE, read_tables

@@ -15,9 +15,8 @@ import numpy as np
 import polars as pl
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.skill_graph import SkillGraph
-from camilla.data.skills import SkillMap
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
 
 STORE = Path("build/camilla.parquet")
 DIAMOND = Path("build/pools/diamond")

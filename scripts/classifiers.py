@@ -18,13 +18,13 @@ import polars as pl
 
 import camilla
 from camilla.classifiers import as_scores, classifier_table, without_duplicates
-from camilla.data.classifier_scores import ClassifierScores
-from camilla.data.responses import ResponseTable
-from camilla.diagnosers import DIAGNOSERS
+from camilla.classifiers.mastery import mastery_agreement, plain_means
+from camilla.classifiers.scores import ClassifierScores
 from camilla.diagnosing import diagnose, size_of
-from camilla.engine.fit import parameter_count
-from camilla.mastery import mastery_agreement, plain_means
-from camilla.metrics import agreement as measure
+from camilla.fitting.fit import parameter_count
+from camilla.models import DIAGNOSERS
+from camilla.statistics import agreement as measure
+from camilla.table.responses import ResponseTable
 from figures import number, with_interval
 from skills_that_hold import skills_that_hold
 

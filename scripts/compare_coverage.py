@@ -14,14 +14,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.compare.all_pairs import pair_tests, student_p
-from camilla.compare.clusters import spread_of
-from camilla.compare.paired import estimate
-from camilla.compare.power import Design, power_of, samples_for
-from camilla.compare.ranked import learner_ends, learner_spread, told_apart_by_holm
-from camilla.compare.sign_tests import mcnemar_p, sign_flip
-from camilla.metrics.intervals import tango
-from camilla.metrics.multiplicity import rank_bounds
+from camilla.learners.rank import learner_ends, learner_spread, told_apart_by_holm
+from camilla.statistics.all_pairs import pair_tests, student_p
+from camilla.statistics.clusters import spread_of
+from camilla.statistics.intervals import tango
+from camilla.statistics.multiplicity import rank_bounds
+from camilla.statistics.paired import estimate, mcnemar_p, sign_flip
+from camilla.statistics.power import Design, power_of, samples_for
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/compare"))
 

@@ -11,10 +11,10 @@ import msgspec
 import numpy as np
 import polars as pl
 
-from camilla.data.writing import write_frame
 from camilla.pools.diamond import diamond_pool
 from camilla.pools.fitting import fit_learner
 from camilla.pools.running import prepare, works
+from camilla.table.files import write_frame
 
 STORE = Path("build/pools/diamond-cost.parquet")
 

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError
 from camilla.ranking.epp import epp
 from camilla.ranking.inference import differences
+from camilla.table.tournament import Tournament
 
 SIZES = ((10, 20), (10, 100), (50, 20), (50, 100))
 WAYS: dict[str, dict[str, object]] = {

@@ -3,7 +3,7 @@
 import numpy as np
 import polars as pl
 
-from camilla.metrics.intervals import critical_value
+from camilla.statistics.intervals import critical_value
 
 
 def with_interval(values: pl.Series, digits: int = 3) -> str:

@@ -118,11 +118,11 @@ def lay_out(seed: Any, hurt: str, data: bytes, folder: Path) -> Path:
 
 def one(format: str, path: Path, number: int) -> None:
     """What `camilla load` does with one file, without what it prints."""
-    from camilla.loaders import LOADERS
-    from camilla.loaders.collecting import Collection
-    from camilla.loaders.merging import merge
-    from camilla.loaders.peeking import peek
-    from camilla.loaders.sniffing import match
+    from camilla.reading.formats import LOADERS
+    from camilla.reading.joining import merge
+    from camilla.reading.peeking import peek
+    from camilla.reading.runs import Collection
+    from camilla.reading.sniffing import match
 
     Watch.seen = []
     try:
@@ -187,7 +187,7 @@ def main() -> int:
             found = fuzz(asked.child, range(asked.start, asked.start + asked.files), Path(folder))
         print(json.dumps(found))
         return 0
-    from camilla.loaders import LOADERS
+    from camilla.reading.formats import LOADERS
 
     results = [run(format, asked) for format in LOADERS if asked.only in (None, format)]
     print(table(results))

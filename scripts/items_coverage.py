@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.data.responses import ResponseTable
 from camilla.diagnosing import diagnose
-from camilla.quality.items import sample_quality
+from camilla.samples.items import sample_quality
+from camilla.table.responses import ResponseTable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/quality"))
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import camilla
-from camilla.adaptive.replay import replay
+from camilla.samples.replay import replay
 from logs_tables import Found, Rows, gsm8k, helm, swebench
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from camilla.quality.dif import group_differences
+from camilla.samples.dif import group_differences
 from logs_tables import Found, Rows, swebench
 
 

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import camilla
-from camilla.quality.items import sample_quality
+from camilla.samples.items import sample_quality
 from logs_tables import Found, Rows, helm, metabench, swebench
 from make_digits import FOLDS, LEARNERS, SEED
 

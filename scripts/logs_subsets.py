@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import camilla
-from camilla.subsets.selecting import expected_errors
+from camilla.samples.select import expected_errors
 from logs_tables import Found, Rows, helm, metabench, swebench
 
 SIZES = [25, 50, 100, 200]

@@ -2,7 +2,7 @@
 
     python scripts/make_digits.py
 
-writes src/camilla/data/digits.parquet: a row a sample, its true class, and a column a learner that
+writes src/camilla/table/digits.parquet: a row a sample, its true class, and a column a learner that
 holds 1 where the learner named the digit right. The learners are meant to differ: in family, in
 strength from guessing to .99, and, by seeing only half of a picture, in what they cannot know.
 """
@@ -41,7 +41,7 @@ from threadpoolctl import threadpool_limits
 
 FOLDS = 5
 SEED = 0
-TARGET = Path(__file__).parents[1] / "src/camilla/data/digits.parquet"
+TARGET = Path(__file__).parents[1] / "src/camilla/table/digits.parquet"
 
 Pixels = NDArray[np.float64]  # [samples, 64], each in [0, 1]
 

@@ -3,8 +3,8 @@
 from pathlib import Path
 
 from camilla import diagnose
-from camilla.data.embedded import digits
-from camilla.plots.diagnosis_pictures import draw, write_figure
+from camilla.show.pictures.drawing import draw, write_figure
+from camilla.table.embedded import digits
 
 FOLDER = Path(__file__).parent.parent / "docs/pictures"
 SHOWN = ("radar", "ability-accuracy", "similarity", "solved", "duels", "factors")

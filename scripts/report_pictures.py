@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 import camilla
 from camilla.experiments.running import experiment
-from camilla.report.build import write_report
+from camilla.show.report.build import write_report
 
 IMAGES = Path(__file__).parents[1] / "docs/images"
 VIEWS = {

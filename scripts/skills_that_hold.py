@@ -5,10 +5,10 @@ from typing import Any
 import polars as pl
 
 from camilla.classifiers import ranked
-from camilla.data.responses import ResponseTable
+from camilla.classifiers.mastery import mastery_agreement
 from camilla.diagnosing import diagnose
-from camilla.discovery.finding import find_skills
-from camilla.mastery import mastery_agreement
+from camilla.samples.skills import find_skills
+from camilla.table.responses import ResponseTable
 from figures import number, with_interval
 
 FIVE = (0, 1, 2, 3, 4)  # seeds of halvings

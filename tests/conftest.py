@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
-from camilla.data.responses import ResponseTable
-from camilla.loaders.tables import read
+from camilla.reading.tables import read
+from camilla.table.responses import ResponseTable
 
 # A busy machine is no reason to fail, and the same commit always runs the same examples.
 settings.register_profile("steady", deadline=None, derandomize=True)

@@ -7,9 +7,9 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 import camilla
-from camilla.compare.ranked import rank_learners
-from camilla.data.responses import ResponseTable
-from camilla.data.skills import SkillMap
+from camilla.learners.rank import rank_learners
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 
 def board() -> np.ndarray:

@@ -13,14 +13,14 @@ import camilla
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-DIAGNOSERS = sorted((ROOT / "src/camilla/diagnosers").glob("[!_]*.py"))
-LONGEST = 300
+DIAGNOSERS = sorted((ROOT / "src/camilla/models").glob("[!_]*.py"))
+LONGEST = 500
 MOST_ALIKE = 0.6
 HOMELESS = {"utils", "util", "helpers", "common", "misc", "base", "core", "config"}
 HEAVY = ("jax", "scipy", "polars")
 
 
-def test_no_source_file_is_longer_than_300_lines() -> None:
+def test_no_source_file_is_longer_than_500_lines() -> None:
     lengths = {path.name: len(path.read_text().splitlines()) for path in SOURCES}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
 

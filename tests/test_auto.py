@@ -7,8 +7,8 @@ import polars as pl
 import pytest
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.skills import SkillMap
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 
 def sigmoid(x: np.ndarray) -> np.ndarray:
@@ -109,7 +109,7 @@ def test_auto_takes_no_settings_and_is_of_no_paper() -> None:
 def test_large_tables_are_chosen_for_on_fewer_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     """With room for 60 samples the losses are of other cells, and the fit is still of all 150 samples."""
     whole = camilla.diagnose(one_ability())
-    monkeypatch.setattr("camilla.auto.MOST_CELLS", 40 * 60)
+    monkeypatch.setattr("camilla.diagnosing.MOST_CELLS", 40 * 60)
     found = camilla.diagnose(one_ability())
     first, other = (each.provenance["candidates"][0]["validation_loss"] for each in (whole, found))
     assert first != other

@@ -18,9 +18,9 @@ import typer
 import camilla
 from camilla import errors
 from camilla.cli.main import app
-from camilla.data.responses import ResponseTable
-from camilla.diagnosers import DIAGNOSERS
 from camilla.diagnosis import Diagnosis
+from camilla.models import DIAGNOSERS
+from camilla.table.responses import ResponseTable
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"

@@ -12,15 +12,14 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.skill_graph import SkillGraph
-from camilla.data.skills import SkillMap
-from camilla.diagnosers import DIAGNOSERS
 from camilla.diagnosing import in_fitting_order, layout_of_table
 from camilla.diagnosis import Diagnosis
-from camilla.engine.fit import logit
-from camilla.engine.learner_rows import levels, place_rows
-from camilla.engine.training import READING, Training, gathered
+from camilla.fitting.fit import logit
+from camilla.fitting.learner_rows import levels, place_rows
+from camilla.fitting.training import READING, Training, gathered
+from camilla.models import DIAGNOSERS
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
 
 ROUNDING = 1e-12
 QUICK = Training(epochs=6, patience=6)

@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from camilla.diagnoser import Size, Spread
-from camilla.diagnosers import DIAGNOSERS
-from camilla.diagnosers import camilla as camilla_file
-from camilla.diagnosers import dina as dina_file
-from camilla.diagnosers import hier as hier_file
-from camilla.diagnosers import ka_ncd as ka_file
-from camilla.diagnosers import neural_cd as neural_file
-from camilla.diagnosers import qc_cdm as qc_file
-from camilla.diagnosers.irt import IRT
-from camilla.engine.factors import Factors
-from camilla.engine.fit import logit
+from camilla.fitting.bilinear import Factors
+from camilla.fitting.fit import logit
+from camilla.fitting.protocol import Size, Spread
+from camilla.models import DIAGNOSERS
+from camilla.models import camilla as camilla_file
+from camilla.models import dina as dina_file
+from camilla.models import hier as hier_file
+from camilla.models import ka_ncd as ka_file
+from camilla.models import neural_cd as neural_file
+from camilla.models import qc_cdm as qc_file
+from camilla.models.irt import IRT
 
 TOLERANCE = 1e-9  # stated in the file
 
@@ -93,32 +93,32 @@ def mf_concat(case: dict[str, Any]) -> np.ndarray:
 def dina(case: dict[str, Any]) -> np.ndarray:
     alpha, slip, guess = (np.array(case["params"][name]) for name in ("alpha", "slip", "guess"))
     certain = np.eye(8)[alpha @ (1 << np.arange(3))]
-    return probabilities("dina", case, dina_file.Params(slip, guess, np.full(8, 1 / 8), certain))
+    return probabilities("dina", case, dina_file.DINAParams(slip, guess, np.full(8, 1 / 8), certain))
 
 
 def neural_cd(case: dict[str, Any]) -> np.ndarray:
     rows = (np.array(case["params"][name]) for name in ("u.weight", "d.weight", "e.weight"))
     layers = network(case["params"], ["h.l.0", "h.l.1", "h.l.2"])
-    return probabilities("neural-cd", case, neural_file.Params(*rows, *layers))
+    return probabilities("neural-cd", case, neural_file.NeuralCDParams(*rows, *layers))
 
 
-def ka_ncd_params(case: dict[str, Any]) -> ka_file.Params:
+def ka_ncd_params(case: dict[str, Any]) -> ka_file.KaParams:
     p = {name: np.array(value) for name, value in case["params"].items()}
     layers = network(case["params"], ["h.l.0", "h.l.1", "h.l.2"])
     maps = [(p[f"{name}.weight"].T, p[f"{name}.bias"]) for name in ("fu", "fv")]
-    return ka_file.Params(p["u.weight"], p["v.weight"], p["k"], p["e.weight"], *layers, *maps)
+    return ka_file.KaParams(p["u.weight"], p["v.weight"], p["k"], p["e.weight"], *layers, *maps)
 
 
-def hier_params(case: dict[str, Any]) -> hier_file.Params:
+def hier_params(case: dict[str, Any]) -> hier_file.HierParams:
     rows = (np.array(case["params"][name]) for name in ("pri", "cp", "cn", "d.weight", "e.weight"))
     names = [name for name in ("wu", "wi", "c1", "c2") if f"{name}.weight" in case["params"]]
-    return hier_file.Params(*rows, *network(case["params"], names))
+    return hier_file.HierParams(*rows, *network(case["params"], names))
 
 
-def qc_cdm_params(case: dict[str, Any]) -> qc_file.Params:
+def qc_cdm_params(case: dict[str, Any]) -> qc_file.QCParams:
     p = {name: np.array(value) for name, value in case["params"].items()}
     norms = ("net.1", "net.5")
-    return qc_file.Params(
+    return qc_file.QCParams(
         p["u.weight"], p["d.weight"], p["e.weight"], p["qn"], np.zeros((3, 0)), p["g"],
         *network(case["params"], ["net.0", "net.4", "net.8"]),
         tuple(p[f"{name}.weight"] for name in norms),
@@ -127,10 +127,10 @@ def qc_cdm_params(case: dict[str, Any]) -> qc_file.Params:
     )  # fmt: skip
 
 
-def camilla_params(case: dict[str, Any]) -> camilla_file.Params:
+def camilla_params(case: dict[str, Any]) -> camilla_file.CamillaParams:
     p = {name: np.array(value) for name, value in case["params"].items()}
     weights, biases = (p["W1"].T, p["W2"].T), (p["b1"], p["b2"])
-    return camilla_file.Params(p["WA"], p["WQ"], p["WD"], p["Wb"], weights, biases)
+    return camilla_file.CamillaParams(p["WA"], p["WQ"], p["WD"], p["Wb"], weights, biases)
 
 
 def camilla(case: dict[str, Any]) -> np.ndarray:

@@ -6,8 +6,8 @@ from numpy.typing import NDArray
 from scipy.stats import spearmanr
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.skills import SkillMap
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 Matrix = NDArray[np.float64]
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import camilla
-from camilla.data.responses import ResponseTable
 from camilla.diagnosis import Diagnosis
+from camilla.table.responses import ResponseTable
 
 
 @pytest.fixture

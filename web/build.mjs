@@ -8,7 +8,7 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const target = process.argv.includes("--to")
   ? process.argv[process.argv.indexOf("--to") + 1]
-  : join(here, "../src/camilla/report/static");
+  : join(here, "../src/camilla/show/report/static");
 
 function files(folder) {
   return readdirSync(folder, { withFileTypes: true })

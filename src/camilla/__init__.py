@@ -4,30 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
-    from camilla.adaptive.replay import replay as replay
-    from camilla.adaptive.testing import AdaptiveTest as AdaptiveTest
     from camilla.classifiers import ClassifierDiagnosis as ClassifierDiagnosis
     from camilla.classifiers import diagnose_classifiers as diagnose_classifiers
-    from camilla.compare.checking import check_table as check_table
-    from camilla.compare.comparing import compare_learners as compare_learners
-    from camilla.compare.planning import design_of as design_of
-    from camilla.compare.power import Design as Design
-    from camilla.compare.power import difference_for as difference_for
-    from camilla.compare.power import power_of as power_of
-    from camilla.compare.power import samples_for as samples_for
-    from camilla.compare.ranked import rank_learners as rank_learners
-    from camilla.data.embedded import digits as digits
-    from camilla.data.responses import ResponseTable as ResponseTable
-    from camilla.data.simulate import simulate as simulate
-    from camilla.data.skill_graph import SkillGraph as SkillGraph
-    from camilla.data.skills import SkillMap as SkillMap
-    from camilla.data.split import split as split
-    from camilla.data.tournament import Tournament as Tournament
+    from camilla.classifiers.mastery import mastery_agreement as mastery_agreement
+    from camilla.classifiers.metrics import classifier_metrics as classifier_metrics
     from camilla.diagnosing import diagnose as diagnose
     from camilla.diagnosis import Diagnosis as Diagnosis
-    from camilla.discovery.finding import FoundSkills as FoundSkills
-    from camilla.discovery.finding import find_skills as find_skills
-    from camilla.engine.training import Training as Training
     from camilla.errors import CamillaError as CamillaError
     from camilla.errors import ConvergenceError as ConvergenceError
     from camilla.errors import ConvergenceWarning as ConvergenceWarning
@@ -35,77 +17,95 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import FormatError as FormatError
     from camilla.errors import SettingError as SettingError
     from camilla.experiments.control import permutation_control as permutation_control
+    from camilla.experiments.results import experiment_summary as experiment_summary
     from camilla.experiments.running import experiment as experiment
-    from camilla.experiments.summary import experiment_summary as experiment_summary
-    from camilla.loaders.logs import load as load
-    from camilla.loaders.tables import read as read
-    from camilla.loaders.tournaments import read_tournaments as read_tournaments
-    from camilla.mastery import mastery_agreement as mastery_agreement
-    from camilla.metrics.classification import classifier_metrics as classifier_metrics
-    from camilla.quality.dif import group_differences as group_differences
-    from camilla.quality.items import sample_quality as sample_quality
-    from camilla.ranking.compare import agreement as agreement
-    from camilla.ranking.compare import compare_fits as compare_fits
+    from camilla.fitting.training import Training as Training
+    from camilla.learners.check import check_table as check_table
+    from camilla.learners.compare import compare_learners as compare_learners
+    from camilla.learners.power import design_of as design_of
+    from camilla.learners.rank import rank_learners as rank_learners
+    from camilla.ranking.boards import agreement as agreement
+    from camilla.ranking.boards import compare_fits as compare_fits
+    from camilla.ranking.boards import fit_by_rounds as fit_by_rounds
     from camilla.ranking.epp import epp as epp
     from camilla.ranking.leaderboard import Leaderboard as Leaderboard
     from camilla.ranking.newcomer import place_newcomer as place_newcomer
-    from camilla.ranking.round_fit import fit_by_rounds as fit_by_rounds
     from camilla.ranking.search import worth_searching as worth_searching
     from camilla.ranking.teams import team_epp as team_epp
-    from camilla.report.build import write_report as write_report
-    from camilla.subsets.selecting import select as select
+    from camilla.reading.logs import load as load
+    from camilla.reading.tables import read as read
+    from camilla.reading.tournaments import read_tournaments as read_tournaments
+    from camilla.samples.adapt import AdaptiveTest as AdaptiveTest
+    from camilla.samples.dif import group_differences as group_differences
+    from camilla.samples.items import sample_quality as sample_quality
+    from camilla.samples.replay import replay as replay
+    from camilla.samples.select import select as select
+    from camilla.samples.skills import FoundSkills as FoundSkills
+    from camilla.samples.skills import find_skills as find_skills
+    from camilla.show.report.build import write_report as write_report
+    from camilla.statistics.power import Design as Design
+    from camilla.statistics.power import difference_for as difference_for
+    from camilla.statistics.power import power_of as power_of
+    from camilla.statistics.power import samples_for as samples_for
+    from camilla.table.embedded import digits as digits
+    from camilla.table.responses import ResponseTable as ResponseTable
+    from camilla.table.simulate import simulate as simulate
+    from camilla.table.skills import SkillGraph as SkillGraph
+    from camilla.table.skills import SkillMap as SkillMap
+    from camilla.table.split import split as split
+    from camilla.table.tournament import Tournament as Tournament
 
 _WHERE: dict[str, str] = {
-    "AdaptiveTest": "camilla.adaptive.testing",
+    "AdaptiveTest": "camilla.samples.adapt",
     "CamillaError": "camilla.errors",
     "ClassifierDiagnosis": "camilla.classifiers",
     "ConvergenceError": "camilla.errors",
     "ConvergenceWarning": "camilla.errors",
     "DataError": "camilla.errors",
-    "Design": "camilla.compare.power",
+    "Design": "camilla.statistics.power",
     "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
-    "FoundSkills": "camilla.discovery.finding",
+    "FoundSkills": "camilla.samples.skills",
     "Leaderboard": "camilla.ranking.leaderboard",
-    "ResponseTable": "camilla.data.responses",
+    "ResponseTable": "camilla.table.responses",
     "SettingError": "camilla.errors",
-    "SkillGraph": "camilla.data.skill_graph",
-    "SkillMap": "camilla.data.skills",
-    "Tournament": "camilla.data.tournament",
-    "Training": "camilla.engine.training",
-    "agreement": "camilla.ranking.compare",
-    "check_table": "camilla.compare.checking",
-    "classifier_metrics": "camilla.metrics.classification",
-    "compare_fits": "camilla.ranking.compare",
-    "compare_learners": "camilla.compare.comparing",
-    "design_of": "camilla.compare.planning",
+    "SkillGraph": "camilla.table.skills",
+    "SkillMap": "camilla.table.skills",
+    "Tournament": "camilla.table.tournament",
+    "Training": "camilla.fitting.training",
+    "agreement": "camilla.ranking.boards",
+    "check_table": "camilla.learners.check",
+    "classifier_metrics": "camilla.classifiers.metrics",
+    "compare_fits": "camilla.ranking.boards",
+    "compare_learners": "camilla.learners.compare",
+    "design_of": "camilla.learners.power",
     "diagnose": "camilla.diagnosing",
     "diagnose_classifiers": "camilla.classifiers",
-    "difference_for": "camilla.compare.power",
-    "digits": "camilla.data.embedded",
+    "difference_for": "camilla.statistics.power",
+    "digits": "camilla.table.embedded",
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
-    "experiment_summary": "camilla.experiments.summary",
-    "find_skills": "camilla.discovery.finding",
-    "fit_by_rounds": "camilla.ranking.round_fit",
-    "group_differences": "camilla.quality.dif",
-    "load": "camilla.loaders.logs",
-    "mastery_agreement": "camilla.mastery",
+    "experiment_summary": "camilla.experiments.results",
+    "find_skills": "camilla.samples.skills",
+    "fit_by_rounds": "camilla.ranking.boards",
+    "group_differences": "camilla.samples.dif",
+    "load": "camilla.reading.logs",
+    "mastery_agreement": "camilla.classifiers.mastery",
     "permutation_control": "camilla.experiments.control",
     "place_newcomer": "camilla.ranking.newcomer",
-    "power_of": "camilla.compare.power",
-    "rank_learners": "camilla.compare.ranked",
-    "read": "camilla.loaders.tables",
-    "read_tournaments": "camilla.loaders.tournaments",
-    "replay": "camilla.adaptive.replay",
-    "sample_quality": "camilla.quality.items",
-    "samples_for": "camilla.compare.power",
-    "select": "camilla.subsets.selecting",
-    "simulate": "camilla.data.simulate",
-    "split": "camilla.data.split",
+    "power_of": "camilla.statistics.power",
+    "rank_learners": "camilla.learners.rank",
+    "read": "camilla.reading.tables",
+    "read_tournaments": "camilla.reading.tournaments",
+    "replay": "camilla.samples.replay",
+    "sample_quality": "camilla.samples.items",
+    "samples_for": "camilla.statistics.power",
+    "select": "camilla.samples.select",
+    "simulate": "camilla.table.simulate",
+    "split": "camilla.table.split",
     "team_epp": "camilla.ranking.teams",
     "worth_searching": "camilla.ranking.search",
-    "write_report": "camilla.report.build",
+    "write_report": "camilla.show.report.build",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605

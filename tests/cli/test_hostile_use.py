@@ -138,7 +138,7 @@ def test_a_setting_that_makes_no_sense_is_refused(folder: Path, arguments: str, 
 
 INTERRUPTED = """
 import os, signal
-from camilla.engine import neural
+from camilla.fitting import neural
 signal.signal(signal.SIGINT, signal.default_int_handler)
 validation = neural._validation
 neural._validation = lambda *fit: (os.kill(os.getpid(), signal.SIGINT), validation(*fit))[1]

@@ -9,8 +9,8 @@ import polars as pl
 import pytest
 
 from camilla.cli.main import main
-from camilla.cli.output import print_frame, progress
-from camilla.data.names import in_quotes
+from camilla.display import print_frame, progress
+from camilla.names import in_quotes
 
 NAMES = ("run[red].jsonl", "[/b]", ":warning: sure", "back\\[bold]", "[link=http://x]y[/link]")
 BELL = "evil\x1b]0;owned\x07\x1b[31m"

@@ -8,7 +8,7 @@ import pytest
 from command_line import camilla
 
 from camilla import ResponseTable, diagnose
-from camilla.data.skills import SkillMap
+from camilla.table.skills import SkillMap
 
 
 def plot(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

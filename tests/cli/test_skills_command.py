@@ -6,8 +6,8 @@ from pathlib import Path
 import polars as pl
 from command_line import camilla
 
-from camilla.data.simulate import simulate
-from camilla.loaders.tables import read
+from camilla.reading.tables import read
+from camilla.table.simulate import simulate
 
 
 def test_skills_are_found_where_all_samples_are_called_alike_and_say_what_they_rest_on(

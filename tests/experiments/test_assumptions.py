@@ -5,8 +5,8 @@ import pytest
 from sklearn.metrics import accuracy_score, jaccard_score
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.skills import SkillMap
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 
 def test_pairs_are_as_alike_as_scikit_learn_says() -> None:

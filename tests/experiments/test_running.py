@@ -14,13 +14,13 @@ from polars.testing import assert_frame_equal
 from scipy.stats import kendalltau, spearmanr, t
 
 import camilla
-from camilla.data.responses import ResponseTable
-from camilla.data.split import split
-from camilla.diagnoser import Size
-from camilla.diagnosers.camilla import Camilla
-from camilla.experiments.paper_grid import draws
+from camilla.experiments.contenders import draws
+from camilla.experiments.results import told_apart
 from camilla.experiments.running import EXPERIMENTS
-from camilla.experiments.summary import told_apart
+from camilla.fitting.protocol import Size
+from camilla.models.camilla import Camilla
+from camilla.table.responses import ResponseTable
+from camilla.table.split import split
 
 TABLE = camilla.simulate(30, 80, missing=0.1, seed=5).table
 RUN = """

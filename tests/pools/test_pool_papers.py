@@ -4,12 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from camilla.loaders.tables import read
 from camilla.pools.esol import esol_pool
-from camilla.pools.families import only, summary
+from camilla.pools.results import only, summary, write_pool
 from camilla.pools.running import run
 from camilla.pools.titanic import titanic_pool
-from camilla.pools.writing import write_results
+from camilla.reading.tables import read
 
 
 def test_titanic_families_are_as_good_as_table_3_says(data_folder: Path, tmp_path: Path) -> None:
@@ -21,7 +20,7 @@ def test_titanic_families_are_as_good_as_table_3_says(data_folder: Path, tmp_pat
     results = run(only(titanic_pool(data_folder / "titanic"), list(published)), tmp_path)
     found = dict(summary(results).select("family", "accuracy").iter_rows())
     assert found == {family: pytest.approx(accuracy, abs=0.005) for family, accuracy in published.items()}
-    write_results(results, tmp_path)
+    write_pool(results, tmp_path)
     table = read(tmp_path / "responses.parquet", skills=f"{tmp_path / 'skills.parquet'}:Sex,Embarked,Pclass")
     assert (table.n_learners, table.n_samples) == (42, 418)
     assert table.skill_map is not None
@@ -34,6 +33,6 @@ def test_esol_regressors_are_as_good_as_table_5_says(data_folder: Path, tmp_path
     results = run(only(esol_pool(data_folder / "esol"), list(published)), tmp_path)
     found = dict(summary(results).select("family", "mae").iter_rows())
     assert found == {name: pytest.approx(mae, abs=0.05) for name, mae in published.items()}
-    write_results(results, tmp_path, join=data_folder / "camilla_responses/esol_22x1127.parquet")
+    write_pool(results, tmp_path, join=data_folder / "camilla_responses/esol_22x1127.parquet")
     table = read(tmp_path / "responses.parquet")
     assert (table.n_learners, table.n_samples) == (22, 1127)

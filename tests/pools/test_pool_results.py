@@ -19,18 +19,14 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from camilla.errors import DataError, SettingError
 from camilla.pools.artificial import artificial_learners
-from camilla.pools.description import DataSet, Learner, Pool
-from camilla.pools.families import only, summary
-from camilla.pools.preparation import Preparation
-from camilla.pools.results import Results
+from camilla.pools.description import DataSet, Folds, Given, Holdout, Learner, Pool, Preparation
+from camilla.pools.results import PoolResults, only, summary, write_pool
 from camilla.pools.running import run
-from camilla.pools.validation import Folds, Given, Holdout
-from camilla.pools.writing import write_results
 
 FOREST = Learner("forest", RandomForestClassifier(5), "forest")
 
 
-def scored(data: DataSet, folder: Path, *learners: Learner, jobs: int = 1) -> Results:
+def scored(data: DataSet, folder: Path, *learners: Learner, jobs: int = 1) -> PoolResults:
     return run(Pool("test", "scores", [data], learners, Folds(3)), folder, jobs=jobs)
 
 
@@ -93,7 +89,7 @@ def test_seed_changes_what_is_random(data: DataSet, tmp_path: Path) -> None:
 def test_a_failed_fit_costs_that_learner_and_is_reported(data: DataSet, tmp_path: Path) -> None:
     bad = [Learner("refuses", Refuses()), Learner("mute", Speechless()), Learner("infinite", Infinite())]
     results = scored(data, tmp_path, *bad, FOREST)
-    document = write_results(results, tmp_path)
+    document = write_pool(results, tmp_path)
     said = {failure["learner"]: failure["error"] for failure in document["failed"]}
     assert said == {
         "refuses": "ValueError: no luck today",
@@ -134,7 +130,7 @@ def test_learners_that_order_samples_alike_are_duplicates(data: DataSet, tmp_pat
     results = scored(data, tmp_path, *learners)
     copies = {"log_loss": "entropy", "minority": "majority", "mean_target": "majority"}
     assert results.duplicates() == copies
-    assert write_results(results, tmp_path)["duplicates"] == copies
+    assert write_pool(results, tmp_path)["duplicates"] == copies
     assert not set(pl.read_parquet(tmp_path / "scores.parquet").columns) & set(copies)
     rows = pl.read_parquet(tmp_path / "learners.parquet").drop_nulls("duplicate_of")
     assert dict(rows.select("learner", "duplicate_of").iter_rows()) == copies
@@ -216,7 +212,7 @@ def test_descriptions_that_cannot_be_run_are_refused(data: DataSet) -> None:
 def test_provenance_travels_with_the_scores(data: DataSet, tmp_path: Path) -> None:
     import sklearn
 
-    document = write_results(scored(data, tmp_path, FOREST), tmp_path)
+    document = write_pool(scored(data, tmp_path, FOREST), tmp_path)
     assert document["versions"]["scikit-learn"] == sklearn.__version__
     assert document["validation"] == {"kind": "folds", "number": 3, "shuffle": True}
     assert document["data"][0]["classes"] == ["well", "ill"]

@@ -21,11 +21,10 @@ from sklearn.preprocessing import StandardScaler
 
 from camilla.errors import DataError, SettingError
 from camilla.pools import journal
-from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.description import DataSet, Folds, Learner, Pool
 from camilla.pools.journal import key_of
+from camilla.pools.results import write_pool
 from camilla.pools.running import Clock, run, seconds_guessed
-from camilla.pools.validation import Folds
-from camilla.pools.writing import write_results
 
 HERE = Path(__file__).parent
 
@@ -120,16 +119,16 @@ def test_a_failed_fit_is_tried_again_and_leaves_no_trace(data: DataSet, tmp_path
         "test", "scores", [data],
         [Learner("unlucky", Unlucky(str(full))), Learner("near", KNeighborsClassifier())], Folds(3),
     )  # fmt: skip
-    write_results(run(pool, tmp_path / "smooth"), tmp_path / "smooth")
+    write_pool(run(pool, tmp_path / "smooth"), tmp_path / "smooth")
     full.touch()
-    first = write_results(run(pool, tmp_path / "rough"), tmp_path / "rough")
+    first = write_pool(run(pool, tmp_path / "rough"), tmp_path / "rough")
     assert [one["error"] for one in first["failed"]] == ["MemoryError: no room left"]
     lines: list[str] = []
     still = run(pool, tmp_path / "rough", watch=lines.append)
     assert lines[0] == "1 of 2 outcomes are there already; 1 more failed before and is tried again"
     assert still.n_computed == 1
     full.unlink()
-    assert write_results(run(pool, tmp_path / "rough"), tmp_path / "rough")["failed"] == []
+    assert write_pool(run(pool, tmp_path / "rough"), tmp_path / "rough")["failed"] == []
     for name in ("scores.parquet", "folds.parquet", "learners.parquet"):
         assert (tmp_path / "rough" / name).read_bytes() == (tmp_path / "smooth" / name).read_bytes()
     assert run(pool, tmp_path / "rough").n_computed == 0
@@ -190,7 +189,7 @@ def test_a_file_in_the_way_of_the_folder_is_said(data: DataSet, tmp_path: Path) 
 def test_time_left_is_learned_family_by_family(data: DataSet, tmp_path: Path) -> None:
     """After a fit of `fast` that took as guessed and one of `slow` that took ten times its guess, what is
     left (one of each) takes 1 + 10 guesses, at one wall second a second of work."""
-    from camilla.pools.fitting import Fit, Outcome
+    from camilla.pools.fitting import LearnerFit, Outcome
     from camilla.pools.running import prepare, works
 
     learners = [
@@ -201,6 +200,6 @@ def test_time_left_is_learned_family_by_family(data: DataSet, tmp_path: Path) ->
     guess = seconds_guessed(left[0])
     clock = Clock(left, 0)
     for work, factor in ((left[0], 1), (left[2], 10)):
-        clock.after(Outcome(work.learner.name, "small", work.key, [Fit(0, factor * guess, [])], b""))
+        clock.after(Outcome(work.learner.name, "small", work.key, [LearnerFit(0, factor * guess, [])], b""))
     clock.started = time.monotonic() - 11 * guess
     assert clock.seconds_left() == pytest.approx(11 * guess, rel=0.05)

@@ -11,14 +11,16 @@ from pool_learners import Centroids
 
 from camilla.errors import DataError, SettingError
 from camilla.pools import classifiers, diamond, titanic
-from camilla.pools.backends import parallel
-from camilla.pools.description import DataSet
+from camilla.pools.description import DataSet, Preparation, Split
 from camilla.pools.grids import Grid, made
-from camilla.pools.joining import error_responses, join_predictions
-from camilla.pools.own import own_learners
-from camilla.pools.preparation import Preparation
-from camilla.pools.sources import binary_data_set, read_classification
-from camilla.pools.validation import Split
+from camilla.pools.running import parallel
+from camilla.pools.sources import (
+    binary_data_set,
+    error_responses,
+    join_predictions,
+    own_learners,
+    read_classification,
+)
 
 
 def test_the_rarer_class_is_positive_and_incomplete_rows_are_left_out() -> None:

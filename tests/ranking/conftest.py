@@ -5,7 +5,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from camilla.data.tournament import Tournament
+from camilla.table.tournament import Tournament
 
 
 @pytest.fixture(scope="session")

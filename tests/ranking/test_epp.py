@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from camilla.data.tournament import Tournament
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.ranking.epp import epp
+from camilla.table.tournament import Tournament
 
 
 def tournament_of(scores, **rest):

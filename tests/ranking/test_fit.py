@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, kendalltau
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
-from camilla.ranking.compare import agreement, compare_fits
+from camilla.ranking.boards import agreement, compare_fits, fit_by_rounds
 from camilla.ranking.epp import epp
-from camilla.ranking.round_fit import fit_by_rounds
+from camilla.table.tournament import Tournament
 
 
 def independent_matches(rng, n, per_pair, b=None):

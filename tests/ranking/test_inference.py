@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2
 
-from camilla.data.tournament import Tournament
 from camilla.ranking.epp import epp
 from camilla.ranking.inference import differences
+from camilla.table.tournament import Tournament
 
 
 def simulated(rng, n, n_rounds):

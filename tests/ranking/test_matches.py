@@ -7,9 +7,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from camilla.data.tournament import Tournament
 from camilla.errors import SettingError
 from camilla.ranking.matches import AllRounds, Listed, SameRound, record_of
+from camilla.table.tournament import Tournament
 
 small_scores = arrays(
     np.float64,

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError
 from camilla.ranking.epp import epp
 from camilla.ranking.newcomer import place_newcomer
+from camilla.table.tournament import Tournament
 
 
 def world(rng, n=8, n_rounds=40):

@@ -6,11 +6,11 @@ import numpy as np
 import polars as pl
 import pytest
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError, FormatError
+from camilla.ranking import leaderboard
 from camilla.ranking.epp import epp
-from camilla.ranking.leaderboard import Leaderboard
-from camilla.ranking.saved import save
+from camilla.ranking.leaderboard import Leaderboard, write_leaderboard
+from camilla.table.tournament import Tournament
 
 
 @pytest.fixture
@@ -65,16 +65,15 @@ def test_a_foreign_folder_is_not_touched(board, tmp_path):
 
 
 def test_a_failed_save_leaves_the_earlier_one(board, tmp_path, monkeypatch):
-    save(board, tmp_path / "board")
+    write_leaderboard(board, tmp_path / "board")
     before = (tmp_path / "board" / "leaderboard.json").read_bytes()
-    from camilla.ranking import saved
 
     def full_disk(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(saved, "write_tables", full_disk)
+    monkeypatch.setattr(leaderboard, "write_tables", full_disk)
     with pytest.raises(OSError, match="no space"):
-        save(board, tmp_path / "board")
+        write_leaderboard(board, tmp_path / "board")
     assert (tmp_path / "board" / "leaderboard.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["board"]
 

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
 from camilla.ranking.epp import epp
 from camilla.ranking.teams import team_epp
+from camilla.table.tournament import Tournament
 
 PAIRS = {f"{a}{b}": (a, b) for a, b in ("ab", "ac", "ad", "bc", "bd", "cd")}
 

@@ -1,7 +1,7 @@
 """Score-based classifiers: scores to metrics, metrics to responses, responses to mastery."""
 
-from camilla.classifiers.diagnosing import ClassifierDiagnosis, diagnose_classifiers, load_classifiers
-from camilla.classifiers.placing import Placed, place_classifiers
+from camilla.classifiers.diagnosis import ClassifierDiagnosis, diagnose_classifiers, load_classifiers
+from camilla.classifiers.placing import PlacedClassifiers, place_classifiers
 from camilla.classifiers.tables import (
     as_scores,
     attribute_map,
@@ -13,7 +13,7 @@ from camilla.classifiers.tables import (
 
 __all__ = [
     "ClassifierDiagnosis",
-    "Placed",
+    "PlacedClassifiers",
     "as_scores",
     "attribute_map",
     "classifier_table",

@@ -5,16 +5,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from camilla.classifiers.metrics import KsSide, Rule
+from camilla.classifiers.scores import ClassifierScores
 from camilla.classifiers.tables import classifier_table, ranked
-from camilla.data.classifier_scores import ClassifierScores
-from camilla.data.names import quoted
-from camilla.data.responses import ResponseTable
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
-from camilla.metrics.classification import KsSide, Rule
+from camilla.names import quoted
+from camilla.table.responses import ResponseTable
 
 
-class Placed(NamedTuple):
+class PlacedClassifiers(NamedTuple):
     """New classifiers among those of a pool, with every sample frozen."""
 
     learners: pl.DataFrame  # as Diagnosis.place, and the plain mean of the metrics
@@ -28,7 +28,7 @@ class Placed(NamedTuple):
 def place_classifiers(
     diagnosis: Diagnosis, scores: ClassifierScores, *,
     rule: Rule = "interpolated", ks: KsSide = "two_sided", pool: ResponseTable | None = None,
-) -> Placed:  # fmt: skip
+) -> PlacedClassifiers:  # fmt: skip
     """New classifiers on the scale of a diagnosis that was made of classifiers' metrics.
 
     `pool` is the table of those metrics if the diagnosis was made of their ranks.
@@ -52,7 +52,7 @@ def place_classifiers(
         .drop("place")
     )
     plain = pl.DataFrame({"learner": metrics.learners, "mean": metrics.learner_means().mean})
-    return Placed(diagnosis.place(table).join(plain, on="learner", maintain_order="left"), skills)
+    return PlacedClassifiers(diagnosis.place(table).join(plain, on="learner", maintain_order="left"), skills)
 
 
 def _ranks(diagnosis: Diagnosis, placed: pl.DataFrame) -> pl.DataFrame:

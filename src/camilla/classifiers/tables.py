@@ -9,16 +9,21 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.data.attributes import ATTRIBUTE_EDGES, ATTRIBUTES, METRIC_ATTRIBUTES
-from camilla.data.classifier_scores import ClassifierScores, ScoredSet
-from camilla.data.names import quoted
-from camilla.data.responses import ResponseTable
-from camilla.data.skill_graph import SkillGraph
-from camilla.data.skills import SkillMap
+from camilla.classifiers.metrics import (
+    ATTRIBUTE_EDGES,
+    ATTRIBUTES,
+    METRIC_ATTRIBUTES,
+    METRICS,
+    KsSide,
+    Rule,
+    metric_values,
+)
+from camilla.classifiers.scores import ClassifierScores, ScoredSet, read_scores
 from camilla.errors import DataError
-from camilla.loaders.score_files import read_scores
-from camilla.loaders.skill_files import read_skills, skill_source
-from camilla.metrics.classification import METRICS, KsSide, Rule, metric_values
+from camilla.names import quoted
+from camilla.reading.skills import read_skills, skill_source
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
 
 AT = " @ "
 

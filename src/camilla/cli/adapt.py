@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import print_frame, print_json, progress
 
 if TYPE_CHECKING:
-    from camilla.adaptive.replay import Replay
+    from camilla.samples.replay import Replay
 
 
 @reads_table()
 def adapt(
-    table: options.Table,
+    table: options.TableOption,
     replay: Annotated[
         bool, typer.Option("--replay", help="Play tests over the table instead of asking for responses.")
     ] = False,
@@ -38,13 +38,12 @@ def adapt(
     dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Test a learner on the samples that tell most, calibrated on the learners of a table."""
-    from camilla.adaptive.protocol import answers
-    from camilla.adaptive.replay import replay as play
-    from camilla.adaptive.testing import AdaptiveTest
+    from camilla.samples.adapt import AdaptiveTest, answers
+    from camilla.samples.replay import replay as play
 
     stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
     played = {"shares": shares, "calibration": calibration, "splits": splits}

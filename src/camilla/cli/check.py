@@ -6,38 +6,38 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
-from camilla.data.names import shown
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import print_json, progress
+from camilla.names import shown
 
 if TYPE_CHECKING:
-    from camilla.compare.checking import Finding
     from camilla.experiments.control import Control
+    from camilla.learners.check import TableFinding
 
 MARKS = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
 
 
 @reads_table("cluster")
 def check(
-    table: options.Table,
+    table: options.TableOption,
     with_: Annotated[str, typer.Option("--with", help="Diagnoser of the permutation control.")] = "irt",
     fit: Annotated[
         bool, typer.Option("--fit/--no-fit", help="Whether to run the permutation control.")
     ] = True,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
-    from camilla.compare.checking import Finding, check_table
     from camilla.errors import DataError
+    from camilla.learners.check import TableFinding, check_table
 
     responses = columns.read(table)
     found = check_table(responses, seed=seed)
     control = None
     if fit:
-        from camilla.auto import diagnoser_named
+        from camilla.diagnosing import diagnoser_named
         from camilla.experiments.control import permutation_control
 
         diagnoser_named(with_)
@@ -45,7 +45,7 @@ def check(
             with progress("control") as watch:
                 control = permutation_control(responses, with_, seed=seed, watch=watch)
         except DataError as error:
-            left_out = Finding(f"{with_} fit", "warning", f"left out: {str(error).rstrip('.')}")
+            left_out = TableFinding(f"{with_} fit", "warning", f"left out: {str(error).rstrip('.')}")
             found = replace(found, findings=(*found.findings, left_out))
     if json:
         print_json(found.to_document() | {"control": None if control is None else _document(control)})
@@ -56,8 +56,8 @@ def check(
         typer.echo(f"{MARKS[finding.level]}  {finding.about.ljust(width)}  {shown(finding.says)}.")
 
 
-def _finding(control: "Control") -> "Finding":
-    from camilla.compare.checking import Finding
+def _finding(control: "Control") -> "TableFinding":
+    from camilla.learners.check import TableFinding
 
     gains = [one.gain for one in control.permuted]
     says = (
@@ -65,12 +65,12 @@ def _finding(control: "Control") -> "Finding":
         f"permuted within samples {min(gains):+.4f} to {max(gains):+.4f}"
     )
     if not control.holds:
-        return Finding(f"{control.diagnoser} fit", "warning", f"{says}: it finds nothing about learners")
+        return TableFinding(f"{control.diagnoser} fit", "warning", f"{says}: it finds nothing about learners")
     if not control.is_clean:
-        return Finding(
+        return TableFinding(
             f"{control.diagnoser} fit", "warning", f"{says}: it finds learners where there are none"
         )
-    return Finding(
+    return TableFinding(
         f"{control.diagnoser} fit", "fine", f"{says}: what it says of learners is in the responses"
     )
 

@@ -7,14 +7,14 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.diagnose import fitting, warn_of_skills
-from camilla.cli.output import print_frame, print_json
-from camilla.data.names import shown
+from camilla.display import print_frame, print_json
+from camilla.names import shown
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from camilla.classifiers import ClassifierDiagnosis, Placed
-    from camilla.data.classifier_scores import ClassifierScores
+    from camilla.classifiers import ClassifierDiagnosis, PlacedClassifiers
+    from camilla.classifiers.scores import ClassifierScores
 
 LONGEST_HEADER = 14
 
@@ -44,19 +44,18 @@ def classifiers(
         Path | None, typer.Option(help="Folder of an earlier run: place all of SCORES among its classifiers.")
     ] = None,
     data_set: Annotated[str | None, typer.Option(help="Column of the data set.")] = None,
-    sample: options.Sample = None,
+    sample: options.SampleOption = None,
     truth: Annotated[str | None, typer.Option(help="Column of the truth, 0 or 1.")] = None,
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no classifier; may be repeated.")
     ] = None,
     learners: Annotated[int, typer.Option(min=0, help="How many classifiers to print.")] = 10,
-    seed: options.Seed = 0,
+    seed: options.SeedOption = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write to.")] = None,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Diagnose score-based classifiers by 22 metrics on each data set."""
-    from camilla.data.classifier_scores import ScoreColumns
-    from camilla.loaders.score_files import read_scores
+    from camilla.classifiers.scores import ScoreColumns, read_scores
 
     read = read_scores(scores, ScoreColumns(data_set, sample, truth, tuple(ignore or ())))
     if among is not None:
@@ -81,7 +80,7 @@ def _diagnosed(
 ) -> "ClassifierDiagnosis":  # fmt: skip
     from camilla.classifiers import diagnose_classifiers
     from camilla.experiments.contenders import contender
-    from camilla.loaders.skill_graphs import read_skill_graph
+    from camilla.reading.skills import read_skill_graph
 
     chosen = contender(with_)
     rule, ks, ranks = taken
@@ -152,7 +151,7 @@ def _short(value: float | None) -> str:
     return "–" if value is None else f"{value:.2f}"
 
 
-def _print_placed(placed: "Placed", n_learners: int) -> None:
+def _print_placed(placed: "PlacedClassifiers", n_learners: int) -> None:
     import polars as pl
 
     print_frame(

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import brief, percent, print_frame, print_json
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import brief, percent, print_frame, print_json
 
 if TYPE_CHECKING:
-    from camilla.compare.comparing import Comparison, Effect
-    from camilla.data.responses import ResponseTable
-    from camilla.loaders.logs import Loaded
+    from camilla.learners.compare import Comparison, Effect
+    from camilla.reading.logs import LoadedLogs
+    from camilla.table.responses import ResponseTable
 
 WORSE = 3  # exit code of --fail-if-worse
 
@@ -34,12 +34,12 @@ def compare(
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Compare two learners on the samples both answered: difference, interval, test, flips."""
-    from camilla.compare.comparing import compare_learners
     from camilla.errors import SettingError
+    from camilla.learners.compare import compare_learners
 
     if margin is not None and not (fail_if_worse and 0 <= margin < 1):
         raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
@@ -73,8 +73,8 @@ class Two(NamedTuple):
 
 def _two(one: Path, other: Path, columns: TableOptions) -> Two:
     """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
-    from camilla.compare.comparing import two_tables
-    from camilla.loaders.logs import holds_logs, load_logs
+    from camilla.learners.compare import two_tables
+    from camilla.reading.logs import holds_logs, load_logs
 
     if holds_logs(one) and holds_logs(other):
         _apart(one, other)
@@ -88,10 +88,10 @@ def _two(one: Path, other: Path, columns: TableOptions) -> Two:
     return Two(table, *table.learners)
 
 
-def _both_scored(together: "Loaded", a: str, b: str) -> None:
+def _both_scored(together: "LoadedLogs", a: str, b: str) -> None:
     """An error if one of the two is left out for want of the metric that the other has."""
-    from camilla.data.names import quoted
     from camilla.errors import DataError
+    from camilla.names import quoted
 
     left_out = [name for name in (a, b) if name not in together.table.learners]
     lacking = () if together.merged is None else together.merged.lacking

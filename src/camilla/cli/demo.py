@@ -14,12 +14,12 @@ def demo(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder of the diagnosis and the report.")
     ] = Path("demo"),
-    seed: options.Seed = 0,
+    seed: options.SeedOption = 0,
 ) -> None:
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
-    from camilla.data.embedded import digits
-    from camilla.report.build import write_report
-    from camilla.saved import make_way
+    from camilla.diagnosis import make_way
+    from camilla.show.report.build import write_report
+    from camilla.table.embedded import digits
 
     make_way(output / "diagnosis")
     found = run(digits(), "camilla-base", seed)

@@ -9,31 +9,31 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_json, progress
+from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import print_diagnosis, show_document
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.display import print_json, progress
 
 if TYPE_CHECKING:
-    from camilla.data.responses import ResponseTable
-    from camilla.data.skills import SkillMap
-    from camilla.diagnoser import Watch
+    from camilla.arrays import Watch
     from camilla.diagnosis import Diagnosis
+    from camilla.table.responses import ResponseTable
+    from camilla.table.skills import SkillMap
 
 
 @reads_table("skills", "skill_graph")
 def diagnose(
-    table: options.Table,
+    table: options.TableOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
     with_: Annotated[
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
     ] = "auto",
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Diagnose every learner and sample of a table of responses."""
-    from camilla.saved import make_way
+    from camilla.diagnosis import make_way
 
     responses = columns.read(table)
     make_way(output)
@@ -73,7 +73,7 @@ def fitting(name: str) -> "Iterator[Watch]":
 
 def warn_of_skills(skill_map: "SkillMap") -> None:
     """Says on standard error which skills never occur alone, so that nobody reads too much into them."""
-    from camilla.data.names import quoted
+    from camilla.names import quoted
 
     if mixed := skill_map.never_alone():
         typer.echo(

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import brief, print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import brief, print_frame, print_json, progress
 
 if TYPE_CHECKING:
-    from camilla.quality.dif import GroupDifferences
+    from camilla.samples.dif import GroupDifferences
 
 
 @reads_table()
 def dif(
-    table: options.Table,
+    table: options.TableOption,
     group: Annotated[
         str,
         typer.Option(
@@ -31,12 +31,11 @@ def dif(
     rate: Annotated[float, typer.Option(help="Share of false flags accepted.")] = 0.05,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Find samples that a group solves more or less often than its ability says: a sign of contamination."""
-    from camilla.quality.dif import group_differences
-    from camilla.quality.groups import cut_at, read_groups
+    from camilla.samples.dif import cut_at, group_differences, read_groups
 
     responses = columns.read(table)
     groups = read_groups(group, responses, table, learner=columns.learner or "learner")

@@ -10,8 +10,7 @@ from camilla.cli.options import checked_seed
 REPLICATES = 1000
 
 if TYPE_CHECKING:
-    from camilla.ranking.leaderboard import Leaderboard
-    from camilla.ranking.saved import Findings
+    from camilla.ranking.leaderboard import Findings, Leaderboard
 
 
 def epp(
@@ -52,9 +51,9 @@ def epp(
 ) -> None:
     """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
     from camilla.errors import SettingError
-    from camilla.loaders.tournaments import Columns, read_tournaments
+    from camilla.ranking.boards import asked
     from camilla.ranking.epp import epp as rank
-    from camilla.ranking.round_fit import asked
+    from camilla.reading.tournaments import Columns, read_tournaments
 
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
@@ -79,7 +78,7 @@ def epp(
     }
     findings = {name: asked(board, found[name], test and [test]) for name, board in boards.items()}
     if output is not None:
-        from camilla.plots.epp_folder import write_folder
+        from camilla.show.pictures.epp import write_folder
 
         typer.echo(f"written to {write_folder(boards, found, output, findings)}", err=True)
     typer.echo(_as_json(boards, findings) if json else _as_text(boards, findings))
@@ -88,8 +87,8 @@ def epp(
 def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
     import json
 
-    from camilla.ranking.compare import compare_fits
-    from camilla.ranking.saved import as_document, without_nan
+    from camilla.ranking.boards import compare_fits
+    from camilla.ranking.leaderboard import as_document, without_nan
 
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
@@ -99,9 +98,9 @@ def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") 
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
-    from camilla.data.names import shown
-    from camilla.ranking.compare import compare_fits
-    from camilla.ranking.printed import as_text, comparison_text
+    from camilla.names import shown
+    from camilla.ranking.boards import compare_fits
+    from camilla.ranking.leaderboard import as_text, comparison_text
 
     parts = [
         (f"== {shown(name)} ==\n" if name else "") + as_text(board, findings[name])

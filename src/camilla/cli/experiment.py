@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
-from camilla.data.names import shown
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import print_frame, print_json, progress
+from camilla.names import shown
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from camilla.data.responses import ResponseTable
+    from camilla.table.responses import ResponseTable
 
 TITLES = {
     "reliability": "on responses no fit saw",
@@ -47,13 +47,12 @@ def experiment(
     ] = -1,
     *,
     columns: TableOptions,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Run a protocol of the Camilla paper: what is stored already is not run again."""
-    from camilla.experiments.results import read_results
+    from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
-    from camilla.experiments.summary import experiment_summary
 
     read = {path.stem: columns.read(path) for path in tables}
     _check_names(read, tables)
@@ -87,7 +86,7 @@ def _print_means(name: str, means: "pl.DataFrame") -> None:
     """A line a diagnoser, of the scores a person compares; all of them are in --json and the file."""
     import polars as pl
 
-    from camilla.experiments.summary import wide
+    from camilla.experiments.results import wide
 
     scores: tuple[str, ...] = ("kendall", "spearman")
     by: tuple[str, ...] = ("comparison", "size", "diagnoser")

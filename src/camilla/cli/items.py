@@ -5,25 +5,25 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import brief, print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import brief, print_frame, print_json, progress
 
 if TYPE_CHECKING:
-    from camilla.quality.items import SampleQuality
+    from camilla.samples.items import SampleQuality
 
 
 @reads_table()
 def items(
-    table: options.Table,
+    table: options.TableOption,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
     rate: Annotated[float, typer.Option(help="Share of false flags accepted, of each kind.")] = 0.05,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
-    from camilla.quality.items import sample_quality
+    from camilla.samples.items import sample_quality
 
     responses = columns.read(table)
     with progress("judging samples") as watch:

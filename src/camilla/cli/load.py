@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import keep_input, print_json, progress
-from camilla.data.names import shown
+from camilla.display import keep_input, print_json, progress
+from camilla.names import shown
 
 if TYPE_CHECKING:
-    from camilla.loaders.logs import Loaded
+    from camilla.reading.logs import LoadedLogs
 
 
 def load(
@@ -49,11 +49,11 @@ def load(
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and say which.")
     ] = False,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Load logs of evaluation harnesses into one table of responses."""
-    from camilla.loaders.account import document, lines
-    from camilla.loaders.logs import load_logs
+    from camilla.reading.account import document, lines
+    from camilla.reading.logs import load_logs
 
     keep_input(output, paths)
     _check_output(output, as_)
@@ -82,8 +82,8 @@ def _choices(
     runs: str,
     samples: Path | None,
 ) -> Any:
-    from camilla.loaders.merging import Choices, OnError, Runs
-    from camilla.loaders.universe import read_universe
+    from camilla.reading.joining import Choices, OnError, Runs
+    from camilla.reading.runs import read_universe
 
     options.checked_one("on-error", on_error, get_args(OnError))
     options.checked_one("runs", runs, get_args(Runs))
@@ -92,8 +92,8 @@ def _choices(
 
 
 def _check_output(output: Path | None, as_: str | None) -> None:
-    from camilla.data.writing import checked_ending
     from camilla.errors import SettingError
+    from camilla.table.files import checked_ending
 
     if as_ is not None:
         options.checked_one("as", as_, ("every-eval-ever",))
@@ -105,11 +105,11 @@ def _check_output(output: Path | None, as_: str | None) -> None:
         checked_ending(output)
 
 
-def _write(loaded: "Loaded", output: Path, as_: str | None) -> list[Path]:
+def _write(loaded: "LoadedLogs", output: Path, as_: str | None) -> list[Path]:
     """The table, and matches beside it or in its place."""
-    from camilla.data.writing import write_frame
-    from camilla.loaders.account import document
-    from camilla.loaders.every_eval_ever import write_instances
+    from camilla.reading.account import document
+    from camilla.reading.formats.every_eval_ever import write_instances
+    from camilla.table.files import write_frame
 
     written = []
     if loaded.merged is not None:

@@ -28,8 +28,8 @@ from camilla.cli.report import report
 from camilla.cli.select import select
 from camilla.cli.show import show
 from camilla.cli.skills import skills
-from camilla.data.names import shown
 from camilla.errors import CamillaError
+from camilla.names import shown
 
 app = typer.Typer(
     no_args_is_help=True,

@@ -1,11 +1,52 @@
-"""Options that several commands share."""
+"""Options that commands share, and how they reach a command as one value."""
 
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
 from camilla.errors import SettingError
+
+Command = Callable[..., None]
+Decorator = Callable[[Command], Command]
+
+
+def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -> Decorator:
+    """Offers the fields of `kind` as options where a command has `parameter`, and hands them over as one.
+
+    Fields in `without` are not offered and keep their defaults.
+    """
+    hints = get_type_hints(kind, include_extras=True)
+    offered = [
+        inspect.Parameter(
+            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+        )
+        for field in fields(kind)
+        if field.name not in without
+    ]
+
+    def gathering(command: Command) -> Command:
+        signature = inspect.signature(command)
+        parameters = [
+            one
+            for name, own in signature.parameters.items()
+            for one in (offered if name == parameter else [own])
+        ]
+
+        @wraps(command)
+        def run(**given: Any) -> None:
+            said = {option.name: given.pop(option.name) for option in offered}
+            command(**given, **{parameter: kind(**said)})
+
+        run.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return gathering
+
 
 LARGEST_SEED = 2**32 - 1  # of the generators that learners of a pool are given
 
@@ -31,11 +72,137 @@ def checked_one(option: str, value: str, known: tuple[str, ...]) -> str:
     return value
 
 
-Table = Annotated[Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")]
+TableOption = Annotated[
+    Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")
+]
 SkillGraphFile = Annotated[
     Path | None, typer.Option("--skill-graph", help="File of edges between skills: columns parent, child.")
 ]
-Sample = Annotated[str | None, typer.Option(help="Column of the sample.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
-Saved = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
+SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
+SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
+
+
+if TYPE_CHECKING:
+    from camilla.reading.logs import LoadedLogs
+    from camilla.table.responses import ResponseTable
+
+ONLY_LOGS = ("metric", "filter", "join")  # options that act on logs alone
+OF_LOGS = ("skills", "skill_graph", "cluster", *ONLY_LOGS)
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How a table is laid out; every field is an option, in the order of the help text."""
+
+    rows: Annotated[
+        str | None,
+        typer.Option(help="Wide table: what its rows are, samples or learners."),
+    ] = None
+    skills: Annotated[
+        str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
+    ] = None
+    skill_graph: SkillGraphFile = None
+    learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
+    sample: SampleOption = None
+    response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
+    trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
+    task: Annotated[
+        str | None,
+        typer.Option(help="Column of the task; names that repeat in a wide table become task/name."),
+    ] = None
+    cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
+    weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
+    missing: Annotated[
+        list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
+    ] = None
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
+    ] = None
+    metric: Annotated[str | None, typer.Option(help="Logs: metric that is the response.")] = None
+    filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
+        None
+    )
+    join: Annotated[
+        str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
+    ] = None
+
+    def read(self, path: Path) -> "ResponseTable":
+        """The table a command was given; what was done to fit the skill map is said on standard error."""
+        from camilla.errors import SettingError
+        from camilla.reading.logs import holds_logs
+        from camilla.reading.tables import read
+
+        if self.rows not in (None, "samples", "learners"):
+            raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
+        if path.is_dir():
+            self.refuse(f"on logs, and {path} is a folder of them; it is for table files", but=OF_LOGS)
+        if not self._given(OF_LOGS) and holds_logs(path):
+            return self._with_skills(self.clustered(self.load([path]).table))
+        laid_out = {name: value for name, value in vars(self).items() if name not in ONLY_LOGS}
+        if path.exists():
+            self.refuse(f"on a table file, and {path} is read as one; it is for logs", but=laid_out)
+        table = read(
+            path, **laid_out | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
+        )
+        if table.skill_map is not None:
+            for note in table.skill_map.notes:
+                typer.echo(f"note: {note}", err=True)
+        return table
+
+    def load(self, paths: Sequence[Path], *, called: Mapping[Path, str] | None = None) -> "LoadedLogs":
+        """The logs under the paths, joined as the options say; what was found is said on standard error."""
+        from camilla.reading.account import briefly
+        from camilla.reading.joining import Choices
+        from camilla.reading.logs import load_logs
+        from camilla.reading.runs import Join
+
+        join = checked_one("join", self.join or "id", get_args(Join))
+        choices = Choices(metric=self.metric, filter=self.filter)
+        loaded = load_logs(paths, choices, join=join, called=called)  # type: ignore[arg-type]
+        for line in briefly(loaded):
+            typer.echo(f"note: {line}", err=True)
+        return loaded
+
+    def clustered(self, table: "ResponseTable") -> "ResponseTable":
+        """A table of logs under the clusters that are asked for."""
+        from camilla.reading.skills import with_clusters
+
+        return table if self.cluster is None else with_clusters(table, self.cluster)
+
+    def _with_skills(self, table: "ResponseTable") -> "ResponseTable":
+        from camilla.reading.skills import read_skill_graph, skill_source, with_skill_source
+
+        source = None if self.skills is None else skill_source(self.skills)
+        own = () if source is None or source.file is not None else source.columns
+        table = with_skill_source(table, source, own)
+        if self.skill_graph is None:
+            return table
+        return table.with_skills(table.skill_map, graph=read_skill_graph(self.skill_graph))
+
+    def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
+        """An error if any option was given, but these: it would do nothing."""
+        from camilla.errors import SettingError
+
+        if given := self._given(but):
+            raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
+
+    def refuse_idle_weight(self, table: "ResponseTable") -> None:
+        """An error for a weight where every sample counts once, unless it weighs trials of a sample."""
+        from camilla.errors import SettingError
+
+        if self.weight is not None and len(table.cells().response) == table.n_responses:
+            raise SettingError(
+                "--weight does nothing here: every sample counts once, and no learner has several responses "
+                "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
+                "diagnose, weights act."
+            )
+
+    def _given(self, but: Collection[str]) -> list[str]:
+        return [name for name, value in vars(self).items() if value and name not in but]
+
+
+def reads_table(*also: str) -> Decorator:
+    """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, cluster."""
+    return gathers("columns", TableOptions, without={"skills", "skill_graph", "cluster"} - set(also))

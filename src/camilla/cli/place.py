@@ -1,17 +1,17 @@
 """`camilla place`: new learners on the scale of a saved diagnosis, its samples frozen."""
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import print_frame, print_json
 
 
 @reads_table()
 def place(
-    diagnosis: options.Saved,
-    new: options.Table,
+    diagnosis: options.SavedOption,
+    new: options.TableOption,
     *,
     columns: TableOptions,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Place new learners without refitting anything: ability, standard error, rank in the pool."""
     from camilla.diagnosis import Diagnosis

@@ -34,7 +34,7 @@ def plot(
 
     if find_spec("matplotlib") is None:
         raise SettingError("pictures need matplotlib: pip install 'camilla[plots]'.")
-    from camilla.plots.diagnosis_pictures import Shown, draw, write_figure
+    from camilla.show.pictures.drawing import Shown, draw, write_figure
 
     if diagnosis.suffix == ".parquet":
         if learner or skill or sample or families:
@@ -55,8 +55,8 @@ def plot(
 def _write_experiment(results: Path, picture: str, output: Path) -> None:
     from hashlib import sha256
 
-    from camilla.plots.diagnosis_pictures import write_figure
-    from camilla.plots.experiment_pictures import draw_experiment
+    from camilla.show.pictures.drawing import write_figure
+    from camilla.show.pictures.experiments import draw_experiment
 
     figure = draw_experiment(results, picture)
     origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
@@ -66,7 +66,7 @@ def _write_experiment(results: Path, picture: str, output: Path) -> None:
 
 def _write_all(found: "Diagnosis", folder: Path) -> None:
     """Every picture as SVG and PNG; those that cannot be drawn are named with the reason."""
-    from camilla.plots.diagnosis_pictures import draw_all, write_figure
+    from camilla.show.pictures.drawing import draw_all, write_figure
 
     if folder.exists() and not folder.is_dir():
         raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
@@ -81,7 +81,7 @@ def _write_all(found: "Diagnosis", folder: Path) -> None:
 
 
 def _families(path: Path) -> dict[str, str]:
-    from camilla.loaders.frames import read_frame
+    from camilla.table.frame_files import read_frame
 
     frame = read_frame(path)
     if missing := [name for name in ("learner", "family") if name not in frame.columns]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.gathering import gathers
-from camilla.cli.output import brief, print_frame, print_json, progress
-from camilla.data.names import shown
+from camilla.cli.options import gathers
+from camilla.display import brief, print_frame, print_json, progress
+from camilla.names import shown
 
 if TYPE_CHECKING:
     from camilla.pools.description import Pool
@@ -39,8 +39,8 @@ class Running:
         str,
         typer.Option(help="joblib backend: loky, threading, multiprocessing or ray."),
     ] = "loky"
-    seed: options.Seed = 0
-    json: options.Json = False
+    seed: options.SeedOption = 0
+    json: options.JsonOption = False
 
 
 runs = gathers("running", Running)
@@ -67,8 +67,8 @@ def classifiers(
 ) -> None:
     """Scores of many classifiers on many two-class data sets: 302 of paper 003, or your own."""
     from camilla.pools.classifiers import classifiers_pool
+    from camilla.pools.description import Folds, Holdout
     from camilla.pools.sources import read_classification
-    from camilla.pools.validation import Folds, Holdout
 
     chosen = _chosen(learners or ["table-3"])
     validation = Folds(folds) if holdout is None else Holdout(holdout)
@@ -125,7 +125,7 @@ def esol(
 def _chosen(names: Sequence[str]) -> "Made":
     from camilla.pools.classifiers import table_3
     from camilla.pools.grids import Made
-    from camilla.pools.own import own_learners
+    from camilla.pools.sources import own_learners
 
     parts = [table_3() if name == "table-3" else Made(own_learners(name), ()) for name in names]
     return Made(
@@ -135,17 +135,15 @@ def _chosen(names: Sequence[str]) -> "Made":
 
 
 def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = None) -> None:
-    from camilla.pools.backends import parallel
-    from camilla.pools.families import only, summary
-    from camilla.pools.running import run
-    from camilla.pools.writing import write_results
+    from camilla.pools.results import only, summary, write_pool
+    from camilla.pools.running import parallel, run
 
     chosen = only(pool, running.family)
     for note in chosen.notes:
         typer.echo(f"note: {note}", err=True)
     with parallel(running.backend), progress(f"pool {pool.name}") as watch:
         results = run(chosen, output, jobs=running.jobs, watch=watch)
-    document = write_results(results, output, join=join)
+    document = write_pool(results, output, join=join)
     for failure in document["failed"]:
         who, where = brief(failure["learner"]), brief(failure["data_set"])
         typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)

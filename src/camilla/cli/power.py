@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import percent, print_frame, print_json
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import percent, print_frame, print_json
 
 if TYPE_CHECKING:
-    from camilla.compare.planning import Plan
-    from camilla.compare.power import Design
+    from camilla.learners.power import Plan
+    from camilla.statistics.power import Design
 
 
 @reads_table("cluster")
@@ -38,11 +38,11 @@ def power(
     alpha: Annotated[float, typer.Option(help="Chance of showing what is not there.")] = 0.05,
     *,
     columns: TableOptions,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Plan an evaluation: samples for a difference, or the difference samples can show."""
-    from camilla.compare.planning import design_of, laid_out, plan
-    from camilla.compare.power import Design
+    from camilla.learners.power import design_of, laid_out, plan
+    from camilla.statistics.power import Design
 
     table, note = None, None
     if inputs:
@@ -54,7 +54,7 @@ def power(
     else:
         columns.refuse("without a TABLE")
         design = Design(discordance=discordance, sd=sd)
-    given = Layout(trials, trial_share, cluster_size, icc)
+    given = PowerOptions(trials, trial_share, cluster_size, icc)
     design = laid_out(design, **given._asdict())
     _refuse_idle(given, design)
     found = plan(
@@ -87,7 +87,7 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
         raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
 
 
-class Layout(NamedTuple):
+class PowerOptions(NamedTuple):
     """What was said of trials and clusters."""
 
     trials: int | None
@@ -96,7 +96,7 @@ class Layout(NamedTuple):
     icc: float | None
 
 
-def _refuse_idle(given: Layout, design: "Design") -> None:
+def _refuse_idle(given: PowerOptions, design: "Design") -> None:
     """Trials without noise within samples, noise without trials, and a correlation of clusters of one."""
     from camilla.errors import SettingError
 

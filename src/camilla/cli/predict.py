@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json
+from camilla.display import print_frame, print_json
 
 MOST_SHOWN = 40
 
 
 def predict(
-    diagnosis: options.Saved,
+    diagnosis: options.SavedOption,
     learner: Annotated[
         list[str] | None, typer.Option(help="A learner; may be repeated. All by default.")
     ] = None,
@@ -22,11 +22,11 @@ def predict(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write all predictions: .csv, .jsonl, .parquet.")
     ] = None,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Predict the response of learners on samples, with intervals."""
-    from camilla.data.writing import checked_ending, write_frame
     from camilla.diagnosis import Diagnosis
+    from camilla.table.files import checked_ending, write_frame
 
     if output is not None:
         checked_ending(output)

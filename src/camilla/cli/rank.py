@@ -5,28 +5,28 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import brief, percent, print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import brief, percent, print_frame, print_json, progress
 
 if TYPE_CHECKING:
-    from camilla.compare.ranked import Ranking
+    from camilla.learners.rank import Ranking
 
 GROUPS = 12  # printed
 
 
 @reads_table("cluster")
 def rank(
-    table: options.Table,
+    table: options.TableOption,
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
     *,
     columns: TableOptions,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
-    from camilla.compare.ranked import rank_learners
     from camilla.errors import SettingError
+    from camilla.learners.rank import rank_learners
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")

@@ -19,7 +19,7 @@ def report(
     ] = None,
 ) -> None:
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
-    from camilla.report.build import write_report
+    from camilla.show.report.build import write_report
 
     written = write_report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6

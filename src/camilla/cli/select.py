@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json, progress
-from camilla.cli.table_options import TableOptions, reads_table
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import print_frame, print_json, progress
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from camilla.subsets.selecting import Subset
+    from camilla.samples.select import Subset
 
 
 @reads_table()
 def select(
-    table: options.Table,
+    table: options.TableOption,
     n: Annotated[int, typer.Option("-n", "--samples", help="How many samples to keep.")] = 100,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for the subset in every form.")
@@ -26,12 +26,12 @@ def select(
     folds: Annotated[int, typer.Option(help="Folds of learners, each held out once.")] = 5,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Choose the samples that tell the full score and the ranking best, with the error to expect."""
-    from camilla.subsets.forms import check_new, document, write
-    from camilla.subsets.selecting import select as choose
+    from camilla.samples.forms import check_new, document, write
+    from camilla.samples.select import select as choose
 
     if output is not None:
         check_new(output)
@@ -72,7 +72,7 @@ def _print(found: "Subset", output: Path | None) -> None:
 
 def _say_written(found: "Subset", output: Path) -> None:
     """The files of the folder, and which of them could not be filled."""
-    from camilla.subsets.forms import inspect_sample_id, lm_eval_samples
+    from camilla.samples.forms import inspect_sample_id, lm_eval_samples
 
     typer.echo(f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt")
     if not lm_eval_samples(found):

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import print_frame, print_json
-from camilla.data.names import shown
+from camilla.display import print_frame, print_json
+from camilla.names import shown
 
 if TYPE_CHECKING:
     import polars as pl
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 
 def show(
-    diagnosis: options.Saved,
+    diagnosis: options.SavedOption,
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     samples: Annotated[int, typer.Option(min=0, help="How many of the hardest samples to print.")] = 10,
     learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
-    json: options.Json = False,
+    json: options.JsonOption = False,
 ) -> None:
     """Show a saved diagnosis: leaderboard, hardest samples, or one learner's skills."""
     from camilla.diagnosis import Diagnosis
@@ -97,8 +97,8 @@ def print_learner(found: "Diagnosis", name: str) -> None:
     """One learner's ability and plain accuracy on each skill."""
     import polars as pl
 
-    from camilla.data.names import nearest
     from camilla.errors import DataError
+    from camilla.names import nearest
 
     if name not in found.learner_names:
         raise DataError(f"no learner {name!r} in this diagnosis. {nearest(name, found.learner_names)}")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.cli.output import keep_input, print_frame, print_json
-from camilla.cli.table_options import TableOptions, reads_table
-from camilla.data.names import shown
+from camilla.cli.options import TableOptions, reads_table
+from camilla.display import keep_input, print_frame, print_json
+from camilla.names import shown
 
 if TYPE_CHECKING:
-    from camilla.discovery.finding import FoundSkills
+    from camilla.samples.skills import FoundSkills
 
 
 @reads_table()
 def skills(
-    table: options.Table,
+    table: options.TableOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Skill map to write: .csv, .parquet, ….")],
     number: Annotated[
         int | None, typer.Option(help="How many skills (families, by attribute); chosen if not given.")
@@ -30,14 +30,14 @@ def skills(
     ] = None,
     *,
     columns: TableOptions,
-    seed: options.Seed = 0,
-    json: options.Json = False,
+    seed: options.SeedOption = 0,
+    json: options.JsonOption = False,
 ) -> None:
     """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
-    from camilla.compare.provenance import made_of
-    from camilla.data.writing import checked_ending, write_frame
-    from camilla.discovery.finding import find_skills
-    from camilla.loaders.skill_files import skill_source
+    from camilla.provenance import made_of
+    from camilla.reading.skills import skill_source
+    from camilla.samples.skills import find_skills
+    from camilla.table.files import checked_ending, write_frame
 
     checked_ending(output)
     source = None if skills is None else skill_source(skills).file

@@ -1,21 +1,47 @@
-"""Who takes part in an experiment: diagnosers with settings, as one writes them."""
+"""Who takes part in an experiment, and how it is fitted."""
 
 import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from camilla import auto
-from camilla.auto import AUTO, diagnoser_named
-from camilla.diagnoser import Floats, Size
-from camilla.diagnosers import DIAGNOSERS
-from camilla.diagnosing import published_settings, readout_of
-from camilla.engine import fit as engine
-from camilla.engine.layout import Layout
-from camilla.engine.scale import bare_spread, expected_on
-from camilla.engine.settings import check_settings
+from camilla import diagnosing
+from camilla.arrays import Floats
+from camilla.diagnosing import AUTO, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
-from camilla.experiments.paper_grid import draws
+from camilla.fitting import fit as engine
+from camilla.fitting.layout import Layout
+from camilla.fitting.protocol import Size
+from camilla.fitting.scale import bare_spread, expected_on
+from camilla.fitting.settings import check_settings
+from camilla.models import DIAGNOSERS
+
+RATES = (0.0001, 0.001, 0.005, 0.01)
+FIRST_LAYER = (16, 32, 64, 128, 256, 512)
+SECOND_LAYER = (16, 32, 64)
+LATENT_SKILLS = (5, 10, 20, 50)
+
+
+def draws(
+    name: str, published: Mapping[str, Any], count: int, rng: np.random.Generator
+) -> list[dict[str, Any]]:
+    """`count` random settings; those of the grid that the diagnoser does not have are left out."""
+    out = []
+    for _ in range(count):
+        rate, first, second, latent = (
+            options[int(rng.integers(len(options)))]
+            for options in (RATES, FIRST_LAYER, SECOND_LAYER, LATENT_SKILLS)
+        )
+        drawn = dict(published)
+        if "training" in published:
+            drawn["training"] = published["training"]._replace(rate=rate)
+        if "hidden" in published:
+            drawn["hidden"] = (first, second)
+        if "dimensions" in published:
+            drawn["dimensions"] = latent
+        out.append(drawn)
+    return out
 
 
 class Contender(NamedTuple):
@@ -60,7 +86,7 @@ def _value(text: str) -> Any:
     return text
 
 
-def check(one: Contender, size: Size) -> None:
+def check_names(one: Contender, size: Size) -> None:
     """Raises what fitting would raise, before anything is fitted."""
     if one.name == AUTO:
         if one.settings or one.as_published:
@@ -77,7 +103,7 @@ def every(size: Size) -> list[str]:
 
 def _can(one: Contender, size: Size) -> bool:
     try:
-        check(one, size)
+        check_names(one, size)
     except CamillaError:
         return False
     return True
@@ -87,18 +113,22 @@ def _settings(one: Contender, size: Size) -> dict[str, Any]:
     return published_settings(one.name, size) | one.settings if one.as_published else one.settings
 
 
-def fitted(one: Contender, size: Size, layout: Layout, *, seed: int, valid: Layout | None) -> auto.Found:
+def fitted_contender(
+    one: Contender, size: Size, layout: Layout, *, seed: int, valid: Layout | None
+) -> diagnosing.Found:
     """The contender on these responses; a search keeps the draw with the smallest validation loss."""
     given = _settings(one, size)
     options = draws(one.name, given, one.search, np.random.default_rng(seed)) if one.search else [given]
     found = [
-        auto.fit(one.name, size, layout, settings=settings, seed=seed, valid=valid, watch=_silent)
+        diagnosing.fit_chosen(
+            one.name, size, layout, settings=settings, seed=seed, valid=valid, watch=_silent
+        )
         for settings in options
     ]
     return min(found, key=lambda each: each.fit.validation_loss) if one.search else found[0]
 
 
-def overall_ability(found: auto.Found, layout: Layout) -> Floats:
+def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:
     """Every learner's ability over all samples, as the leaderboard of a diagnosis has it."""
     diagnoser, params = found.fit.diagnoser, found.fit.solution.params
     bilinear = diagnoser.engine == "bilinear"

@@ -6,16 +6,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.auto import diagnoser_named
-from camilla.data.responses import ResponseTable
-from camilla.data.split import split
-from camilla.data.validity import check_diagnosable
-from camilla.diagnoser import Watch
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
-from camilla.engine import fit as engine
-from camilla.engine.threads import one_blas_thread
+from camilla.arrays import Watch, one_blas_thread
+from camilla.diagnosing import diagnoser_named, in_fitting_order, layout_of_table, size_of
 from camilla.errors import DataError
-from camilla.metrics.prediction import rmse
+from camilla.fitting import fit as engine
+from camilla.statistics.prediction import rmse
+from camilla.table.responses import ResponseTable
+from camilla.table.split import split
+from camilla.table.validity import check_diagnosable
 
 PERMUTATIONS = 5
 MOST_LEARNERS, MOST_SAMPLES = 150, 300  # more are drawn from at random

@@ -8,21 +8,32 @@ from typing import Any, NamedTuple
 import polars as pl
 from joblib import Parallel, delayed
 
-from camilla import auto
-from camilla.data.responses import ResponseTable
-from camilla.data.split import split
-from camilla.data.validity import check_diagnosable
-from camilla.diagnoser import Watch
+from camilla import diagnosing
+from camilla.arrays import Watch, one_blas_thread
 from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
-from camilla.engine.settings import settings_as_data
-from camilla.engine.threads import one_blas_thread
 from camilla.errors import DataError, SettingError
-from camilla.experiments.assumptions import assumptions
-from camilla.experiments.contenders import check, contender, every, fitted
-from camilla.experiments.rank_consistency import rank_consistency
-from camilla.experiments.rank_stability import check_sizes, rank_stability, sizes_for
-from camilla.experiments.reliability import reliability
-from camilla.experiments.results import ORDER, SCHEMA, empty, provenance, read_results, rows_of, write_results
+from camilla.experiments.contenders import check_names, contender, every, fitted_contender
+from camilla.experiments.protocols import (
+    assumptions,
+    check_sizes,
+    rank_consistency,
+    rank_stability,
+    reliability,
+    sizes_for,
+)
+from camilla.experiments.results import (
+    ORDER,
+    SCHEMA,
+    empty,
+    experiment_provenance,
+    read_results,
+    rows_of,
+    write_results,
+)
+from camilla.fitting.settings import settings_as_data
+from camilla.table.responses import ResponseTable
+from camilla.table.split import split
+from camilla.table.validity import check_diagnosable
 
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)  # of the Camilla paper
 EXPERIMENTS = ("reliability", "rank-consistency", "rank-stability", "assumptions")
@@ -30,7 +41,7 @@ PLAIN = "vanilla"
 ALL = "all"
 
 
-class Task(NamedTuple):
+class ExperimentTask(NamedTuple):
     """One diagnoser on one seed of one table; with the version of camilla, the key of its rows."""
 
     experiment: str
@@ -41,14 +52,14 @@ class Task(NamedTuple):
     size: int | None = None
 
 
-KEY = [*Task._fields, "camilla"]
+KEY = [*ExperimentTask._fields, "camilla"]
 
 
 def experiment(
     name: str,
     tables: ResponseTable | Mapping[str, ResponseTable],
     *,
-    diagnosers: Sequence[str] = (PLAIN, "irt", auto.AUTO),
+    diagnosers: Sequence[str] = (PLAIN, "irt", diagnosing.AUTO),
     seeds: Sequence[int] = SEEDS,
     sizes: Sequence[int] | None = None,
     store: str | Path | None = None,
@@ -77,7 +88,7 @@ def experiment(
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
-    left = [Task(*row[:-1]) for row in missing.iter_rows()]
+    left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
     work = (delayed(_done)(ordered[task.table], task) for task in left)
     for number, frame in enumerate(Parallel(jobs, return_as="generator_unordered")(work), 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
@@ -88,43 +99,43 @@ def experiment(
     return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
 
 
-def _keys(tasks: Sequence[Task]) -> pl.DataFrame:
-    schema = {name: SCHEMA[name] for name in Task._fields}
+def _keys(tasks: Sequence[ExperimentTask]) -> pl.DataFrame:
+    schema = {name: SCHEMA[name] for name in ExperimentTask._fields}
     return (
         pl.DataFrame(tasks, schema=schema, orient="row")
         .unique(maintain_order=True)
-        .with_columns(camilla=pl.lit(provenance()["camilla"]))
+        .with_columns(camilla=pl.lit(experiment_provenance()["camilla"]))
     )
 
 
 def _tasks(
     name: str, tables: Mapping[str, ResponseTable],
     *, diagnosers: Sequence[str], seeds: Sequence[int], sizes: Sequence[int] | None,
-) -> Iterator[Task]:  # fmt: skip
+) -> Iterator[ExperimentTask]:  # fmt: skip
     """Every task of an experiment, after everything that can be wrong with it was checked."""
     for table, ordered in tables.items():
         digest = ordered.digest()
         if name == "assumptions":
-            yield Task(name, table, digest, "", 0)
+            yield ExperimentTask(name, table, digest, "", 0)
             continue
         size = size_of(ordered)
         labels = [label for text in diagnosers for label in (every(size) if text == ALL else [text])]
         if name != "reliability":
             labels = [PLAIN, *labels]
         for label in labels:
-            check(contender(label), size)
+            check_names(contender(label), size)
         parts: Sequence[int | None] = (None,)
         if name == "rank-stability":
             parts = check_sizes(sizes_for(ordered.n_samples) if sizes is None else sizes, ordered.n_samples)
         yield from (
-            Task(name, table, digest, contender(label).label, seed, part)
+            ExperimentTask(name, table, digest, contender(label).label, seed, part)
             for part in parts
             for label in labels
             for seed in seeds
         )
 
 
-def _done(ordered: ResponseTable, task: Task) -> pl.DataFrame:
+def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
     """The rows of one task."""
     started = time.process_time()
     chosen: dict[str, Any] = {}
@@ -140,13 +151,13 @@ def _done(ordered: ResponseTable, task: Task) -> pl.DataFrame:
     return rows_of(task._asdict(), rows, chosen=chosen, converged=converged, seconds=seconds)
 
 
-def _scored(ordered: ResponseTable, task: Task) -> tuple[list[dict[str, Any]], auto.Found]:
+def _scored(ordered: ResponseTable, task: ExperimentTask) -> tuple[list[dict[str, Any]], diagnosing.Found]:
     """A fit on part of the cells is asked for its reliability and its consistency, whichever was wanted."""
     one = contender(task.diagnoser)
     if task.experiment == "rank-stability" and task.size is not None:
         return rank_stability(ordered, one, task.seed, size=task.size)
     train, valid, test = thirds(ordered, task.seed)
-    found = fitted(
+    found = fitted_contender(
         one, size_of(ordered), layout_of_table(train), seed=task.seed, valid=layout_of_table(valid)
     )
     rows = [row | {"experiment": "reliability"} for row in reliability(found, test)]

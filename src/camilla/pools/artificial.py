@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 
 from camilla.pools.description import Learner
 
-Kind = Literal[
+LearnerKind = Literal[
     "optimal", "pessimal", "majority", "minority", "mean_target", "uniform_random", "balanced_random"
 ]
-KINDS: tuple[Kind, ...] = (
+KINDS: tuple[LearnerKind, ...] = (
     "optimal",
     "pessimal",
     "majority",
@@ -26,7 +26,7 @@ KINDS: tuple[Kind, ...] = (
 class Artificial:
     """Scores made from the truth alone; class 1 is the positive one."""
 
-    kind: Kind
+    kind: LearnerKind
 
     def scores(self, truth: NDArray[np.float64], seed: int) -> NDArray[np.float64]:
         """The truth or its opposite, one constant, or coin throws."""

@@ -9,9 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from camilla.pools.artificial import artificial_learners
-from camilla.pools.description import DataSet, Pool
+from camilla.pools.description import DataSet, Folds, Pool, Validation
 from camilla.pools.grids import Grid, Made, made
-from camilla.pools.validation import Folds, Validation
 
 GRIDS = (
     Grid(

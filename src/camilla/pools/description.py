@@ -1,20 +1,149 @@
-"""What a pool is: data, learners, preparation, validation. One description serves every pool."""
+"""What a pool is: its data, how they are prepared and split, its learners."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.data.names import quoted, repeated
 from camilla.errors import DataError, SettingError
-from camilla.pools.preparation import Preparation
-from camilla.pools.validation import Folds, Validation
+from camilla.names import quoted, repeated
 
-Task = Literal["scores", "labels", "values"]
+
+class Split(NamedTuple):
+    """Row numbers."""
+
+    train: NDArray[np.int64]
+    test: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Folds:
+    """k folds: every sample is predicted once, by a fit that has not seen it.
+
+    Folds of classes are stratified. `shuffle` False takes the rows in their order.
+    """
+
+    number: int = 5
+    shuffle: bool = True
+
+    def splits(self, data: "DataSet", seed: int) -> list[Split]:
+        from sklearn.model_selection import KFold, StratifiedKFold
+
+        if self.number < 2:
+            raise SettingError(f"{self.number} folds; at least 2 were wanted.")
+        _check_enough(data, self.number, f"{self.number} folds")
+        kind = StratifiedKFold if data.classes else KFold
+        cut = kind(self.number, shuffle=self.shuffle, random_state=seed if self.shuffle else None)
+        return [Split(train, test) for train, test in cut.split(np.zeros(data.n_samples), data.target)]
+
+
+@dataclass(frozen=True)
+class Holdout:
+    """One split: a share of the samples, stratified by class, is held out and predicted."""
+
+    share: float = 0.4
+
+    def splits(self, data: "DataSet", seed: int) -> list[Split]:
+        from sklearn.model_selection import train_test_split
+
+        if not 0 < self.share < 1:
+            raise SettingError(f"the share held out lies between 0 and 1; it is {self.share}.")
+        _check_enough(data, 2, "a hold-out")
+        classes = data.target if data.classes else None
+        rows = np.arange(data.n_samples)
+        train, test = train_test_split(rows, test_size=self.share, random_state=seed, stratify=classes)
+        return [Split(np.sort(train), np.sort(test))]
+
+
+@dataclass(frozen=True)
+class Given:
+    """The split that came with the data: learn from one file, predict another."""
+
+    def splits(self, data: "DataSet", seed: int) -> list[Split]:
+        if data.held_out is None or data.held_out.all() or not data.held_out.any():
+            raise DataError(f"{data.name}: no samples are marked as held out, or all; some were wanted.")
+        return [Split(np.flatnonzero(~data.held_out), np.flatnonzero(data.held_out))]
+
+
+Validation = Folds | Holdout | Given
+
+
+def _check_enough(data: "DataSet", wanted: int, what: str) -> None:
+    """A fold without one of the classes cannot be learned from or judged."""
+    if not data.classes:
+        if data.n_samples < wanted:
+            raise DataError(f"{data.name}: {data.n_samples} samples are too few for {what}.")
+        return
+    counts = np.bincount(data.target.astype(np.int64), minlength=len(data.classes))
+    if counts.min() < wanted:
+        scarce = data.classes[int(counts.argmin())]
+        raise DataError(
+            f"{data.name}: class {scarce!r} has {counts.min()} samples, too few for {what}. "
+            "Leave the data set out or ask for fewer folds."
+        )
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """scale: `numbers`, `all` (one-hot columns too) or `none`; fill: mean or most frequent value for a
+    missing one; drop_first: one column fewer a category; scale_target: learn the target as z-scores;
+    scale_apart: the numbers of the test rows by their own mean and spread, as the Titanic log was made."""
+
+    scale: Literal["numbers", "all", "none"] = "numbers"
+    fill: bool = False
+    drop_first: bool = False
+    scale_target: bool = False
+    scale_apart: bool = False
+
+    def matrices(self, features: pl.DataFrame, split: Split) -> tuple[NDArray[np.float64], ...]:
+        """Training and test rows as matrices."""
+        numbers = [name for name, kind in features.schema.items() if kind.is_numeric()]
+        prepared = self._transformer(numbers, [name for name in features.columns if name not in numbers])
+        train = np.ascontiguousarray(prepared.fit_transform(features[split.train]))
+        test = np.ascontiguousarray(prepared.transform(features[split.test]))
+        if self.scale_apart:
+            own = test[:, : len(numbers)]
+            test[:, : len(numbers)] = (own - own.mean(axis=0)) / own.std(axis=0)
+        return train, test
+
+    def _transformer(self, numbers: list[str], labels: list[str]) -> Any:
+        from sklearn.compose import ColumnTransformer
+        from sklearn.impute import SimpleImputer
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+        as_is = FunctionTransformer(np.asarray)
+        one_hot = OneHotEncoder(
+            sparse_output=False, handle_unknown="ignore", drop="first" if self.drop_first else None
+        )
+        columns = ColumnTransformer(
+            [
+                (
+                    "numbers",
+                    make_pipeline(
+                        SimpleImputer() if self.fill else as_is,
+                        StandardScaler() if self.scale == "numbers" else as_is,
+                    ),
+                    numbers,
+                ),
+                (
+                    "labels",
+                    make_pipeline(
+                        SimpleImputer(strategy="most_frequent", missing_values=None) if self.fill else as_is,
+                        one_hot,
+                    ),
+                    labels,
+                ),
+            ]
+        )
+        return make_pipeline(columns, StandardScaler() if self.scale == "all" else as_is)
+
+
+PoolTask = Literal["scores", "labels", "values"]
 
 
 @dataclass(frozen=True)
@@ -75,7 +204,7 @@ class Pool:
     """
 
     name: str
-    task: Task
+    task: PoolTask
     data: Sequence[DataSet]
     learners: Sequence[Learner]
     validation: Validation = field(default_factory=Folds)

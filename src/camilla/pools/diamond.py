@@ -9,11 +9,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from camilla.loaders.frames import read_frame
-from camilla.pools.description import DataSet, Pool
+from camilla.pools.description import DataSet, Folds, Pool, Preparation
 from camilla.pools.grids import CATBOOST, Grid, Made, made
-from camilla.pools.preparation import Preparation
-from camilla.pools.validation import Folds
+from camilla.table.frame_files import read_frame
 
 SKILLS = ("cut", "color", "clarity")
 NUMBERS = ("carat", "table", "x", "y", "z")

@@ -10,13 +10,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.data.names import quoted
 from camilla.errors import DataError
-from camilla.loaders.frames import column_names, read_frame
-from camilla.pools.description import DataSet, Pool
+from camilla.names import quoted
+from camilla.pools.description import DataSet, Folds, Pool, Preparation
 from camilla.pools.grids import CATBOOST, Grid, made
-from camilla.pools.preparation import Preparation
-from camilla.pools.validation import Folds
+from camilla.table.frame_files import column_names, read_frame
 
 SMILES, TARGET, USED = "smiles", "measured log solubility in mols per litre", "in_camilla_1127"
 BITS, RADIUS = 256, 2

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from camilla.pools.artificial import Artificial
-from camilla.pools.description import Learner, Task
+from camilla.pools.description import Learner, PoolTask
 
 SEEDS = ("random_state", "random_seed")
 
 
-class Fit(msgspec.Struct, frozen=True):
+class LearnerFit(msgspec.Struct, frozen=True):
     """What one fit cost (CPU seconds) and said."""
 
     fold: int
@@ -33,7 +33,7 @@ class Outcome(msgspec.Struct, frozen=True):
     learner: str
     data_set: str
     key: str
-    fits: list[Fit]
+    fits: list[LearnerFit]
     predictions: bytes
 
     @property
@@ -46,7 +46,7 @@ class Outcome(msgspec.Struct, frozen=True):
         return self.fits[-1].error is not None
 
 
-class Part(msgspec.Struct, frozen=True):
+class FoldPart(msgspec.Struct, frozen=True):
     """A fold with its features ready."""
 
     split: Any
@@ -60,8 +60,8 @@ class Work(msgspec.Struct, frozen=True):
     learner: Learner
     data_set: str
     key: str
-    task: Task
-    parts: Sequence[Part]
+    task: PoolTask
+    parts: Sequence[FoldPart]
     target: Any
     seed: int
     scale_target: bool
@@ -70,7 +70,7 @@ class Work(msgspec.Struct, frozen=True):
 def fit_learner(work: Work) -> Outcome:
     """Fits on every fold, one BLAS and OpenMP thread each; the first error ends this learner here."""
     predictions = np.full(len(work.target), np.nan)
-    fits: list[Fit] = []
+    fits: list[LearnerFit] = []
     with threadpool_limits(1):
         for fold, part in enumerate(work.parts):
             fits.append(_guarded(work, fold, part, predictions))
@@ -80,7 +80,7 @@ def fit_learner(work: Work) -> Outcome:
     return Outcome(work.learner.name, work.data_set, work.key, fits, predictions.astype("<f8").tobytes())
 
 
-def _guarded(work: Work, fold: int, part: Part, predictions: NDArray[np.float64]) -> Fit:
+def _guarded(work: Work, fold: int, part: FoldPart, predictions: NDArray[np.float64]) -> LearnerFit:
     """Whatever a learner raises is its own failure and not the run's."""
     error = None
     started = time.process_time()
@@ -92,10 +92,10 @@ def _guarded(work: Work, fold: int, part: Part, predictions: NDArray[np.float64]
             error = f"{type(raised).__name__}: {raised}"
     seconds = time.process_time() - started
     texts = dict.fromkeys(f"{warning.category.__name__}: {warning.message}" for warning in said)
-    return Fit(fold, seconds, list(texts), error)
+    return LearnerFit(fold, seconds, list(texts), error)
 
 
-def _predicted(work: Work, fold: int, part: Part) -> NDArray[np.float64]:
+def _predicted(work: Work, fold: int, part: FoldPart) -> NDArray[np.float64]:
     seed = seed_of(work.seed, work.data_set, fold)
     estimator = work.learner.estimator
     if isinstance(estimator, Artificial):

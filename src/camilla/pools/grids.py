@@ -6,8 +6,8 @@ from importlib import import_module
 from itertools import product
 from typing import Any, NamedTuple
 
-from camilla.data.names import quoted
 from camilla.errors import SettingError
+from camilla.names import quoted
 from camilla.pools.description import Learner
 
 CATBOOST = {

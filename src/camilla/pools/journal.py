@@ -14,10 +14,8 @@ import joblib
 import msgspec
 
 from camilla.errors import DataError
-from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.description import DataSet, Learner, Pool, Preparation, Split
 from camilla.pools.fitting import Outcome
-from camilla.pools.preparation import Preparation
-from camilla.pools.validation import Split
 
 PACKAGES = (
     "scikit-learn",

@@ -1,16 +1,25 @@
-"""What a pool has found: predictions of every learner, what each fit cost and said."""
+"""What a pool gave: predictions, scores, families, and its folder."""
 
+import json
+import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.data.responses import ResponseTable
-from camilla.pools.description import DataSet, Pool
-from camilla.pools.fitting import Outcome, Part
+import camilla
+from camilla.errors import SettingError
+from camilla.names import nearest
+from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.fitting import FoldPart, Outcome
+from camilla.pools.journal import versions
+from camilla.pools.sources import error_responses, join_predictions
+from camilla.table.files import write_frame
+from camilla.table.responses import ResponseTable
 
 
 class Prepared(NamedTuple):
@@ -18,7 +27,7 @@ class Prepared(NamedTuple):
 
     data: DataSet
     hash: str
-    parts: list[Part]
+    parts: list[FoldPart]
 
     @property
     def fold(self) -> NDArray[np.int64]:
@@ -30,7 +39,7 @@ class Prepared(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Results:
+class PoolResults:
     """Outcomes in the order data set, learner."""
 
     pool: Pool
@@ -126,3 +135,148 @@ class Results:
 
 def _named(codes: pl.Series, classes: Sequence[str]) -> pl.Series:
     return codes.cast(pl.Int64).replace_strict(dict(enumerate(classes)), return_dtype=pl.String)
+
+
+def only(pool: Pool, families: Sequence[str] | None) -> Pool:
+    """The pool with the learners of some families; with all when none is named."""
+    there = list(dict.fromkeys(learner.family for learner in pool.learners))
+    for name in families or ():
+        if name not in there:
+            raise SettingError(f"the pool has no family {name!r}. {nearest(name, there)}")
+    if not families:
+        return pool
+    return replace(pool, learners=[learner for learner in pool.learners if learner.family in families])
+
+
+def summary(results: PoolResults) -> pl.DataFrame:
+    """Family by family: learners, fits, failures, warnings, CPU seconds, and how good they are.
+
+    Accuracy for labels, MAE for values, AUC for scores (mean over data sets), each as mean and standard
+    deviation over the learners.
+    """
+    fits = results.fits()
+    cost = fits.group_by("family", maintain_order=True).agg(
+        pl.col("learner").n_unique().alias("learners"),
+        pl.len().alias("fits"),
+        pl.col("error").is_not_null().sum().alias("failed"),
+        (pl.col("warnings").list.len() > 0).sum().alias("warned"),
+        pl.col("seconds").sum().round(1),
+    )
+    quality = learner_quality(results)
+    measure = quality.columns[-1]
+    spread = quality.group_by("family").agg(
+        pl.col(measure).mean(), pl.col(measure).std(ddof=0).alias(f"{measure}_sd")
+    )
+    return cost.join(spread, on="family", how="left")
+
+
+def learner_quality(results: PoolResults) -> pl.DataFrame:
+    """learner, family and its accuracy, MAE or mean AUC."""
+    frame = results.predictions()
+    names = [learner.name for learner in results.pool.learners]
+    match results.pool.task:
+        case "labels":
+            measure = "accuracy"
+            values = [(frame[name] == frame["truth"]).mean() for name in names]
+        case "values":
+            measure = "mae"
+            values = [(frame[name] - frame["truth"]).abs().mean() for name in names]
+        case "scores":
+            measure = "auc"
+            values = [_mean_auc(frame, name) for name in names]
+    families = [learner.family for learner in results.pool.learners]
+    return pl.DataFrame({"learner": names, "family": families, measure: pl.Series(values, dtype=pl.Float64)})
+
+
+def _mean_auc(frame: pl.DataFrame, name: str) -> float | None:
+    """Mann–Whitney, ties half; over the data sets the learner did not fail on."""
+    rank = pl.col(name).rank("average")
+    positive, n = pl.col("truth") == 1, pl.len()
+    n_positive = positive.sum().cast(pl.Float64)
+    auc = (rank.filter(positive).sum() - n_positive * (n_positive + 1) / 2) / (n_positive * (n - n_positive))
+    one = frame.select("data_set", "truth", name).drop_nulls().group_by("data_set").agg(auc.alias("auc"))
+    return one["auc"].mean()  # type: ignore[return-value]
+
+
+def write_pool(results: PoolResults, folder: Path, *, join: Path | None = None) -> dict[str, Any]:
+    """Writes the tables and `pool.json`; returns what the latter says.
+
+    Scores: scores.parquet (data_set, sample, truth, a column a learner, duplicates left out) and
+    folds.parquet. Labels and values: predictions.parquet, responses.parquet (long) and skills.parquet.
+    `join` names a file with predictions of further learners on the same samples, for values.
+    """
+    copies = results.duplicates()
+    frame = results.predictions()
+    if results.pool.task == "scores":
+        write_frame(frame.drop("fold", *copies), folder / "scores.parquet")
+        write_frame(frame.select("data_set", "sample", "fold"), folder / "folds.parquet")
+    else:
+        table = results.responses()
+        if join is not None:
+            frame = join_predictions(frame, join)
+            table = error_responses(frame)
+        write_frame(frame, folder / "predictions.parquet")
+        table.write(folder / "responses.parquet")
+        if (skills := results.skills()) is not None:
+            write_frame(skills, folder / "skills.parquet")
+    fits = results.fits()
+    write_frame(fits, folder / "fits.parquet")
+    write_frame(_learners(results, copies), folder / "learners.parquet")
+    document = pool_provenance(results, copies, fits) | ({} if join is None else {"joined": join.name})
+    beside = folder / f".pool.json.{os.getpid()}"
+    beside.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(folder / "pool.json")
+    return document
+
+
+def pool_provenance(results: PoolResults, copies: dict[str, str], fits: pl.DataFrame) -> dict[str, Any]:
+    """Settings, versions, seeds and hashes; what failed, what was a copy, what was mapped or left out."""
+    pool = results.pool
+    failed = fits.filter(pl.col("error").is_not_null())
+    return {
+        "pool": pool.name,
+        "task": pool.task,
+        "camilla": camilla.__version__,
+        "versions": dict(versions()),
+        "seed": pool.seed,
+        "shared_seed": pool.shared_seed,
+        "validation": {"kind": type(pool.validation).__name__.lower(), **asdict(pool.validation)},
+        "preparation": asdict(pool.preparation),
+        "data": [
+            {
+                "data_set": one.data.name,
+                "samples": one.data.n_samples,
+                "predicted": int((one.fold >= 0).sum()),
+                "incomplete_rows_left_out": one.data.n_incomplete,
+                "features": one.parts[0].train.shape[1],
+                "classes": list(one.data.classes),
+                "sha256": one.hash,
+            }
+            for one in results.prepared
+        ],
+        "learners": len(pool.learners),
+        "fits": fits.height,
+        "cpu_seconds": round(float(fits["seconds"].sum()), 3),
+        "last_run": {"outcomes_computed": results.n_computed, "wall_seconds": round(results.seconds, 1)},
+        "fits_with_warnings": fits.filter(pl.col("warnings").list.len() > 0).height,
+        "failed": failed.select("learner", "data_set", "fold", "error").to_dicts(),
+        "duplicates": copies,
+        "notes": list(pool.notes),
+    }
+
+
+def _learners(results: PoolResults, copies: dict[str, str]) -> pl.DataFrame:
+    rows = [
+        _learner(learner) | {"duplicate_of": copies.get(learner.name)} for learner in results.pool.learners
+    ]
+    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides={"duplicate_of": pl.String})
+
+
+def _learner(learner: Learner) -> dict[str, str | None]:
+    kind = type(learner.estimator)
+    return {
+        "learner": learner.name,
+        "family": learner.family,
+        "made_by": f"{kind.__module__}.{kind.__qualname__}",
+        "settings": json.dumps(learner.settings, default=str),
+    }

@@ -1,9 +1,10 @@
-"""Runs a pool: longest work first, over any joblib backend, resumable at any moment."""
+"""A pool run: every learner fitted on every part, on this machine or a cluster, and resumed."""
 
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
@@ -12,10 +13,33 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 from msgspec.structs import replace
 
+from camilla.errors import SettingError
 from camilla.pools.description import Pool
-from camilla.pools.fitting import Fit, Outcome, Part, Work, fit_learner, seed_of
+from camilla.pools.fitting import FoldPart, LearnerFit, Outcome, Work, fit_learner, seed_of
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
-from camilla.pools.results import Prepared, Results
+from camilla.pools.results import PoolResults, Prepared
+
+
+@contextmanager
+def parallel(backend: str) -> Iterator[None]:
+    """The backend joblib uses inside the block; `ray` joins the cluster of RAY_ADDRESS or starts one."""
+    import joblib
+
+    if backend == "ray":
+        try:
+            from ray.util.joblib import register_ray
+        except ImportError:
+            raise SettingError("the backend ray wants pip install 'camilla[cluster]'.") from None
+        register_ray()
+    try:
+        joblib.parallel_config(backend=backend).unregister()
+    except ValueError:
+        raise SettingError(
+            f"joblib has no backend {backend!r}; loky, threading, multiprocessing or ray were wanted."
+        ) from None
+    with joblib.parallel_config(backend=backend):
+        yield
+
 
 Watch = Callable[[str], None]
 BATCH = 4  # fits a worker at a time where they cannot be handed over one by one
@@ -26,12 +50,14 @@ def prepare(pool: Pool) -> list[Prepared]:
     out: list[Prepared] = []
     for data in pool.data:
         splits = pool.validation.splits(data, seed_of(pool.seed, data.name))
-        parts = [Part(split, *pool.preparation.matrices(data.features, split)) for split in splits]
+        parts = [FoldPart(split, *pool.preparation.matrices(data.features, split)) for split in splits]
         out.append(Prepared(data, data_hash(data), parts))
     return out
 
 
-def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lambda line: None) -> Results:
+def run(
+    pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lambda line: None
+) -> PoolResults:
     """Fits every learner on every data set; outcomes found in the folder are not computed again.
 
     Those that failed are: what stopped them, such as too little memory, may be gone. Learners that differ in
@@ -56,7 +82,7 @@ def run(pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lam
         found[outcome.key] = outcome
         watch(clock.after(outcome))
     in_order = [replace(found[work.key], learner=work.learner.name) for work in asked]
-    return Results(pool, prepared, in_order, len(left), time.monotonic() - started)
+    return PoolResults(pool, prepared, in_order, len(left), time.monotonic() - started)
 
 
 def works(pool: Pool, prepared: Iterable[Prepared]) -> Iterator[Work]:
@@ -102,7 +128,7 @@ def alone(work: Work) -> Outcome:
         try:
             return executor.submit(fit_learner, work).result()
         except BrokenProcessPool:
-            died = Fit(0, 0.0, [], "its process died: out of memory, or a crash in its own code")
+            died = LearnerFit(0, 0.0, [], "its process died: out of memory, or a crash in its own code")
             nothing = np.full(len(work.target), np.nan).astype("<f8").tobytes()
             return Outcome(work.learner.name, work.data_set, work.key, [died], nothing)
 

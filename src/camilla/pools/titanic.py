@@ -10,11 +10,9 @@ import numpy as np
 import polars as pl
 
 from camilla.errors import DataError
-from camilla.loaders.frames import read_frame
-from camilla.pools.description import DataSet, Learner, Pool
+from camilla.pools.description import DataSet, Given, Learner, Pool, Preparation
 from camilla.pools.grids import Grid, Made, made
-from camilla.pools.preparation import Preparation
-from camilla.pools.validation import Given
+from camilla.table.frame_files import read_frame
 
 SKILLS = ("Sex", "Embarked", "Pclass")
 NUMBERS = ("Age", "Fare", "SibSp", "Parch")

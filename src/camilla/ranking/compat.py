@@ -12,10 +12,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import xlogy
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
-from camilla.ranking.fit import Fit, fit_of
+from camilla.ranking.goodness import GoodnessOfFit, fit_of
 from camilla.ranking.matches import Array
+from camilla.table.tournament import Tournament
 
 COMPAT = ("eloml-glm",)
 CRITICAL = 1.96  # as EloML writes it
@@ -29,7 +29,7 @@ class ElomlFit(NamedTuple):
 
     epp: Array
     covariance: Array  # the last player's row is the intercept's
-    fit: Fit
+    fit: GoodnessOfFit
     steps: int
     gradient_norm: float
 

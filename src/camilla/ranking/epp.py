@@ -12,16 +12,16 @@ import scipy
 from numpy.typing import NDArray
 
 from camilla import __version__ as camilla_version
-from camilla.data.names import quoted
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError, SettingError
-from camilla.metrics.intervals import critical_value
+from camilla.names import quoted
 from camilla.ranking import inference
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
-from camilla.ranking.fit import goodness_of_fit
+from camilla.ranking.goodness import goodness_of_fit
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import Array, Record, WinMatrix, beaten, record_of
-from camilla.ranking.solve import Solution, separated_groups, solve
+from camilla.ranking.solve import EppSolution, separated_groups, solve
+from camilla.statistics.intervals import critical_value
+from camilla.table.tournament import Tournament
 
 STANDARD_ERRORS = ("cluster", "bootstrap", "fisher")
 WEAK_PRIOR = 1.0  # one drawn match of every player against the average player
@@ -169,7 +169,7 @@ def _prior_of(
 def _uncertainty(
     record: Record,
     matrix: WinMatrix,
-    solution: Solution,
+    solution: EppSolution,
     prior: float,
     se: str,
     replicates: int,

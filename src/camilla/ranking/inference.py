@@ -11,9 +11,9 @@ import numpy as np
 from scipy.special import chdtrc, fdtrc
 
 from camilla.errors import ConvergenceError
-from camilla.metrics.multiplicity import RankIntervals, holm, rank_bounds
 from camilla.ranking.matches import Array, Record, WinMatrix
-from camilla.ranking.solve import Solution, contrast_solver, log_likelihood, separated_groups, solve
+from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
+from camilla.statistics.multiplicity import RankIntervals, holm, rank_bounds
 
 EQUAL = 1e-9  # logits; the estimate is exact to about 1e-12
 
@@ -25,14 +25,14 @@ class Wald(NamedTuple):
     se: Array  # [players, players], 0 on the diagonal
 
 
-def fisher_covariance(matrix: WinMatrix, solution: Solution, prior: float) -> Array:
+def fisher_covariance(matrix: WinMatrix, solution: EppSolution, prior: float) -> Array:
     """The inverse information: right only if every match were played in a round of its own."""
     n = len(solution.strength)
-    covariance = _centred(contrast_solver(matrix, solution, prior)(_centred(np.eye(n))))
+    covariance = _centred_scores(contrast_solver(matrix, solution, prior)(_centred_scores(np.eye(n))))
     return np.asarray(0.5 * (covariance + covariance.T))
 
 
-def cluster_covariance(record: Record, matrix: WinMatrix, solution: Solution, prior: float) -> Array:
+def cluster_covariance(record: Record, matrix: WinMatrix, solution: EppSolution, prior: float) -> Array:
     """C V (Σ_r g_r g_rᵀ) V C · R/(R−1): honest whatever ties the matches of a round together."""
     pushes = record.residuals(solution.strength)
     n, n_rounds = pushes.shape
@@ -45,7 +45,7 @@ def cluster_covariance(record: Record, matrix: WinMatrix, solution: Solution, pr
     mean = np.asarray(pushes.mean(axis=1)).ravel()
     meat = pushes @ pushes.T
     meat = (meat if isinstance(meat, np.ndarray) else meat.toarray()) - n_rounds * np.outer(mean, mean)
-    covariance = _centred(solver(solver(meat).T)) * correction
+    covariance = _centred_scores(solver(solver(meat).T)) * correction
     return np.asarray(0.5 * (covariance + covariance.T))
 
 
@@ -57,7 +57,7 @@ class Bootstrap(NamedTuple):
 
 
 def bootstrap_covariance(
-    record: Record, solution: Solution, *, prior: float, replicates: int, seed: int
+    record: Record, solution: EppSolution, *, prior: float, replicates: int, seed: int
 ) -> Bootstrap:
     """Draws R rounds with replacement, refits, and takes the covariance of the refits · R/(R−1).
 
@@ -78,7 +78,7 @@ def bootstrap_covariance(
     return Bootstrap(covariance, n_separated)
 
 
-def _centred(matrix: Array) -> Array:
+def _centred_scores(matrix: Array) -> Array:
     """C M C with C = I − 11ᵀ/n."""
     matrix = matrix - matrix.mean(axis=0)
     return np.asarray(matrix - matrix.mean(axis=1, keepdims=True))

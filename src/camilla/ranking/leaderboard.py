@@ -1,6 +1,11 @@
-"""The leaderboard: players by EPP with intervals that hold, tests, fit, and where it came from."""
+"""A leaderboard, and its folder on disk."""
 
-from collections.abc import Mapping
+import json
+import math
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,13 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from camilla.data.names import quoted
-from camilla.errors import DataError, SettingError
-from camilla.metrics import multiplicity
+from camilla.errors import DataError, FormatError, SettingError
+from camilla.names import quoted, shown
 from camilla.ranking import inference
-from camilla.ranking.fit import Fit, Prediction, empirical_and_predicted
+from camilla.ranking.goodness import GoodnessOfFit, PredictedWins, empirical_and_predicted
 from camilla.ranking.matches import Array, WinMatrix
-from camilla.ranking.solve import Solution, contrast_solver
+from camilla.ranking.solve import EppSolution, contrast_solver
+from camilla.statistics import multiplicity
 
 
 class PairTest(NamedTuple):
@@ -48,7 +53,7 @@ class Leaderboard:
     epp: Array
     covariance: Array | None
     matrix: WinMatrix
-    fit: Fit
+    fit: GoodnessOfFit
     level: float
     critical: float  # standard errors between the estimate and an interval's end
     rounds_df: float  # of Student's t; ∞ where the normal is used
@@ -60,8 +65,6 @@ class Leaderboard:
         return f"Leaderboard({len(self.players)} players, {came['rounds']} rounds, first {self.players[0]!r})"
 
     def __str__(self) -> str:
-        from camilla.ranking.printed import as_text
-
         return as_text(self)
 
     def place(self, player: str) -> int:
@@ -179,7 +182,7 @@ class Leaderboard:
             }
         )
 
-    def predictions(self) -> Prediction:
+    def predictions(self) -> PredictedWins:
         """Empirical against predicted probability of winning, one entry a pair that met."""
         return empirical_and_predicted(self.matrix, self.epp)
 
@@ -201,16 +204,12 @@ class Leaderboard:
 
     def save(self, folder: str | Path) -> Path:
         """Writes leaderboard.json and Parquet tables; the folder appears whole or not at all."""
-        from camilla.ranking.saved import save
-
-        return save(self, Path(folder))
+        return write_leaderboard(self, Path(folder))
 
     @staticmethod
     def load(folder: str | Path) -> "Leaderboard":
         """A saved leaderboard, the same to the last bit."""
-        from camilla.ranking.saved import load
-
-        return load(folder)
+        return read_leaderboard(folder)
 
     def _known_covariance(self) -> Array:
         if self.covariance is None:
@@ -231,5 +230,239 @@ class Leaderboard:
     def _fisher_variance(self, i: int, j: int) -> float:
         contrast = np.zeros(len(self.epp))
         contrast[i], contrast[j] = 1.0, -1.0
-        here = Solution(self.epp, float(self.provenance["origin"]), 0, 0.0)
+        here = EppSolution(self.epp, float(self.provenance["origin"]), 0, 0.0)
         return float(contrast @ contrast_solver(self.matrix, here, self.prior)(contrast))
+
+
+FORMAT = 1
+PAIRED_PLAYERS = 500  # more have so many pairs that they are worked out when asked for
+MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
+
+
+class Findings(NamedTuple):
+    """What was asked of a board beyond its rows."""
+
+    tests: Sequence[PairTest] = ()
+    p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
+
+
+NOTHING = Findings()
+
+
+def as_document(board: Leaderboard, findings: Findings = NOTHING) -> dict[str, Any]:
+    """The leaderboard as plain JSON: no NaN, no infinity; what is not known is null."""
+    document: dict[str, Any] = {
+        "players": board.rows().to_dicts(),
+        "deviance": board.fit.deviance,
+        "df": board.fit.df,
+        "standardised_deviance": board.fit.standardised,
+        "p_value": board.fit.p_value,
+        "p_value_rounds": findings.p_value_rounds,
+        "tests": [test._asdict() for test in findings.tests],
+        "tie_groups": board.tie_groups,
+        "level": board.level,
+        "notes": board.notes,
+        "provenance": dict(board.provenance),
+    }
+    return {key: without_nan(value) for key, value in document.items()}
+
+
+def without_nan(value: Any) -> Any:
+    match value:
+        case float():
+            return value if math.isfinite(value) else None
+        case dict():
+            return {key: without_nan(one) for key, one in value.items()}
+        case list() | tuple():
+            return [without_nan(one) for one in value]
+        case _:
+            return value
+
+
+def write_leaderboard(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> Path:
+    """The leaderboard's tables in a folder of their own."""
+    with drafted(folder) as draft:
+        write_tables(board, draft, findings)
+    return folder
+
+
+@contextmanager
+def drafted(folder: Path) -> Iterator[Path]:
+    """A folder to write in that takes the target's place when all is written, and only then.
+
+    An earlier result is replaced; a folder that holds something else is refused.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+    if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
+        raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        draft.chmod(0o755)
+        yield draft
+        if folder.exists():
+            old = draft.with_name(draft.name + "-old")
+            folder.rename(old)
+            draft.rename(folder)
+            shutil.rmtree(old)
+        else:
+            draft.rename(folder)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> None:
+    """leaderboard.json, players.parquet, matches.parquet; with intervals covariance and pairs too."""
+    document = {"format": FORMAT, **as_document(board, findings)}
+    document["reading"] = {
+        "critical": board.critical,
+        "rounds_df": board.rounds_df if math.isfinite(board.rounds_df) else None,
+    }
+    (folder / "leaderboard.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
+    board.rows().write_parquet(folder / "players.parquet")
+    first, second = np.nonzero(board.matrix.played)
+    pl.DataFrame(
+        {
+            "player": first,
+            "opponent": second,
+            "wins": board.matrix.wins[first, second],
+            "played": board.matrix.played[first, second],
+        }
+    ).write_parquet(folder / "matches.parquet")
+    if board.covariance is not None and len(board.players) <= PAIRED_PLAYERS:
+        board.pairs().write_parquet(folder / "pairs.parquet")
+    if board.covariance is not None:
+        packed = board.covariance[np.tril_indices(len(board.players))]
+        pl.DataFrame({"covariance": packed}).write_parquet(folder / "covariance.parquet")
+
+
+def read_leaderboard(folder: str | Path) -> Leaderboard:
+    """A saved leaderboard, the same to the last bit."""
+    folder = Path(folder)
+    try:
+        document = json.loads((folder / "leaderboard.json").read_text())
+        rows = pl.read_parquet(folder / "players.parquet", glob=False)
+        matches = pl.read_parquet(folder / "matches.parquet", glob=False)
+    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
+        raise FormatError(
+            f"{folder}: is no readable leaderboard ({error}). Save it again with Leaderboard.save."
+        ) from error
+    if document.get("format") != FORMAT:
+        raise FormatError(
+            f"{folder}: has format {document.get('format')!r}; this version reads {FORMAT}. Update camilla."
+        )
+    return _restored(folder, document, rows, matches)
+
+
+def _restored(
+    folder: Path, document: dict[str, Any], rows: pl.DataFrame, matches: pl.DataFrame
+) -> Leaderboard:
+    n = rows.height
+    wins, played = np.zeros((n, n)), np.zeros((n, n))
+    place = matches["player"].to_numpy(), matches["opponent"].to_numpy()
+    wins[place], played[place] = matches["wins"].to_numpy(), matches["played"].to_numpy()
+    covariance = None
+    if (folder / "covariance.parquet").exists():
+        covariance = np.zeros((n, n))
+        covariance[np.tril_indices(n)] = pl.read_parquet(folder / "covariance.parquet", glob=False)[
+            "covariance"
+        ].to_numpy()
+        covariance = covariance + np.tril(covariance, -1).T
+    standardised, p_value = (
+        np.nan if document[key] is None else document[key] for key in ("standardised_deviance", "p_value")
+    )
+    rounds_df = document["reading"]["rounds_df"]
+    return Leaderboard(
+        players=tuple(rows["player"]),
+        epp=rows["epp"].to_numpy(),
+        covariance=covariance,
+        matrix=WinMatrix(wins, played),
+        fit=GoodnessOfFit(document["deviance"], document["df"], standardised, p_value),
+        level=document["level"],
+        critical=document["reading"]["critical"],
+        rounds_df=np.inf if rounds_df is None else rounds_df,
+        notes=tuple(document["notes"]),
+        provenance=document["provenance"],
+    )
+
+
+def aligned(rows: Sequence[Sequence[str]], left: int) -> str:
+    """Rows of cells under each other; the first `left` columns start, the others end, in line."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = (
+        "  ".join(
+            cell.ljust(width) if place < left else cell.rjust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        )
+        for row in rows
+    )
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def as_text(board: Leaderboard, findings: Findings = NOTHING) -> str:
+    """The leaderboard, its fit, its groups, the tests asked for, and every note."""
+    parts = [_table(board), _fit(board, findings.p_value_rounds), _groups(board)]
+    parts += [_test(test, board.level) for test in findings.tests]
+    parts += [f"note: {shown(note)}" for note in board.notes]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _table(board: Leaderboard) -> str:
+    ranks = board.rank_intervals
+    known = board.covariance is not None
+    header = ["rank", "player", "EPP", "se", f"{board.level:.0%} interval", "ranks", "P(beats average)"]
+    rows = [header]
+    for i, player in enumerate(board.players):
+        rows.append(
+            [
+                str(i + 1),
+                shown(player),
+                f"{board.epp[i]:.3f}",
+                f"{board.se[i]:.3f}" if known else "-",
+                f"{board.low[i]:.2f} to {board.high[i]:.2f}" if known else "-",
+                f"{ranks.low[i]}–{ranks.high[i]}" if known else "-",
+                f"{board.p_beats_average[i]:.3f}",
+            ]
+        )
+    return aligned(rows, left=2)
+
+
+def _fit(board: Leaderboard, by_rounds: float | None) -> str:
+    fit, came = board.fit, board.provenance
+    met = f"{came['players']} players, {came['rounds']} rounds, {came['matches_played']:.0f} matches"
+    if fit.df == 0:
+        return f"{met}. Fit: nothing to test, the deviance has no degrees of freedom."
+    return (
+        f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, "
+        f"standardised {fit.standardised:.2f}, p = {fit.p_value:.3g} if matches were independent"
+        + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
+    )
+
+
+def _groups(board: Leaderboard) -> str:
+    if board.covariance is None or not board.tie_groups:
+        return ""
+    place = {player: i + 1 for i, player in enumerate(board.players)}
+    runs = ", ".join(f"{place[group[0]]}–{place[group[-1]]}" for group in board.tie_groups)
+    return f"Cannot be told apart (Holm over all pairs), by rank: {runs}."
+
+
+def _test(test: PairTest, level: float) -> str:
+    ratio = "" if test.lr is None else f", likelihood ratio {test.lr:.3f} (p = {test.lr_p:.3g})"
+    return (
+        f"P({shown(test.player_a)} beats {shown(test.player_b)}) = {test.p_win:.3f} "
+        f"({level:.0%} interval {test.p_win_low:.3f} to {test.p_win_high:.3f}); "
+        f"Wald {test.wald:.3f} (p = {test.wald_p:.3g}, Holm {test.holm_p:.3g}){ratio}."
+    )
+
+
+def comparison_text(frame: pl.DataFrame) -> str:
+    """Tournaments by fit, best first."""
+    rows = [["tournament", "players", "rounds", "deviance", "df", "standardised", "p"]]
+    for row in frame.iter_rows(named=True):
+        numbers = [f"{row['deviance']:.2f}", str(row["df"])]
+        rest = (row["standardised_deviance"], row["p_value"])
+        numbers += ["-" if np.isnan(number) else f"{number:.3g}" for number in rest]
+        rows.append([shown(row["tournament"]), str(row["players"]), str(row["rounds"]), *numbers])
+    return "Fit by tournament, best first:\n" + aligned(rows, left=1)

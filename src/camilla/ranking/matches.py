@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from camilla.data.match_tables import MatchList
-from camilla.data.tournament import Tournament
 from camilla.errors import SettingError
+from camilla.table.score_tables import MatchList
+from camilla.table.tournament import Tournament
 
 Array = NDArray[np.float64]
 MATCHES = ("same_round", "all_rounds")

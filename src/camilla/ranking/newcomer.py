@@ -4,12 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.data.tournament import Tournament
 from camilla.errors import DataError
 from camilla.ranking.epp import WEAK_PRIOR
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import AllRounds, Array, SameRound
-from camilla.ranking.solve import MAX_STEPS, STEP_CAP, Solution, contrast_solver
+from camilla.ranking.solve import MAX_STEPS, STEP_CAP, EppSolution, contrast_solver
+from camilla.table.tournament import Tournament
 
 
 class Newcomer(NamedTuple):
@@ -46,7 +46,7 @@ def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> N
     p = 1 / (1 + np.exp(opponents - strength))
     pull = played * p * (1 - p)
     pushes = others.residuals(opponents)
-    solution = Solution(opponents, float(board.provenance["origin"]), 0, 0.0)
+    solution = EppSolution(opponents, float(board.provenance["origin"]), 0, 0.0)
     influence = contrast_solver(others.count(), solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
     influence -= influence.mean(axis=0)
     own = everyone.residuals(np.insert(opponents, new, strength))[new]

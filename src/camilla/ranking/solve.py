@@ -23,7 +23,7 @@ TOLERANCE = 1e-8  # logits of the last step; what is left is below its square or
 CG_STEPS = 60
 
 
-class Solution(NamedTuple):
+class EppSolution(NamedTuple):
     """Centred strengths and how they were reached."""
 
     strength: Array  # [players], mean 0
@@ -72,7 +72,7 @@ def _reaches_all(edges: NDArray[np.bool_]) -> bool:
     return bool(reached.all())
 
 
-def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) -> Solution:
+def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) -> EppSolution:
     """Damped Newton to the maximum of the (penalised) likelihood.
 
     `prior` is the weight of one drawn match of every player against a phantom of strength 0; it
@@ -98,7 +98,7 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
         strength = tried
         if np.abs(move).max() < TOLERANCE:
             mean = strength.mean()
-            return Solution(strength - mean, float(-mean), step, float(np.abs(gradient).max()))
+            return EppSolution(strength - mean, float(-mean), step, float(np.abs(gradient).max()))
     raise ConvergenceError(
         f"EPP stopped after {MAX_STEPS} Newton steps with a gradient of {np.abs(gradient).max():.2g}. "
         "Some players are almost separated: add rounds, or set a prior of one match (prior=1)."
@@ -177,7 +177,7 @@ class ContrastSolver:
         return np.asarray(cho_solve(self._factor, right, check_finite=False))
 
 
-def contrast_solver(matrix: WinMatrix, solution: Solution, prior: float) -> ContrastSolver:
+def contrast_solver(matrix: WinMatrix, solution: EppSolution, prior: float) -> ContrastSolver:
     """The solver at the solution."""
     at = solution.strength - solution.origin
     _, curvature = derivatives(at, at, matrix.played, prior)

@@ -12,14 +12,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import fdtrc
 
-from camilla.data.names import quoted
-from camilla.data.tournament import Tournament
 from camilla.errors import ConvergenceError, DataError, SettingError
-from camilla.metrics.intervals import critical_value
+from camilla.names import quoted
 from camilla.ranking.epp import WEAK_PRIOR
 from camilla.ranking.inference import cluster_covariance
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
+from camilla.statistics.intervals import critical_value
+from camilla.table.tournament import Tournament
 
 TEAM_STRENGTHS = ("mean", "sum")
 

@@ -1,0 +1,36 @@
+"""Numerics that every room shares."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+from numpy.typing import NDArray
+from threadpoolctl import ThreadpoolController
+
+Floats = NDArray[Any]  # float64 in NumPy, float32 from JAX
+Watch = Callable[[str], None]  # takes a line of progress
+
+
+def sigmoid(x: Any, xp: Any) -> Any:
+    """1 / (1 + e⁻ˣ) through tanh, which overflows nowhere."""
+    return 0.5 * (xp.tanh(0.5 * x) + 1)
+
+
+def softmax(x: Any, xp: Any) -> Any:
+    """eˣ / Σ eˣ over the last axis."""
+    up = xp.exp(x - x.max(axis=-1, keepdims=True))
+    return up / up.sum(axis=-1, keepdims=True)
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """On the small matrices of a fit, threads cost up to ten times what they help."""
+    with _controller().limit(limits=1, user_api="blas"):
+        yield
+
+
+@cache
+def _controller() -> ThreadpoolController:
+    """Finding the BLAS of this process takes 15 ms, so it is found once."""
+    return ThreadpoolController()

@@ -1,0 +1,157 @@
+"""Score-based classifiers: from scores to mastery, agreement and a leaderboard of many skills."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from camilla.arrays import Watch
+from camilla.classifiers.mastery import MasteryAgreement, mastery_agreement, plain_means
+from camilla.classifiers.metrics import KsSide, Rule
+from camilla.classifiers.placing import PlacedClassifiers, place_classifiers, with_mastery_interval
+from camilla.classifiers.tables import (
+    AT,
+    as_scores,
+    classifier_table,
+    ranked,
+    skills_named,
+    without_duplicates,
+)
+from camilla.diagnosing import diagnose
+from camilla.diagnosis import Diagnosis
+from camilla.errors import FormatError
+from camilla.reading.tables import read
+from camilla.table.files import whole_file, write_frame
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
+
+INDEX = "classifiers.json"
+
+
+class Taken(NamedTuple):
+    """How metrics are taken, and whether the diagnoser is given their ranks."""
+
+    rule: Rule = "interpolated"
+    ks: KsSide = "two_sided"
+    ranks: bool = False
+
+
+class SavedClassifiers(NamedTuple):
+    """A saved diagnosis of classifiers, their metrics, and how those were taken."""
+
+    diagnosis: Diagnosis
+    table: ResponseTable
+    taken: Taken
+
+    def place(self, scores: Any) -> PlacedClassifiers:
+        """New classifiers: metrics → responses → mastery with intervals and a rank on each skill."""
+        rule, ks, ranks = self.taken
+        pool = self.table if ranks else None
+        return place_classifiers(self.diagnosis, as_scores(scores), rule=rule, ks=ks, pool=pool)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassifierDiagnosis:
+    """What a pool of classifiers is good at."""
+
+    table: ResponseTable  # samples are metrics on data sets
+    diagnosis: Diagnosis
+    agreement: MasteryAgreement
+    duplicates: dict[str, str]  # left out → the classifier it copies
+    placed: PlacedClassifiers | None  # the new ones
+    taken: Taken
+
+    def leaderboard(self) -> pl.DataFrame:
+        """By rank; of each skill the mastery, its 95 % interval, and the plain mean of its metrics."""
+        means = pl.DataFrame({"learner": self.table.learners, "mean": self.table.learner_means().mean})
+        board = self.diagnosis.learners.select("rank", "learner", "ability", "low", "high")
+        board = board.join(means, on="learner", how="left", maintain_order="left")
+        skills = with_mastery_interval(self.diagnosis.skills, self.diagnosis.readout.unit_scale)
+        plain = plain_means(self.table)
+        for place, skill in enumerate(self.table.skill_map.skills if self.table.skill_map else ()):
+            columns = {skill: "mastery", f"{skill} low": "mastery_low", f"{skill} high": "mastery_high"}
+            part = skills.filter(pl.col("skill") == skill).select("learner", **columns)
+            mean = pl.DataFrame({"learner": self.table.learners, f"{skill} mean": plain[:, place]})
+            for columns_of_skill in (part, mean.fill_nan(None)):
+                board = board.join(columns_of_skill, on="learner", how="left", maintain_order="left")
+        return board
+
+    def metrics(self) -> pl.DataFrame:
+        """One row a classifier and data set, one column a metric."""
+        long = self.table.to_long().with_columns(
+            pl.col("sample").str.split_exact(AT, 1).struct.rename_fields(["metric", "data_set"]).alias("at")
+        )
+        return long.unnest("at").pivot("metric", index=["learner", "data_set"], values="response")
+
+    def document(self) -> dict[str, Any]:
+        """Everything a person reads, as data."""
+        return {
+            "provenance": self.diagnosis.provenance | self.taken._asdict(),
+            "agreement": self.agreement.summary,
+            "agreement_by_skill": self.agreement.skills.to_dicts(),
+            "duplicates": self.duplicates,
+            "leaderboard": self.leaderboard().to_dicts(),
+        } | ({} if self.placed is None else self.placed.document())
+
+    def save(self, folder: str | Path) -> Path:
+        """diagnosis/, responses.parquet, skills.csv, metrics.parquet, leaderboard.csv, classifiers.json."""
+        folder = Path(folder)
+        self.diagnosis.save(folder / "diagnosis")
+        self.table.write(folder / "responses.parquet")
+        if self.table.skill_map is not None:
+            write_frame(self.table.skill_map.to_frame(self.table.samples), folder / "skills.csv")
+        write_frame(self.metrics(), folder / "metrics.parquet")
+        write_frame(self.leaderboard(), folder / "leaderboard.csv")
+        with whole_file(folder / INDEX) as draft:
+            draft.write_text(
+                json.dumps(self.document(), ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
+            )
+        return folder
+
+    def place(self, scores: Any) -> PlacedClassifiers:
+        """New classifiers: metrics → responses → mastery with intervals and a rank on each skill."""
+        return SavedClassifiers(self.diagnosis, self.table, self.taken).place(scores)
+
+
+def diagnose_classifiers(
+    scores: Any, diagnoser: str = "camilla-base", *,
+    skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None, new: Sequence[str] = (),
+    rule: Rule = "interpolated", ks: KsSide = "two_sided", ranks: bool = False,
+    seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
+) -> ClassifierDiagnosis:  # fmt: skip
+    """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
+
+    `scores` are ClassifierScores, a dataframe with columns data_set, sample, truth and one a classifier, or
+    files of it. The skills are the preprint's attributes and graph, unless `skills` gives others: a SkillMap
+    over the samples of `classifier_table`, or a file whose rows are samples, metrics or data sets. A
+    classifier whose metrics are those of an earlier one is left out; the `new` ones are placed, not fitted.
+    With `ranks` the diagnoser is given each metric as a place among the classifiers, so that all samples
+    count alike whatever their spread.
+    """
+    read = as_scores(scores)
+    fresh = read.take(new)
+    table = classifier_table(read.take([one for one in read.classifiers if one not in new]), rule=rule, ks=ks)
+    if skills is not None or skill_graph is not None:
+        given = skills_named(skills, table) if isinstance(skills, str) else skills or table.skill_map
+        table = table.with_skills(given, graph=skill_graph)
+    table, duplicates = without_duplicates(table)
+    responses = ranked(table, table) if ranks else table
+    found = diagnose(responses, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
+    watch("agreement")
+    agreement = mastery_agreement(responses, found, seed=seed)
+    taken = Taken(rule, ks, ranks)
+    placed = SavedClassifiers(found, table, taken).place(fresh) if new else None
+    return ClassifierDiagnosis(table, found, agreement, duplicates, placed, taken)
+
+
+def load_classifiers(folder: str | Path) -> SavedClassifiers:
+    """What `ClassifierDiagnosis.save` wrote, for placing others."""
+    folder = Path(folder)
+    if not (folder / INDEX).is_file():
+        raise FormatError(f"{folder}: has no {INDEX}; a folder written by camilla classifiers -o was wanted.")
+    made = json.loads((folder / INDEX).read_text(encoding="utf-8"))["provenance"]
+    taken = Taken(made["rule"], made["ks"], made["ranks"])
+    return SavedClassifiers(Diagnosis.load(folder / "diagnosis"), read(folder / "responses.parquet"), taken)

@@ -1,0 +1,128 @@
+"""How far mastery agrees with the responses it was made of, and how far any mastery could."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats
+from camilla.diagnosis import Diagnosis
+from camilla.errors import DataError
+from camilla.statistics import agreement as measure
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
+
+SHUFFLES = 20  # of learners, for the random control
+
+
+@dataclass(frozen=True, eq=False)
+class MasteryAgreement:
+    """Agreement of one mastery with one table; pairs of learners are counted one by one (variant "pair").
+
+    `summary` holds r2 and r2_within (None without predictions), doa, doa_weighted (by samples) and doc.
+    Beside them: ceiling and ceiling_weighted, what no mastery without ties can exceed; borda and
+    borda_weighted, mastery without a model; random, learners shuffled; null, Borda when learners are
+    shuffled in each task apart (None without tasks); doa_star = (doa − ½)/(ceiling − ½).
+    """
+
+    summary: dict[str, float | None]
+    skills: pl.DataFrame  # skill, samples, doa, ceiling, borda, random, doa_star
+    samples: pl.DataFrame  # sample, doc
+
+
+def mastery_agreement(
+    table: ResponseTable, mastery: Diagnosis | Floats, *, margin: float | None = None, seed: int = 0
+) -> MasteryAgreement:
+    """R², DOA and DOC of a diagnosis, or of any mastery [learners, skills], with their controls.
+
+    A response counts as better if it is larger by more than `margin`. Takes 12 bytes × skills × learners².
+    """
+    skill_map, responses = _mapped(table), table.matrix()
+    levels = mastery_matrix(mastery, table) if isinstance(mastery, Diagnosis) else np.asarray(mastery)
+    if levels.shape != (table.n_learners, skill_map.n_skills):
+        raise DataError(
+            f"a mastery [{table.n_learners} learners, {skill_map.n_skills} skills] was wanted; got shape "
+            f"{levels.shape}."
+        )
+    pairs = measure.pair_agreement(responses, levels, skill_map.mask, margin=margin)
+    rng = np.random.default_rng(seed)
+    columns = {
+        "doa": measure.doa(pairs.wins, levels),
+        "ceiling": measure.ceiling(pairs.wins),
+        "borda": measure.doa(pairs.wins, measure.borda(pairs.wins)),
+        "random": _random(pairs.wins, levels, rng),
+    }
+    summary: dict[str, float | None] = dict.fromkeys(("r2", "r2_within"))
+    if isinstance(mastery, Diagnosis):
+        predicted = _in_table_order(mastery, table)
+        summary["r2"] = measure.r_squared(responses, predicted)
+        summary["r2_within"] = measure.r_squared_within(responses, predicted)
+    for name, values in columns.items():
+        summary[name] = measure.overall(values)
+        summary[f"{name}_weighted"] = measure.sample_weighted(values, skill_map.mask)
+    summary["doc"] = measure.overall(pairs.doc)
+    summary["null"] = _null(table, responses, skill_map.mask, rng)
+    summary["doa_star"] = measure.adjusted(summary["doa"] or 0.0, summary["ceiling"] or 0.0)
+    samples = pl.DataFrame({"sample": table.samples, "doc": pairs.doc})
+    return MasteryAgreement(summary, _by_skill(skill_map, columns), samples.fill_nan(None))
+
+
+def _by_skill(skill_map: SkillMap, columns: dict[str, Floats]) -> pl.DataFrame:
+    frame = pl.DataFrame({"skill": skill_map.skills, "samples": skill_map.mask.sum(axis=0), **columns})
+    star = (pl.col("doa") - 0.5) / (pl.col("ceiling") - 0.5)
+    return frame.with_columns(doa_star=star).with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def mastery_matrix(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
+    """Mastery [learners, skills] of a diagnosis, in the order of the table."""
+    skill_map = _mapped(table)
+    wide = diagnosis.skills.pivot("skill", index="learner", values="mastery")
+    ordered = pl.DataFrame({"learner": table.learners}).join(
+        wide, on="learner", how="left", maintain_order="left"
+    )
+    return ordered.select(skill_map.skills).to_numpy().astype(np.float64)
+
+
+def plain_means(table: ResponseTable) -> Floats:
+    """Mean response of each learner on the samples of each skill [learners, skills], NaN without any."""
+    responses, mask = table.matrix(), _mapped(table).mask.astype(np.float64)
+    seen = ~np.isnan(responses)
+    count = seen @ mask
+    return np.divide(
+        np.where(seen, responses, 0.0) @ mask, count, out=np.full(count.shape, np.nan), where=count > 0
+    )
+
+
+def _mapped(table: ResponseTable) -> SkillMap:
+    if table.skill_map is None:
+        raise DataError("mastery is of skills, and the table has no skill map. Give one with --skills.")
+    return table.skill_map
+
+
+def _in_table_order(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
+    learner = {name: i for i, name in enumerate(diagnosis.learner_names)}
+    sample = {name: j for j, name in enumerate(diagnosis.sample_names)}
+    rows, columns = [learner[name] for name in table.learners], [sample[name] for name in table.samples]
+    return diagnosis.probabilities()[np.ix_(rows, columns)]
+
+
+def _random(wins: Floats, mastery: Floats, rng: np.random.Generator) -> Floats:
+    """Mean DOA a skill of the same mastery with its learners shuffled."""
+    drawn: list[Any] = [measure.doa(wins, mastery[rng.permutation(len(mastery))]) for _ in range(SHUFFLES)]
+    return np.mean(drawn, axis=0)
+
+
+def _null(
+    table: ResponseTable, responses: Floats, mask: NDArray[np.bool_], rng: np.random.Generator
+) -> float | None:
+    """DOA of Borda once learners are shuffled in each task apart: what unrelated orders reach."""
+    if table.task is None:
+        return None
+    shuffled = responses.copy()
+    tasks = np.array(table.task)
+    for task in dict.fromkeys(table.task):
+        shuffled[:, tasks == task] = responses[rng.permutation(len(responses))][:, tasks == task]
+    wins = measure.pair_wins(shuffled, mask)
+    return measure.overall(measure.doa(wins, measure.borda(wins)))

@@ -1,0 +1,174 @@
+"""Responses as the fitting sees them: sample-major arrays, weight 0 where a cell is missing."""
+
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from camilla.arrays import Floats
+
+BLOCK_CELLS = 65_536  # cells a block: its few temporaries stay in the second-level cache
+DENSE_SHARE = 0.3  # below this share of observed cells gathering beats multiplying zeros
+DOUBLE_CELLS = 4_000_000  # up to here passes run in float64, above in float32
+
+
+class Slopes(NamedTuple):
+    """The summed loss and its derivatives by learner factors, loadings, intercepts and guessing."""
+
+    loss: float
+    ability: Floats  # [learners, dims]
+    loading: Floats  # [samples, dims]
+    intercept: Floats  # [samples]
+    guessing: Floats | None  # [samples]
+
+
+class Layout(Protocol):
+    """What a solver asks of the responses."""
+
+    n_learners: int
+    n_samples: int
+    total_weight: float
+
+    def slopes(
+        self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None = None
+    ) -> Slopes: ...
+
+    def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """(weight, weight × response) of these samples, each [samples, learners]."""
+        ...
+
+    def sample_totals(self) -> tuple[Floats, Floats]:
+        """(Σ weight × response, Σ weight) of each sample."""
+        ...
+
+    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+        """(learner, sample, weight, weight × response) of the observed cells, ordered by sample."""
+        ...
+
+
+def _cell_terms(
+    logit: Floats, weight: Floats, right: Floats, guessing: Floats | None
+) -> tuple[float, Floats, Floats | None]:
+    """Loss of a block, its slope by the logit and by the guessing probability.
+
+    With p = g + (1 − g) σ(l) the slope is (w p − r) σ / p, which is finite for every l.
+    """
+    chance = np.tanh(0.5 * logit)
+    chance += 1
+    chance *= 0.5  # σ(l)
+    softplus = np.maximum(chance, 1 - chance)
+    np.log(softplus, out=softplus)
+    np.subtract(np.maximum(logit, 0), softplus, out=softplus)
+    if guessing is None:
+        loss = float(np.vdot(weight, softplus) - np.vdot(right, logit))
+        chance *= weight
+        chance -= right
+        return loss, chance, None
+    p = guessing + (1 - guessing) * chance
+    loss = -float(np.vdot(right, np.log(p)) + np.vdot(weight - right, np.log1p(-guessing) - softplus))
+    excess = (weight * p - right) / p
+    return loss, excess * chance, excess / (1 - guessing)
+
+
+class DenseLayout:
+    """Every cell stored: the layout for tables that are mostly complete."""
+
+    def __init__(self, weight: Floats, response: Floats) -> None:
+        """weight, response: [samples, learners]; a response under weight 0 is ignored."""
+        kind = np.float64 if weight.size <= DOUBLE_CELLS else np.float32
+        self.weight = weight.astype(kind)
+        self.right = np.where(weight > 0, weight * response, 0).astype(kind)
+        self.n_samples, self.n_learners = weight.shape
+        self.total_weight = float(weight.sum(dtype=np.float64))
+
+    def slopes(
+        self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None = None
+    ) -> Slopes:
+        kind = self.weight.dtype
+        u, v, c = ability.astype(kind), loading.astype(kind), intercept.astype(kind)
+        g = None if guessing is None else guessing.astype(kind)
+        loss, slope_u, slope_v, slope_c = 0.0, np.zeros(u.shape), np.empty(v.shape), np.empty(c.shape)
+        slope_g = None if g is None else np.empty(c.shape)
+        step = max(1, BLOCK_CELLS // self.n_learners)
+        for start in range(0, self.n_samples, step):
+            rows = slice(start, start + step)
+            guess = None if g is None else g[rows, None]
+            part, slope, by_guess = _cell_terms(
+                v[rows] @ u.T + c[rows, None], self.weight[rows], self.right[rows], guess
+            )
+            loss += part
+            slope_u += slope.T @ v[rows]
+            slope_v[rows] = slope @ u
+            slope_c[rows] = slope.sum(axis=1)
+            if slope_g is not None and by_guess is not None:
+                slope_g[rows] = by_guess.sum(axis=1)
+        return Slopes(loss, slope_u, slope_v, slope_c, slope_g)
+
+    def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        return self.weight[rows], self.right[rows]
+
+    def sample_totals(self) -> tuple[Floats, Floats]:
+        return self.right.sum(axis=1, dtype=np.float64), self.weight.sum(axis=1, dtype=np.float64)
+
+    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+        sample, learner = np.nonzero(self.weight)
+        return learner, sample, self.weight[sample, learner], self.right[sample, learner]
+
+
+class SparseLayout:
+    """Only observed cells stored, ordered by sample: the layout for mostly missing tables."""
+
+    def __init__(
+        self, learner: NDArray[np.integer], sample: NDArray[np.integer], weight: Floats, response: Floats,
+        *, n_learners: int, n_samples: int,
+    ) -> None:  # fmt: skip
+        order = np.lexsort((learner, sample))
+        self.learner, self.sample = learner[order], sample[order]
+        self.weight = weight[order].astype(np.float64)
+        self.right = self.weight * response[order]
+        self.n_learners, self.n_samples = n_learners, n_samples
+        self.total_weight = float(self.weight.sum())
+        self._starts = np.searchsorted(self.sample, np.arange(n_samples + 1))
+
+    def slopes(
+        self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None = None
+    ) -> Slopes:
+        logit = intercept[self.sample].astype(np.float64)
+        for start in range(0, len(logit), BLOCK_CELLS):
+            rows = slice(start, start + BLOCK_CELLS)
+            logit[rows] += np.einsum("ck,ck->c", ability[self.learner[rows]], loading[self.sample[rows]])
+        guess = None if guessing is None else guessing[self.sample]
+        loss, slope, by_guess = _cell_terms(logit, self.weight, self.right, guess)
+        by_cell = self._matrix(slope)
+        slope_g = None if by_guess is None else np.asarray(self._matrix(by_guess).sum(axis=1)).ravel()
+        return Slopes(
+            loss, by_cell.T @ loading, by_cell @ ability, np.asarray(by_cell.sum(axis=1)).ravel(), slope_g
+        )
+
+    def _matrix(self, values: Floats) -> sparse.csr_array:
+        return sparse.csr_array((values, self.learner, self._starts), shape=(self.n_samples, self.n_learners))
+
+    def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        return self._matrix(self.weight)[rows].toarray(), self._matrix(self.right)[rows].toarray()
+
+    def sample_totals(self) -> tuple[Floats, Floats]:
+        size = self.n_samples
+        return np.bincount(self.sample, self.right, size), np.bincount(self.sample, self.weight, size)
+
+    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+        return self.learner, self.sample, self.weight, self.right
+
+
+def layout_of(
+    learner: NDArray[np.integer], sample: NDArray[np.integer], response: Floats, weight: Floats,
+    *, n_learners: int, n_samples: int,
+) -> Layout:  # fmt: skip
+    """The layout that fits how full the table is. Each (learner, sample) occurs at most once."""
+    if len(learner) < DENSE_SHARE * n_learners * n_samples:
+        return SparseLayout(learner, sample, weight, response, n_learners=n_learners, n_samples=n_samples)
+    full_weight = np.zeros((n_samples, n_learners))
+    full_response = np.zeros((n_samples, n_learners))
+    full_weight[sample, learner] = weight
+    full_response[sample, learner] = response
+    return DenseLayout(full_weight, full_response)

@@ -1,0 +1,353 @@
+"""Learners of a neural diagnoser with its samples frozen: placed, balanced, and how sure they are."""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.flatten_util import ravel_pytree
+
+from camilla.arrays import Floats
+from camilla.fitting.layout import Layout
+from camilla.fitting.protocol import Spread
+from camilla.fitting.training import READING, Neural, neural_logit
+
+ROUNDS = 40
+WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right learner stays finite
+
+
+class Prior(NamedTuple):
+    """Of a raw row."""
+
+    mean: jax.Array  # [numbers]
+    precision: jax.Array  # [numbers]
+
+
+class Told(NamedTuple):
+    """What there is to place one learner by."""
+
+    prior: Prior
+    weight: jax.Array  # [samples]
+    right: jax.Array
+    mask: jax.Array | None  # [samples, skills]
+
+
+class Level(NamedTuple):
+    """Learners on the scale abilities are read on."""
+
+    ability: Floats  # [learners, skills]
+    covariance: Floats  # [learners, skills, skills]
+
+
+def place_rows(
+    diagnoser: Neural,
+    params: Any,
+    weight: Floats,
+    right: Floats,
+    *,
+    start: bool = False,
+    rounds: int = ROUNDS,
+    level: bool = False,
+) -> tuple[Floats, Floats, Floats]:
+    """Raw rows, their covariances and the largest slope left; weight, right: [learners, samples].
+
+    `start`: begin at the learners' present rows; with no `rounds` they stay. Else each begins at the row of
+    the pool, or the prior's mean, that fits it best: there may be several modes. `level`: rows are only
+    raised or lowered as a whole.
+    """
+    present = learner_rows(diagnoser, params)
+    width = present.shape[1]
+    along = jnp.ones((width, 1)) if level else jnp.eye(width)
+    prior = row_prior(diagnoser, present)
+    mask = diagnoser.size.skill_mask
+    device = jax.tree.map(jnp.asarray, params)
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    device_mask = None if mask is None else single(mask)
+    known = single(np.vstack([present, prior.mean]))
+    placed = []
+    for i in range(len(weight)):
+        told = Told(prior, single(weight[i]), single(right[i]), device_mask)
+        begin = known[i] if start else _best_row(device, known, told, model=diagnoser.model)
+        placed.append(_place(device, begin, told, along, rounds, model=diagnoser.model))
+    rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
+    return rows, covariance, slope
+
+
+def levels(diagnoser: Neural, params: Any, rows: Floats, covariance: Floats) -> Level:
+    """Mastery of raw rows, and its covariance by the delta method."""
+    mastery = diagnoser.model.mastery(with_learner_rows(diagnoser, params, rows.astype(np.float64)), np)
+    device = jax.tree.map(jnp.asarray, params)
+    slope = np.asarray(_mastery_slopes(device, jnp.asarray(rows, jnp.float32), model=diagnoser.model))
+    return Level(mastery, np.einsum("nkr,nrs,nls->nkl", slope, covariance, slope.astype(np.float64)))
+
+
+def learner_rows(model: Any, params: Any) -> Floats:
+    """All numbers of each learner in one raw row: [learners, numbers]."""
+    parts = [getattr(params, name) for name in _learner_fields(model)]
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+
+
+def with_learner_rows(model: Any, params: Any, rows: Any) -> Any:
+    """Parameters whose learner side is these raw rows, in NumPy or JAX."""
+    fields, at = {}, 0
+    for name in _learner_fields(model):
+        shape = getattr(params, name).shape[1:]
+        width = int(np.prod(shape))
+        fields[name] = rows[:, at : at + width].reshape(len(rows), *shape)
+        at += width
+    return params._replace(**fields)
+
+
+def _learner_fields(model: Any) -> list[str]:
+    return [name for name, axis in model.axes.items() if axis[0] == "learner"]
+
+
+def row_prior(diagnoser: Neural, present: Floats) -> Prior:
+    """The prior of the fit; where there was none, the pool's own mean and variance."""
+    width = present.shape[1]
+    if diagnoser.precision > 0:
+        return Prior(jnp.zeros(width), jnp.full(width, diagnoser.precision))
+    spread = np.maximum(present.var(axis=0), 1e-6)
+    return Prior(jnp.asarray(present.mean(axis=0)), jnp.maximum(1 / jnp.asarray(spread), WEAK_PRIOR))
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _mastery_slopes(params: Any, rows: jax.Array, *, model: Any) -> jax.Array:
+    def mastery(row: jax.Array) -> jax.Array:
+        return model.mastery(with_learner_rows(model, params, row[None]), jnp)[0]
+
+    return jax.vmap(jax.jacobian(mastery))(rows)
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _best_row(params: Any, known: jax.Array, told: Told, *, model: Any) -> jax.Array:
+    """Of the rows known, the one that the responses make most likely."""
+    return known[jnp.argmin(jax.lax.map(partial(_objective, params, told, model), known))]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _place(
+    params: Any, begin: jax.Array, told: Told, along: jax.Array, rounds: int, *, model: Any
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    prior, weight, right, mask = told
+
+    def terms(row: jax.Array) -> tuple[jax.Array, jax.Array]:
+        def logits(everywhere: jax.Array) -> jax.Array:
+            return model.compare(everywhere, params, mask, jnp, READING)
+
+        everywhere = jnp.tile(_mastery(params, row, model), (len(weight), 1))
+        logit, slopes = jax.vjp(logits, everywhere)
+        by_mastery = slopes(jnp.ones_like(logit))[0]
+        by_row = jax.jacobian(partial(_mastery, params, model=model))(row)
+        charge = partial(_charge, params, told, model)
+        p = jax.nn.sigmoid(logit)
+        slope = by_row.T @ (by_mastery.T @ (weight * p - right)) + prior.precision * (row - prior.mean)
+        curve = (by_mastery * (weight * p * (1 - p))[:, None]).T @ by_mastery
+        information = by_row.T @ curve @ by_row + jnp.diag(prior.precision)
+        return slope + jax.grad(charge)(row), information + jax.hessian(charge)(row)
+
+    row = _descended(partial(_objective, params, told, model), terms, begin, along, rounds)
+    slope, information = terms(row)
+    return row, jnp.linalg.inv(information), jnp.max(jnp.abs(slope))
+
+
+def learner_logits(
+    params: Any, row: jax.Array, mask: jax.Array | None, n_samples: int, model: Any
+) -> jax.Array:
+    """The logits of a learner of this raw row on every sample."""
+    everywhere = jnp.tile(_mastery(params, row, model), (n_samples, 1))
+    return jnp.asarray(model.compare(everywhere, params, mask, jnp, READING))
+
+
+def _mastery(params: Any, row: jax.Array, model: Any) -> jax.Array:
+    return jnp.asarray(model.mastery(with_learner_rows(model, params, row[None]), jnp)[0])
+
+
+def _charge(params: Any, told: Told, model: Any, row: jax.Array) -> jax.Array:
+    """The model's own penalty of a row."""
+    one = with_learner_rows(model, params, row[None])
+    return told.weight.sum() * jnp.asarray(model.penalty(params, one, told.mask, jnp), jnp.float32)
+
+
+def _objective(params: Any, told: Told, model: Any, row: jax.Array) -> jax.Array:
+    """−log posterior of a row, up to a constant."""
+    logit = learner_logits(params, row, told.mask, len(told.weight), model)
+    held = 0.5 * jnp.sum(told.prior.precision * (row - told.prior.mean) ** 2)
+    softplus = jnp.maximum(logit, 0) + jnp.log1p(jnp.exp(-jnp.abs(logit)))
+    return jnp.sum(told.weight * softplus - told.right * logit) + held + _charge(params, told, model, row)
+
+
+def _descended(objective: Any, terms: Any, begin: jax.Array, along: jax.Array, rounds: int) -> jax.Array:
+    """Where damped Newton steps from `begin` end, each taken only if the objective falls.
+
+    along: [numbers, directions] in which to step.
+    """
+
+    def unfinished(carry: tuple[Any, ...]) -> jax.Array:
+        _, _, damping, count = carry
+        return (count < rounds) & (damping < 1e6)
+
+    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        row, value, damping, count = carry
+        slope, information = terms(row)
+        damped = along.T @ information @ along + damping * jnp.eye(along.shape[1])
+        step = along @ jnp.linalg.solve(damped, along.T @ slope)
+        trial = objective(row - step)
+        better = trial < value
+        small = (jnp.max(jnp.abs(step)) < 1e-4) | (better & (value - trial < 1e-6 * jnp.abs(value)))
+        after = jnp.where(small, jnp.inf, jnp.where(better, damping / 5, damping * 5 + 1e-3))
+        return jnp.where(better, row - step, row), jnp.where(better, trial, value), after, count + 1
+
+    return jax.lax.while_loop(unfinished, improve, (begin, objective(begin), jnp.float32(0.1), 0))[0]
+
+
+LEAST = 0.01  # weight of a sample that tells nobody apart: an ability on it alone is still a number
+WEIGHED_CELLS = 3_000_000  # slopes are taken over learners that have at most so many, evenly spaced
+LEVEL_REACH = 8.0  # raw units a level may move
+BALANCE_ROUNDS = 40
+
+
+class SampleCurves(NamedTuple):
+    """A fit read in one dimension: at level ℓ, the pool's mean being 0, sample j has the logit aⱼ + gⱼℓ."""
+
+    weight: Floats  # [samples] gⱼ, 1 on average but for those at LEAST
+    logit: Floats  # [samples] aⱼ
+
+
+def curves_of(diagnoser: Neural, params: Any) -> SampleCurves:
+    """Least squares of every sample's expected logits on the learners' mean logits."""
+    n, m = len(learner_rows(diagnoser, params)), diagnoser.size.n_samples
+    some = np.unique(np.linspace(0, n - 1, max(2, WEIGHED_CELLS // m)).astype(np.int64))
+    learner, sample = np.repeat(some, m), np.tile(np.arange(m), len(some))
+    logits = neural_logit(diagnoser, params, learner, sample).reshape(len(some), m)
+    level = logits.mean(axis=1) - logits.mean()
+    spread = np.sum(level**2)
+    apart = spread > 1e-6 * len(some)
+    slope = np.maximum(level @ logits / spread, LEAST) if apart else np.ones(m)
+    return SampleCurves(slope, logits.mean(axis=0))
+
+
+def balanced(
+    diagnoser: Neural, params: Any, rows: Floats, weight: Floats, right: Floats, sample_weight: Floats
+) -> Floats:
+    """Raw rows raised or lowered to where they keep the count; weight, right: [learners, samples]."""
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    device = jax.tree.map(jnp.asarray, params)
+    mask = None if diagnoser.size.skill_mask is None else single(diagnoser.size.skill_mask)
+    prior = row_prior(diagnoser, learner_rows(diagnoser, params))
+    moves = []
+    for row, w, r in zip(rows, weight, right, strict=True):
+        told = Told(prior, single(w), single(r), mask)
+        moves.append(_move(device, single(row), told, single(sample_weight), model=diagnoser.model))
+    return rows + np.array(moves, np.float64)[:, None]
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _move(params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, *, model: Any) -> jax.Array:
+    """The root of a falling function of the level, by Newton's steps kept inside a bracket."""
+    prior, weight, right, mask = told
+
+    def logits(level: jax.Array) -> jax.Array:
+        return learner_logits(params, row + level, mask, len(weight), model)
+
+    zero, one = jnp.float32(0), jnp.float32(1)
+    scale = jnp.mean(jax.jvp(logits, (zero,), (one,))[1])
+
+    def excess(level: jax.Array) -> jax.Array:
+        missed = right - weight * jax.nn.sigmoid(logits(level))
+        return scale * jnp.sum(sample_weight * missed) - jnp.sum(prior.precision * (row + level - prior.mean))
+
+    def unfinished(carry: tuple[Any, ...]) -> jax.Array:
+        *_, step, count = carry
+        return (jnp.abs(step) > 1e-6) & (count < BALANCE_ROUNDS)
+
+    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
+        level, low, high, _, count = carry
+        value, slope = jax.jvp(excess, (level,), (one,))
+        low, high = jnp.where(value > 0, level, low), jnp.where(value > 0, high, level)
+        newton = level - value / slope
+        after = jnp.where((newton >= low) & (newton <= high), newton, (low + high) / 2)
+        return after, low, high, after - level, count + 1
+
+    begin = (zero, jnp.float32(-LEVEL_REACH), jnp.float32(LEVEL_REACH), one, 0)
+    return jax.lax.while_loop(unfinished, improve, begin)[0]
+
+
+NEURAL_KIND = "Laplace, samples and network held fixed"
+
+
+def neural_spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
+    """Mastery and sample factors with their standard errors."""
+    weight, right = layout.block(np.arange(layout.n_samples))
+    _, raw_covariance, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, rounds=0)
+    scale = _neural_dispersion(diagnoser, params, weight, right) if diagnoser.size.fractional else 1.0
+    read = levels(diagnoser, params, learner_rows(diagnoser, params), raw_covariance)
+    mask = diagnoser.size.skill_mask
+    factors, errors = _sample_factors(
+        jax.tree.map(jnp.asarray, params), jnp.asarray(weight, jnp.float32),
+        None if mask is None else jnp.asarray(mask, jnp.float32),
+        max(diagnoser.precision, 1e-2), model=diagnoser.model,
+    )  # fmt: skip
+    difficulty, discrimination = (np.asarray(f, np.float64) for f in factors)
+    difficulty_se, discrimination_se = (np.sqrt(scale) * np.asarray(e, np.float64) for e in errors)
+    return Spread(
+        read.ability,
+        scale * read.covariance,
+        NEURAL_KIND,
+        difficulty,
+        difficulty_se,
+        discrimination,
+        discrimination_se,
+        scale,
+        *(curves_of(diagnoser, params) if diagnoser.weighs_samples else ()),
+    )
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _sample_factors(
+    params: Any, weight: jax.Array, mask: jax.Array | None, precision: float, *, model: Any
+) -> tuple[Any, Any]:
+    """(difficulty, discrimination) of every sample and their standard errors."""
+    mastery = model.mastery(params, jnp)
+    samples = {name: getattr(params, name) for name, axis in model.axes.items() if axis[0] == "sample"}
+    _, unravel = ravel_pytree({name: value[0] for name, value in samples.items()})
+
+    def filled(row: jax.Array) -> Any:
+        return params._replace(**{name: value[None] for name, value in unravel(row).items()})
+
+    def cell_logit(row: jax.Array, level: jax.Array, mask_row: jax.Array | None) -> jax.Array:
+        return model.compare(level[None], filled(row), _mask_row(mask_row), jnp, READING)[0]
+
+    def read(row: jax.Array, mask_row: jax.Array | None) -> jax.Array:
+        difficulty, discrimination = model.sample_factors(filled(row), _mask_row(mask_row), jnp)
+        if difficulty is None:
+            logits = jax.vmap(cell_logit, (None, 0, None))(row, mastery, mask_row)
+            difficulty = 1 - jax.nn.sigmoid(logits).mean(keepdims=True)
+        return jnp.stack([difficulty[0], discrimination[0]])
+
+    def one(given: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:
+        sample, w, mask_row = given
+        row, _ = ravel_pytree(sample)
+        p = jax.nn.sigmoid(jax.vmap(cell_logit, (None, 0, None))(row, mastery, mask_row))
+        slope = jax.vmap(jax.grad(cell_logit), (None, 0, None))(row, mastery, mask_row)
+        information = (slope * (w * p * (1 - p))[:, None]).T @ slope + precision * jnp.eye(row.shape[0])
+        by_row = jax.jacobian(read)(row, mask_row)
+        variance = jnp.einsum("fk,kf->f", by_row, jnp.linalg.solve(information, by_row.T))
+        return read(row, mask_row), jnp.sqrt(variance)
+
+    factors, errors = jax.lax.map(one, (samples, weight, mask))
+    return (factors[:, 0], factors[:, 1]), (errors[:, 0], errors[:, 1])
+
+
+def _mask_row(mask_row: jax.Array | None) -> jax.Array | None:
+    return None if mask_row is None else mask_row[None]
+
+
+def _neural_dispersion(diagnoser: Neural, params: Any, weight: Any, right: Any) -> float:
+    """Pearson χ² per degree of freedom; the fitted numbers count for at most half of the responses."""
+    sample, learner = np.nonzero(weight)
+    w, r = weight[sample, learner], right[sample, learner]
+    p = 1 / (1 + np.exp(-neural_logit(diagnoser, params, learner, sample)))
+    used = min(sum(np.size(leaf) for leaf in jax.tree.leaves(params)), len(w) // 2)
+    return float(np.sum((r - w * p) ** 2 / (w * p * (1 - p))) / (len(w) - used))

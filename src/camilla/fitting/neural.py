@@ -1,0 +1,257 @@
+"""The neural engine: minibatch Adam in JAX, one jitted scan an epoch, then every learner placed exactly.
+
+Training sees the responses in random batches, so where it stops is a little to the side of the
+mode. Each learner is then placed with the samples frozen, which makes a learner that is added again
+land where it was, and puts its standard error at a true mode.
+"""
+
+from functools import partial
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+from camilla.arrays import Floats, Watch
+from camilla.fitting.layout import Layout
+from camilla.fitting.learner_rows import balanced, curves_of, learner_rows, place_rows, with_learner_rows
+from camilla.fitting.protocol import Placement, Solution
+from camilla.fitting.training import CHUNK, NORM_EPS, READING, Neural, gathered, logit_of, start_of
+
+PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
+PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
+MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
+MEASURED = 4096  # cells that the moments of averaged weights are taken from
+
+ADAM = optax.scale_by_adam()
+
+
+class DeviceCells(NamedTuple):
+    """Observed cells on the device, with what the prior of a cell's learner and sample is divided by."""
+
+    learner: jax.Array
+    sample: jax.Array
+    response: jax.Array
+    weight: jax.Array  # mean 1
+    learner_count: jax.Array  # [learners]
+    sample_count: jax.Array  # [samples]
+    mask: jax.Array | None  # [samples, skills]
+
+
+class TrainingState(NamedTuple):
+    params: Any
+    average: Any
+    adam: Any
+
+
+def solve(
+    diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,
+    *, valid: Layout | None = None, earlier: Solution | None = None,
+) -> Solution:  # fmt: skip
+    """Trained parameters: the epoch best on `valid`, or as many epochs as an earlier solution.
+
+    Learners are then placed with the samples frozen, unless that predicts `valid` worse: a fit that
+    stopped early is no mode, and its learners fit it best about where they stopped. They keep their
+    profiles then, and only their levels are placed. Where abilities weigh samples, levels are balanced.
+    """
+    plan = diagnoser.training
+    rows, n_cells = _rows(diagnoser, layout)
+    batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
+    horizon = 2 * max(1, n_cells // batch) * passes
+    begin = diagnoser.init(rng, start_of(layout, informed=diagnoser.precision > 0))
+    params = diagnoser.model.project(jax.tree.map(jnp.asarray, begin), jnp)
+    state = TrainingState(params, params, ADAM.init(params))
+    key = jax.random.key(int(rng.integers(2**31)))
+    best, leap = _Best(state.average, np.inf, 0), 0
+    last = plan.epochs if earlier is None else earlier.steps
+    for epoch in range(1, last + 1):
+        key, here = jax.random.split(key)
+        state, loss = _epoch(
+            state, rows, here, diagnoser.precision, plan.rate, 1 / horizon if plan.averaged else 1.0,
+            model=diagnoser.model, batch=batch, passes=passes, dropout=plan.dropout, kind=plan.loss,
+            clip=plan.clip, measured=plan.averaged,
+        )  # fmt: skip
+        if valid is None:
+            best = _Best(state.average, float(loss), epoch)
+        elif (score := _validation(diagnoser, state.average, valid)) < best.score:
+            leap = leap if best.score - score < plan.worth * abs(score) else epoch
+            best = _Best(state.average, score, epoch)
+        watch(
+            f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}")
+        )
+        if valid is not None and epoch - leap >= plan.patience:
+            break
+    found = jax.tree.map(np.asarray, best.params)
+    stopped = valid is not None and epoch - leap >= plan.patience
+    placed = False
+    if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
+        exact = _place_all(diagnoser, found, layout) if earlier is None or earlier.placed else None
+        worst = best.score + PLACE_COST * abs(best.score)
+        placed = exact is not None and (valid is None or _validation(diagnoser, exact, valid) < worst)
+        found = exact if placed else _place_all(diagnoser, found, layout, level=True)
+        found = _balance_all(diagnoser, found, layout) if diagnoser.weighs_samples else found
+    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
+
+
+class _Best(NamedTuple):
+    params: Any
+    score: float
+    epoch: int
+
+
+def place(
+    diagnoser: Neural, params: Any, weight: Floats, right: Floats, sample_weight: Floats | None
+) -> Placement:
+    """One learner's raw row with every sample frozen."""
+    rows, covariance, slope = place_rows(diagnoser, params, weight[None], right[None])
+    if sample_weight is not None:
+        rows = balanced(diagnoser, params, rows, weight[None], right[None], sample_weight)
+    return Placement(rows[0], covariance[0], bool(slope[0] < 1e-3 * (1 + weight.sum())))
+
+
+def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = False) -> Any:
+    weight, right = layout.block(np.arange(layout.n_samples))
+    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, level=level)
+    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+
+
+def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
+    weight, right = layout.block(np.arange(layout.n_samples))
+    present, counts = learner_rows(diagnoser, params), curves_of(diagnoser, params).weight
+    rows = balanced(diagnoser, params, present, weight.T, right.T, counts)
+    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+
+
+def _rows(diagnoser: Neural, layout: Layout) -> tuple[DeviceCells, int]:
+    learner, sample, weight, right = layout.cells()
+    per_learner = np.bincount(learner, weight, layout.n_learners)
+    per_sample = np.bincount(sample, weight, layout.n_samples)
+    mask = diagnoser.size.skill_mask
+    single = partial(jnp.asarray, dtype=jnp.float32)
+    scale = weight.mean()
+    return DeviceCells(
+        jnp.asarray(learner), jnp.asarray(sample), single(right / weight), single(weight / scale),
+        single(np.maximum(per_learner / scale, 1)) * scale, single(np.maximum(per_sample / scale, 1)) * scale,
+        None if mask is None else single(mask),
+    ), len(learner)  # fmt: skip
+
+
+def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
+    if kind == "mse":
+        return (jax.nn.sigmoid(logit) - response) ** 2
+    return jnp.maximum(logit, 0) - logit * response + jnp.log1p(jnp.exp(-jnp.abs(logit)))
+
+
+@partial(jax.jit, static_argnames=("model", "batch", "passes", "dropout", "kind", "clip", "measured"))
+def _epoch(
+    state: TrainingState, rows: DeviceCells, key: jax.Array, precision: float, rate: float, mix: float,
+    *, model: Any, batch: int, passes: int, dropout: float, kind: str, clip: float | None, measured: bool,
+) -> tuple[TrainingState, jax.Array]:  # fmt: skip
+    """Passes over the cells in random order; the rest of an uneven division waits for the next."""
+    n_cells = rows.response.shape[0]
+    n_steps = n_cells // batch * passes
+    order, drop_key = jax.random.split(key)
+    shuffled = jax.vmap(lambda k: jax.random.permutation(k, n_cells))(jax.random.split(order, passes))
+    batches = shuffled[:, : n_cells // batch * batch].reshape(n_steps, batch)
+
+    def forward(params: Any, cells: jax.Array, mode: Any) -> tuple[Any, jax.Array]:
+        at = gathered(model.axes, params, rows.learner[cells], rows.sample[cells])
+        mask = None if rows.mask is None else rows.mask[rows.sample[cells]]
+        return at, logit_of(model, at, mask, jnp, mode)
+
+    def loss(params: Any, cells: jax.Array, key: jax.Array) -> tuple[jax.Array, list[jax.Array]]:
+        mode = InTraining(dropout, key)
+        at, logit = forward(params, cells, mode)
+        learner, sample = rows.learner[cells], rows.sample[cells]
+        fit = jnp.mean(rows.weight[cells] * _cell_loss(logit, rows.response[cells], kind))
+        share = {"learner": 1 / rows.learner_count[learner], "sample": 1 / rows.sample_count[sample]}
+        held = sum(
+            jnp.mean(rows.weight[cells] * share[axis[0]] * jnp.sum(getattr(at, name) ** 2, axis=-1))
+            for name, axis in model.axes.items()
+            if axis[0] in share and "free" not in axis
+        )
+        return fit + 0.5 * precision * held + model.penalty(params, at, rows.mask, jnp), mode.seen
+
+    def step(carry: TrainingState, at: tuple[jax.Array, jax.Array]) -> tuple[TrainingState, jax.Array]:
+        (value, seen), slope = jax.value_and_grad(loss, has_aux=True)(carry.params, *at)
+        move, adam = ADAM.update(_clipped(slope, clip), carry.adam)
+        params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
+        params = remembered(model.project(params, jnp), seen, MOMENTUM)
+        share = jnp.maximum(mix, 10 / (10 + adam.count))  # the start is forgotten sooner than the horizon
+        average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
+        return TrainingState(params, average, adam), value
+
+    state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))
+    if measured:
+        mode = InTraining(0.0, key)
+        forward(state.average, shuffled[0, :MEASURED], mode)
+        state = state._replace(average=remembered(state.average, mode.seen, 1.0))
+    return state, values.mean()
+
+
+class InTraining:
+    """How layers act in training: a fresh mask of dropout each time, the moments of the batch."""
+
+    def __init__(self, dropout: float, key: jax.Array) -> None:
+        self.dropout = dropout
+        self.keys = iter(jax.random.split(key, 8)) if dropout else iter(())
+        self.seen: list[jax.Array] = []
+
+    def drop(self, x: jax.Array) -> jax.Array:
+        if self.dropout == 0:
+            return x
+        kept = jax.random.bernoulli(next(self.keys), 1 - self.dropout, x.shape)
+        return jnp.where(kept, x / (1 - self.dropout), 0)
+
+    def norm(self, x: jax.Array, moments: jax.Array) -> jax.Array:
+        """Normed by the batch; what is kept for reading is the unbiased variance."""
+        mean, variance = x.mean(axis=0), x.var(axis=0)
+        self.seen.append(jnp.stack([mean, variance * len(x) / (len(x) - 1)]))
+        return (x - mean) * (variance + NORM_EPS) ** -0.5
+
+
+def remembered(params: Any, seen: list[jax.Array], share: float) -> Any:
+    """Parameters whose kept moments moved towards those of a batch."""
+    if not seen:
+        return params
+    return params._replace(
+        moments=tuple(old + share * (new - old) for old, new in zip(params.moments, seen, strict=True))
+    )
+
+
+def _clipped(slope: Any, clip: float | None) -> Any:
+    if clip is None:
+        return slope
+    share = jnp.minimum(1, clip / (optax.global_norm(slope) + 1e-6))
+    return jax.tree.map(lambda part: part * share, slope)
+
+
+@partial(jax.jit, static_argnames=("model",))
+def _forward(
+    params: Any, learner: jax.Array, sample: jax.Array, mask: jax.Array | None, *, model: Any
+) -> jax.Array:
+    at = gathered(model.axes, params, learner, sample)
+    return logit_of(model, at, None if mask is None else mask[sample], jnp, READING)
+
+
+def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
+    """Mean loss on the validation cells, or minus their AUC; smaller is better."""
+    learner, sample, weight, right = valid.cells()
+    mask = diagnoser.size.skill_mask
+    device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
+    width = min(CHUNK, len(learner))
+    parts = []
+    for start in range(0, len(learner), width):
+        rows = np.minimum(np.arange(start, start + width), len(learner) - 1)
+        logits = _forward(params, learner[rows], sample[rows], device_mask, model=diagnoser.model)
+        parts.append(np.asarray(logits))
+    logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
+    response = right / weight
+    if diagnoser.training.monitor == "auc" and np.isin(response, (0, 1)).all():
+        from camilla.statistics.prediction import auc
+
+        return -auc(response, logits)
+    if diagnoser.training.loss == "mse":
+        return float(np.average((1 / (1 + np.exp(-logits)) - response) ** 2, weights=weight))
+    return float(np.average(np.logaddexp(0, logits) - response * logits, weights=weight))

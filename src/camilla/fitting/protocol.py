@@ -1,0 +1,150 @@
+"""The protocol every diagnoser obeys: what it is told, what it hands back, what it must answer."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats
+from camilla.errors import DataError
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """What a diagnoser is told of a table before it sees a response."""
+
+    n_learners: int
+    n_samples: int
+    skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
+    fractional: bool = False
+    skill_edges: tuple[tuple[int, int], ...] | None = None  # (parent, child) of the skill graph
+
+    @property
+    def n_skills(self) -> int:
+        return 0 if self.skill_mask is None else self.skill_mask.shape[1]
+
+
+def needed_skills(size: Size, name: str) -> NDArray[np.bool_]:
+    """The skill mask of a diagnoser that cannot do without one."""
+    if size.skill_mask is None:
+        raise DataError(
+            f"{name} needs a skill map (samples × skills) and the table has none. "
+            "Give one with --skills, or use camilla, which finds latent skills, or irt, which needs none."
+        )
+    return size.skill_mask
+
+
+def needed_graph(size: Size, name: str) -> tuple[tuple[int, int], ...]:
+    """The edges of a diagnoser that cannot do without a skill graph."""
+    needed_skills(size, name)
+    if size.skill_edges is None:
+        raise DataError(
+            f"{name} needs a skill graph (edges parent, child) and the table has none. "
+            "Give one with --skill-graph, or use neural-cd or ka-ncd, which need none."
+        )
+    return size.skill_edges
+
+
+class Solution(NamedTuple):
+    """Where a fit arrived."""
+
+    params: Any  # a NamedTuple of arrays
+    loss: float  # mean over responses, priors included
+    gradient_norm: float
+    steps: int
+    converged: bool
+    placed: bool = True  # every learner stands where it would be placed with the samples frozen
+
+
+class Spread(NamedTuple):
+    """The fitted factors on the scale they are read on, and how sure the fit is of them."""
+
+    ability: Floats  # [learners, dims]
+    covariance: Floats  # [learners, dims, dims]
+    kind: str  # what the intervals rest on, in words
+    difficulty: Floats  # [samples]
+    difficulty_se: Floats
+    discrimination: Floats  # [samples], signed
+    discrimination_se: Floats
+    dispersion: float = 1.0  # by which the covariances were scaled because responses are fractional
+    sample_weight: Floats | None = None  # [samples], how much each counts in an ability; None: alike
+    sample_logit: Floats | None = None  # [samples], with sample_weight: its logit at the pool's mean level
+
+    def read(self, skill_weight: Floats | None, **more: Any) -> "Readout":
+        """The readout with these factors as they stand."""
+        return Readout(
+            ability=self.ability,
+            covariance=self.covariance,
+            skill_weight=skill_weight,
+            difficulty=self.difficulty,
+            discrimination=self.discrimination,
+            interval=self.kind,
+            difficulty_se=self.difficulty_se,
+            discrimination_se=self.discrimination_se,
+            dispersion=self.dispersion,
+            sample_weight=self.sample_weight,
+            sample_logit=self.sample_logit,
+            **more,
+        )
+
+
+class Placement(NamedTuple):
+    """A learner put on a scale whose samples are frozen."""
+
+    row: Floats  # [dims] raw learner factors
+    covariance: Floats  # [dims, dims]
+    converged: bool
+
+
+class Readout(NamedTuple):
+    """What a person reads, on the scale they read it.
+
+    A learner's ability on any set of samples is the mean of `skill_weight` over the set times its
+    row of `ability`: Eq. 12 of the Camilla paper when skills are given, Eqs. 13–14 when latent. Where
+    `expected` says so it is the mean expected response on the set; with `sample_weight` g and `sample_logit`
+    a, the mean of σ(aⱼ + gⱼℓ) at the level ℓ where Σ gⱼ σ(aⱼ + gⱼℓ) = Σ gⱼ pᵢⱼ.
+    """
+
+    ability: Floats  # [learners, skills]
+    covariance: Floats  # [learners, skills, skills]
+    skill_weight: Floats | None  # [samples, skills], rows sum to 1; None: not told apart
+    difficulty: Floats  # [samples]
+    discrimination: Floats  # [samples], signed
+    interval: str  # the kind of interval, in words
+    unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
+    explicit: bool = False  # skills are those of the table's skill map
+    expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
+    sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
+    sample_logit: Floats | None = None  # [samples]
+    difficulty_se: Floats | None = None  # [samples]
+    discrimination_se: Floats | None = None  # [samples]
+    guessing: Floats | None = None  # [samples]
+    dispersion: float = 1.0  # of fractional responses, by which covariances are scaled
+    credible: bool = False  # ability is the chance of having the skill, its interval a set of no and yes
+
+
+class Diagnoser(Protocol):
+    """A model of responses: a frozen dataclass of a size and settings.
+
+    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; those of "counts",
+    "em" and "linear" bring solve, logit and place with them.
+    """
+
+    name: ClassVar[str]
+    engine: ClassVar[str]
+    parameters_type: ClassVar[Any]  # the NamedTuple of its parameters
+    axes: ClassVar[
+        dict[str, tuple[str, ...]]
+    ]  # of each parameter: "learner", "sample", "skill", "latent", ""
+
+    @property
+    def size(self) -> Size: ...
+
+    @classmethod
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        """Settings to choose on validation when not given, with their candidates in the order tried."""
+        ...
+
+    def readout(self, params: Any, spread: Spread) -> Readout: ...

@@ -1,0 +1,210 @@
+"""What to know of a table before believing anything computed from it."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats
+from camilla.errors import DataError
+from camilla.names import quoted
+from camilla.provenance import made_of
+from camilla.statistics.dimensions import Dimensions, parallel_analysis
+from camilla.statistics.missingness import Missingness, missingness_of, overlap_of
+from camilla.table.responses import ResponseTable
+
+Severity = Literal["fine", "note", "warning"]
+STANDING_OUT = 5  # learners whose response is not the sample's median
+NO_LEARNER, NO_SAMPLE = (
+    "no learner answered exactly as another",
+    "no sample has exactly the responses of another",
+)
+
+
+@dataclass(frozen=True)
+class TableFinding:
+    """One thing looked at: what is there, and whether it is fine."""
+
+    about: str
+    level: Severity
+    says: str
+    names: tuple[str, ...] = ()  # learners or samples concerned
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Findings in the order they were looked at."""
+
+    findings: tuple[TableFinding, ...]
+    dimensions: Dimensions
+    provenance: Mapping[str, Any]
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "findings": [asdict(finding) for finding in self.findings],
+            "dimensions": {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in self.dimensions._asdict().items()
+            },
+            "provenance": dict(self.provenance),
+        }
+
+
+def check_table(table: ResponseTable, *, seed: int = 0) -> Checked:
+    """Constant samples and learners, copies, overlaps, what is missing, and how many dimensions there are."""
+    if table.n_responses == 0:
+        raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
+    matrix = table.matrix()
+    dimensions = parallel_analysis(matrix, seed=seed)
+    findings = (
+        _size(table),
+        _samples(table, matrix),
+        _learners(table, matrix),
+        *_copies(table, matrix),
+        *_missing(matrix),
+        _dimensions(dimensions),
+    )
+    return Checked(findings, dimensions, made_of(table, seed=seed))
+
+
+def _size(table: ResponseTable) -> TableFinding:
+    kind = "right/wrong" if table.is_binary else "fractional"
+    trials = table.n_responses / len(table.cells().response)
+    says = (
+        f"{table.n_learners} learners × {table.n_samples} samples, {kind} responses"
+        + (f", {trials:.3g} trials a cell" if trials > 1 else "")
+        + ("" if table.task is None else f", {len(set(table.task))} tasks")
+        + ("" if table.cluster is None else f", {len(set(table.cluster))} clusters")
+    )
+    small = table.n_samples < 30
+    return TableFinding(
+        "size", "warning" if small else "fine", says + ("; below 30 samples little is sure" if small else "")
+    )
+
+
+def _samples(table: ResponseTable, matrix: Floats) -> TableFinding:
+    low, high = _lowest(matrix), _highest(matrix)
+    constant = (low == high) & ((~np.isnan(matrix)).sum(axis=0) > 1)
+    right, wrong = int(np.sum(constant & (low == 1))), int(np.sum(constant & (low == 0)))
+    share = float(constant.mean())
+    says = (
+        f"{int(constant.sum())} of {table.n_samples} samples have one response from everybody "
+        f"({right} all right, {wrong} all wrong): they tell no learner from another"
+        if constant.any()
+        else "no sample has the same response from everybody"
+    )
+    level: Severity = "fine" if share == 0 else "note" if share <= 0.2 else "warning"
+    return TableFinding(
+        "constant samples", level, says, tuple(table.samples[j] for j in np.flatnonzero(constant))
+    )
+
+
+def _lowest(matrix: Floats) -> Floats:
+    return np.min(np.where(np.isnan(matrix), np.inf, matrix), axis=0)
+
+
+def _highest(matrix: Floats) -> Floats:
+    return np.max(np.where(np.isnan(matrix), -np.inf, matrix), axis=0)
+
+
+def _learners(table: ResponseTable, matrix: Floats) -> TableFinding:
+    counts = (~np.isnan(matrix)).sum(axis=1)
+    low, high = _lowest(matrix.T), _highest(matrix.T)
+    constant, empty = (low == high) & (counts > 1), counts == 0
+    names = tuple(table.learners[i] for i in np.flatnonzero(constant | empty))
+    if not names:
+        return TableFinding("constant learners", "fine", "no learner has the same response everywhere")
+    says = f"{int(constant.sum())} learners have the same response everywhere, {int(empty.sum())} have none"
+    return TableFinding("constant learners", "warning", f"{says}: {quoted(names)}", names)
+
+
+def _copies(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
+    """Samples count only where five learners or more stand out: the same few failures are no copy."""
+    filled = np.nan_to_num(matrix, nan=-1.0)
+    learners = [group for group in _equal_rows(filled) if np.any(filled[group[0]] >= 0)]
+    names = tuple(table.learners[i] for group in learners for i in group)
+    says = f"{len(names)} learners answered exactly as another: {quoted(names)}" if names else NO_LEARNER
+    yield TableFinding("copies of learners", "warning" if names else "fine", says, names)
+    answered = ~np.isnan(matrix).all(axis=0)
+    middle = np.full(table.n_samples, np.nan)
+    middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
+    columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
+    samples = [columns[group] for group in _equal_rows(np.ascontiguousarray(filled[:, columns].T))]
+    names = tuple(table.samples[j] for group in samples for j in group)
+    says = (
+        f"{len(names)} samples have exactly the responses of another: {quoted(names)}" if names else NO_SAMPLE
+    )
+    yield TableFinding("copies of samples", "note" if names else "fine", says, names)
+
+
+def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
+    """Sets of rows that are the same."""
+    if values.size == 0:
+        return []
+    keys = np.ascontiguousarray(values).view(np.dtype((np.void, values.shape[1] * values.itemsize))).ravel()
+    _, group, count = np.unique(keys, return_inverse=True, return_counts=True)
+    order = np.argsort(group, kind="stable")
+    starts = np.cumsum(count) - count
+    return [order[start : start + n] for start, n in zip(starts, count, strict=True) if n > 1]
+
+
+def _missing(matrix: Floats) -> Iterator[TableFinding]:
+    if not np.isnan(matrix).any():
+        yield TableFinding("missing responses", "fine", "none: every learner answered every sample")
+        return
+    found = missingness_of(matrix)
+    where = (
+        f"in whole blocks: {found.blocks} sets of samples, each answered or not as a whole"
+        if found.in_blocks
+        else f"here and there ({found.blocks} different sets of learners)"
+    )
+    if unasked := int(np.isnan(matrix).all(axis=0).sum()):
+        where += f"; {unasked} samples were answered by nobody"
+    yield TableFinding("missing responses", "note", f"{found.share * 100:.3g} % of the cells, {where}")
+    yield _depends(found)
+    overlap = overlap_of(~np.isnan(matrix))
+    says = f"two learners share {overlap.median} samples (median), {overlap.fewest} at least"
+    if overlap.parts > 1:
+        says += f"; learners fall into {overlap.parts} sets with no sample in common: no scale joins them"
+    elif overlap.none:
+        says += f"; {overlap.none} pairs share none"
+    yield TableFinding(
+        "overlap", "warning" if overlap.none else "note" if overlap.fewest < 30 else "fine", says
+    )
+
+
+def _depends(found: Missingness) -> TableFinding:
+    """Missing at random is never shown; what is shown is that it is not."""
+    parts = []
+    if found.by_sample_p < 0.01:
+        kind = "easy" if found.by_sample > 0 else "hard"
+        parts.append(f"{kind} samples are missing more often (rank correlation {found.by_sample:+.2f})")
+    if found.by_learner_p < 0.01:
+        kind = "strong" if found.by_learner > 0 else "weak"
+        parts.append(f"{kind} learners miss more (rank correlation {found.by_learner:+.2f})")
+    if not parts:
+        return TableFinding(
+            "missing at random",
+            "fine",
+            "no sign that it depends on the sample's difficulty or the learner's level",
+        )
+    says = "; ".join(parts) + ": plain means compare different things, pairs on shared samples do not"
+    return TableFinding("missing at random", "warning", says)
+
+
+def _dimensions(found: Dimensions) -> TableFinding:
+    of = f"{found.n_learners} learners × {found.n_samples} samples that vary"
+    if found.number == 0:
+        return TableFinding(
+            "dimensions",
+            "warning",
+            f"none is told from chance ({of}): a diagnoser has no pattern over samples to hold on to. "
+            "Whether learners' means differ is another question; compare and rank answer it",
+        )
+    many = "dimension is" if found.number == 1 else "dimensions are"
+    first = f"the first has {found.share * 100:.0f} % of the variance"
+    says = f"{found.number} {many} told from chance ({of}), {first}"
+    return TableFinding("dimensions", "fine", says)

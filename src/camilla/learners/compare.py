@@ -1,0 +1,202 @@
+"""A against B: by how much, how sure, on what, and which samples flipped."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from camilla.errors import DataError, SettingError
+from camilla.names import quoted
+from camilla.provenance import made_of, place_of
+from camilla.statistics.clusters import FEW
+from camilla.statistics.multiplicity import holm
+from camilla.statistics.paired import Estimate, Noise, PairedResponses, estimate, noise_of, pair_of, tested
+from camilla.table.responses import ResponseTable
+
+
+@dataclass(frozen=True)
+class Effect:
+    """B less A, on all shared samples or on those of one task."""
+
+    task: str | None
+    n: int  # shared samples
+    n_clusters: int | None
+    mean_a: float
+    mean_b: float
+    difference: float
+    se: float
+    low: float
+    high: float
+    p_value: float
+    holm_p: float | None  # adjusted over the tasks; None for all samples together
+    test: str
+    draws: int | None  # sign patterns drawn; p-values come in steps of 1/(draws + 1)
+    won: int  # samples on which B is above A
+    lost: int
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Two learners on the samples both answered; differences are B less A."""
+
+    a: str
+    b: str
+    level: float
+    overall: Effect
+    tasks: tuple[Effect, ...]
+    noise: Noise | None
+    flipped: pl.DataFrame  # sample, task, a, b: where they differ, A's losses first
+    only_a: int  # samples without a response of B: left out
+    only_b: int
+    notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    def is_worse(self, margin: float | None = None) -> bool:
+        """Without a margin: B is significantly below A (difference < 0 and p < 1 − level).
+
+        With one: it is not shown that B is at most `margin` below A (the interval's lower end lies
+        below −margin), the question of a non-inferiority test.
+        """
+        if margin is None:
+            return self.overall.difference < 0 and self.overall.p_value < 1 - self.level
+        return not self.overall.low >= -margin
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "a": self.a,
+            "b": self.b,
+            "level": self.level,
+            "overall": asdict(self.overall),
+            "tasks": [asdict(task) for task in self.tasks],
+            "noise": None if self.noise is None else self.noise._asdict(),
+            "flipped": self.flipped.to_dicts(),
+            "only_a": self.only_a,
+            "only_b": self.only_b,
+            "notes": list(self.notes),
+            "provenance": dict(self.provenance),
+        }
+
+
+def compare_learners(
+    table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0
+) -> Comparison:
+    """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
+
+    Clusters and trials of the table are respected; tasks are tested each, with Holm over them.
+    """
+    if a == b:
+        raise SettingError(f"{a!r} cannot be compared with itself; name two learners.")
+    if not 0 < level < 1:
+        raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
+    pair = pair_of(table, place_of(table, a), place_of(table, b))
+    if len(pair.sample) < 2:
+        raise DataError(
+            f"{a!r} and {b!r} share {len(pair.sample)} samples; two at least are needed. {a!r} has "
+            f"{pair.only_a} of its own, {b!r} {pair.only_b}. Check that samples have the same names in both."
+        )
+    overall = _effect(pair, None, level, seed)
+    noise = noise_of(pair)
+    return Comparison(
+        a, b, level, overall, _by_task(table, pair, level, seed), noise, _flipped(table, pair),
+        pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
+        made_of(table, a=a, b=b, level=level, seed=seed),
+    )  # fmt: skip
+
+
+def _effect(pair: PairedResponses, task: str | None, level: float, seed: int) -> Effect:
+    found: Estimate = estimate(pair, level)
+    test = tested(pair, seed)
+    return Effect(
+        task=task,
+        n=found.n,
+        n_clusters=None if pair.group is None else found.units,
+        mean_a=found.mean_a,
+        mean_b=found.mean_b,
+        difference=found.difference,
+        se=found.se,
+        low=found.low,
+        high=found.high,
+        p_value=test.p_value,
+        holm_p=None,
+        test=test.method,
+        draws=test.draws,
+        won=int(np.sum(pair.difference > 0)),
+        lost=int(np.sum(pair.difference < 0)),
+    )
+
+
+def _by_task(table: ResponseTable, pair: PairedResponses, level: float, seed: int) -> tuple[Effect, ...]:
+    """Tasks by name; none if the shared samples are of one task."""
+    if table.task is None:
+        return ()
+    names, code = np.unique(np.array(table.task)[pair.sample], return_inverse=True)
+    if len(names) < 2:
+        return ()
+    effects = [_effect(pair.take(code == k), str(name), level, seed) for k, name in enumerate(names)]
+    adjusted = holm(np.array([effect.p_value for effect in effects]))
+    return tuple(replace(effect, holm_p=float(p)) for effect, p in zip(effects, adjusted, strict=True))
+
+
+def _flipped(table: ResponseTable, pair: PairedResponses) -> pl.DataFrame:
+    rows = np.flatnonzero(pair.difference != 0)
+    rows = rows[np.argsort(pair.difference[rows], kind="stable")]
+    where = pair.sample[rows]
+    return pl.DataFrame(
+        {
+            "sample": [table.samples[j] for j in where],
+            "task": [None if table.task is None else table.task[j] for j in where],
+            "a": pair.a[rows],
+            "b": pair.b[rows],
+        },
+        schema={"sample": pl.String, "task": pl.String, "a": pl.Float64, "b": pl.Float64},
+    )
+
+
+def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: Noise | None) -> list[str]:
+    notes = []
+    if pair.only_a or pair.only_b:
+        notes.append(
+            f"{pair.only_a} samples were answered by A alone and {pair.only_b} by B alone; they are left out."
+        )
+    if overall.n_clusters is not None and np.isnan(overall.se):
+        notes.append("all shared samples are of one cluster: no interval can be given.")
+    elif overall.n_clusters is not None and overall.n_clusters < FEW:
+        notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
+    if table.trial is not None and noise is None:
+        notes.append("no two shared samples were answered more than once by both: trial noise is not known.")
+    return notes
+
+
+def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, str]) -> ResponseTable:
+    """One table of two tables with one learner each; `labels` name learners that are called the same.
+
+    What one table alone says of a sample, its task and its cluster, holds in the other too. Where it is the
+    weight or the trial, the other's responses are of weight 1 and one trial each.
+    """
+    for table, label in zip((one, other), labels, strict=True):
+        if table.n_learners != 1:
+            raise DataError(
+                f"{label}: {table.n_learners} learners, {quoted(table.learners)}; one was wanted. "
+                "Give one table and two names: camilla compare TABLE A B."
+            )
+    if labels[0] == labels[1]:
+        raise SettingError(f"{labels[0]} cannot be compared with itself; name two tables or logs.")
+    names = (*one.learners, *other.learners)
+    if names[0] == names[1]:
+        names = labels
+    frames = [
+        table.to_long().with_columns(learner=pl.lit(name))
+        for table, name in zip((one, other), names, strict=True)
+    ]
+    frame = pl.concat(frames, how="diagonal")
+    roles = {name: name for name in ("trial", "task", "cluster", "weight") if name in frame.columns}
+    filled = [
+        pl.coalesce(name, pl.col(name).drop_nulls().first().over("sample"), "sample")
+        if name in ("task", "cluster")
+        else pl.col(name).fill_null(1 if name == "weight" else 0)
+        for name in roles
+    ]
+    return ResponseTable.from_long(frame.with_columns(*filled), **roles)

@@ -1,0 +1,184 @@
+"""The design of an evaluation, estimated from a table of earlier responses."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from camilla.errors import DataError, SettingError
+from camilla.provenance import made_of, place_of, versions
+from camilla.statistics.clusters import intraclass
+from camilla.statistics.paired import PairedResponses, noise_of, pair_of
+from camilla.statistics.power import Design, difference_for, power_of, samples_for
+from camilla.table.responses import ResponseTable
+
+PAIRS = 100  # neighbours on the board that are looked at
+FEWEST = 2  # samples: one has no spread
+
+
+class Needed(NamedTuple):
+    """Samples that show a difference; None where no number does."""
+
+    difference: float
+    samples: int | None
+
+
+class Seen(NamedTuple):
+    """The smallest difference that samples show; None where they show none."""
+
+    samples: int
+    difference: float | None
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What an evaluation of this design can tell."""
+
+    design: Design
+    power: float
+    alpha: float
+    needed: tuple[Needed, ...]
+    seen: tuple[Seen, ...]
+    chance: float | None  # power of the one difference and number asked for together
+    notes: tuple[str, ...]
+    provenance: dict[str, Any]
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "design": asdict(self.design) | {"effect": self.design.effect},
+            "power": self.power,
+            "alpha": self.alpha,
+            "needed": [row._asdict() for row in self.needed],
+            "seen": [row._asdict() for row in self.seen],
+            "chance": self.chance,
+            "notes": list(self.notes),
+            "provenance": self.provenance,
+        }
+
+
+class Estimated(NamedTuple):
+    """A design read off a table, and what to know of it."""
+
+    design: Design
+    note: str
+
+
+def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> Estimated:
+    """Discordance or σ, trial noise and cluster correlation of two learners, or of neighbours on the board.
+
+    Neighbours, because they are what has to be told apart; medians over at most 100 pairs of them.
+    """
+    if learners is None:
+        means = table.learner_means().mean
+        board = np.argsort(-means, kind="stable")[: int(np.sum(~np.isnan(means)))]
+        places = np.unique(np.linspace(0, max(len(board) - 2, 0), PAIRS).astype(int))
+        chosen = [(int(board[i]), int(board[i + 1])) for i in places if i + 1 < len(board)]
+    else:
+        chosen = [(place_of(table, learners[0]), place_of(table, learners[1]))]
+    pairs = [pair for pair in (pair_of(table, a, b) for a, b in chosen) if len(pair.sample) > 1]
+    if not pairs:
+        raise DataError("no two learners share two samples; nothing can be estimated from this table.")
+    trials = max(1, round(float(table.cells().weight.mean())))
+    found = _clustering(pairs)
+    design = _median_design(pairs, trials, found._replace(icc=max(found.icc, 0.0)))
+    said = f"estimated from {_source(pairs, design)}."
+    if found.icc < 0:
+        said += f" Differences within a cluster correlate by {found.icc:.3f}, which is taken as 0."
+    return Estimated(design, said)
+
+
+def _source(pairs: Sequence[PairedResponses], design: Design) -> str:
+    """How many pairs, and how far what the design says of them, discordance or σ of one trial, spreads."""
+    if len(pairs) == 1:
+        return f"{len(pairs[0].sample)} samples of two learners"
+    if design.discordance is not None:
+        word, values = "discordance", np.array([np.mean(pair.difference != 0) for pair in pairs])
+    else:
+        values = np.array([np.std(pair.difference, ddof=1) for pair in pairs]) / np.sqrt(design.trial_effect)
+        word = "σ" if design.trials == 1 else "σ of one trial"
+    low, high = np.quantile(values, (0.1, 0.9))
+    return f"{len(pairs)} neighbours on the board, {word} {low:.3f} to {high:.3f} (10–90 %)"
+
+
+class Clustering(NamedTuple):
+    """Samples a cluster, and how their differences correlate; medians over pairs."""
+
+    size: float
+    icc: float
+
+
+def _clustering(pairs: Sequence[PairedResponses]) -> Clustering:
+    grouped = [(pair.difference, pair.group) for pair in pairs if pair.group is not None]
+    if not grouped:
+        return Clustering(1.0, 0.0)
+    return Clustering(
+        float(np.median([len(group) / (group.max() + 1) for _, group in grouped])),
+        float(np.median([intraclass(difference, group) for difference, group in grouped])),
+    )
+
+
+def _median_design(pairs: Sequence[PairedResponses], trials: int, clustering: Clustering) -> Design:
+    size, icc = clustering
+    if all(pair.is_binary for pair in pairs):
+        discordance = float(np.median([np.mean(pair.difference != 0) for pair in pairs]))
+        if discordance == 0:
+            raise DataError(_alike(pairs))
+        return Design(discordance=discordance, cluster_size=size, icc=icc)
+    variance = float(np.median([np.var(pair.difference, ddof=1) for pair in pairs]))
+    if variance == 0:
+        raise DataError(_alike(pairs))
+    noises = [noise for noise in map(noise_of, pairs) if noise is not None]
+    share = float(np.median([noise.share for noise in noises])) if noises else 0.0
+    once = 1 - share + trials * share  # variance with one trial, in units of the variance with all
+    return Design(
+        sd=float(np.sqrt(variance * once)), trial_share=trials * share / once,
+        trials=trials, cluster_size=size, icc=icc,
+    )  # fmt: skip
+
+
+def _alike(pairs: Sequence[PairedResponses]) -> str:
+    which = "the two learners" if len(pairs) == 1 else "most neighbours on the board"
+    return (
+        f"{which} differ by the same on every sample they share: no spread can be estimated from this table. "
+        "Leave it out and give discordance or sd."
+    )
+
+
+def plan(
+    design: Design,
+    *,
+    differences: Sequence[float] = (),
+    samples: Sequence[int] = (),
+    power: float = 0.8,
+    alpha: float = 0.05,
+    note: str | None = None,
+    table: ResponseTable | None = None,
+) -> Plan:
+    """Samples needed for each difference, and the difference each number of samples shows.
+
+    With one of each, also the power of that pair.
+    """
+    if few := [n for n in samples if n < FEWEST]:
+        raise SettingError(f"{few[0]} samples show nothing; {FEWEST} at least were wanted.")
+    most = design.discordance if design.discordance is not None else 1.0
+    wanted = differences or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
+    counts = samples or ([] if differences else (100, 300, 1000, 3000, 10000))
+    chance = None
+    if len(differences) == len(samples) == 1:
+        chance = power_of(design, differences[0], samples[0], alpha=alpha)
+    settings = {"power": power, "alpha": alpha, **asdict(design)}
+    return Plan(
+        design, power, alpha,
+        tuple(Needed(d, samples_for(design, d, power=power, alpha=alpha)) for d in wanted),
+        tuple(Seen(n, difference_for(design, n, power=power, alpha=alpha)) for n in counts),
+        chance,
+        () if note is None else (note,),
+        {"settings": settings, "versions": versions()} if table is None else made_of(table, **settings),
+    )  # fmt: skip
+
+
+def laid_out(design: Design, **given: float | None) -> Design:
+    """The design with what is given changed: trials, trial_share, cluster_size, icc."""
+    return replace(design, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]

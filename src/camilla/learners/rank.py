@@ -1,0 +1,175 @@
+"""Learners by mean response: who is really ahead of whom, and which ranks are possible."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats, Watch
+from camilla.errors import DataError, SettingError
+from camilla.provenance import made_of
+from camilla.statistics.all_pairs import PairTests, pair_tests
+from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_spread, plain_spread
+from camilla.statistics.intervals import Ends, mean_ends
+from camilla.statistics.missingness import overlap_of
+from camilla.statistics.multiplicity import holm_over_pairs, holm_reach, rank_bounds, tie_groups
+from camilla.table.responses import ResponseTable
+
+DIGITS = 12  # of a mean; what differs beyond is rounding
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """Learners, best mean first; every array follows that order.
+
+    With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
+    all groups are what they say (Holm over all pairs).
+    """
+
+    learners: tuple[str, ...]
+    level: float
+    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, n
+    tests: PairTests
+    told_apart: NDArray[np.bool_]  # [learners, learners]
+    groups: tuple[tuple[int, int], ...]  # first and last rank of maximal runs in which no two differ
+    notes: tuple[str, ...]
+    provenance: Mapping[str, Any]
+
+    def pairs(self) -> pl.DataFrame:
+        """Every pair, the one that ranks higher first: b less a as in compare, p-value, Holm over all."""
+        i, j = np.triu_indices(len(self.learners), 1)
+        names = np.array(self.learners, object)
+        p = self.tests.p_value
+        return pl.DataFrame(
+            {
+                "a": names[i].tolist(),
+                "b": names[j].tolist(),
+                "shared": self.tests.shared()[i, j].astype(np.int64),
+                "difference": self.tests.difference[j, i],
+                "p_value": p[i, j],
+                "holm_p": holm_over_pairs(p)[i, j],
+                "told_apart": self.told_apart[i, j],
+            }
+        )
+
+    def to_document(self, *, pairs: bool = False) -> dict[str, Any]:
+        """Everything as plain data; every pair only if asked for."""
+        document: dict[str, Any] = {
+            "level": self.level,
+            "learners": self.rows.to_dicts(),
+            "groups": [{"first": first, "last": last} for first, last in self.groups],
+            "notes": list(self.notes),
+            "provenance": dict(self.provenance),
+        }
+        return document | ({"pairs": self.pairs().to_dicts()} if pairs else {})
+
+
+def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = lambda line: None) -> Ranking:
+    """Learners by mean response over the samples each answered, every pair tested on shared samples.
+
+    Each sample counts once, whatever its trials. Equal means are listed by name.
+    """
+    if not 0 < level < 1:
+        raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
+    matrix = table.matrix()
+    answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
+    if len(answered) < 2:
+        raise DataError(f"{len(answered)} learners have responses; two at least are needed to rank.")
+    group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
+    means = np.nanmean(matrix[answered], axis=1).round(DIGITS)
+    order = answered[sorted(range(len(answered)), key=lambda i: (-means[i], table.learners[answered[i]]))]
+    matrix = matrix[order]
+    spread = learner_spread(matrix, group)
+    tests = pair_tests(matrix, group, watch)
+    told_apart = told_apart_by_holm(tests.p_value, 1 - level)
+    learners = tuple(table.learners[i] for i in order)
+    return Ranking(
+        learners,
+        level,
+        _rows(learners, spread, learner_ends(matrix, spread, group, level), told_apart, tests),
+        tests,
+        told_apart,
+        tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
+        tuple(_notes(table, matrix)),
+        made_of(table, level=level),
+    )
+
+
+def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
+    """Mean of each row over its samples, with the variance of that mean, by clusters if there are any."""
+    seen = ~np.isnan(matrix)
+    filled = np.where(seen, matrix, 0)
+    if group is None:
+        n = seen.sum(axis=1).astype(np.float64)
+        mean = filled.sum(axis=1) / n
+        off = np.where(seen, filled - mean[:, None], 0)
+        return plain_spread(mean, np.sum(off**2, axis=1), n)
+
+    def parts() -> Iterator[ClusterPart]:
+        for k in np.unique(group):
+            inside = group == k
+            yield ClusterPart(filled[:, inside].sum(axis=1), seen[:, inside].sum(axis=1).astype(np.float64))
+
+    return clustered_spread(parts)
+
+
+def learner_ends(matrix: Floats, spread: MeanSpread, group: NDArray[np.integer] | None, level: float) -> Ends:
+    """Wilson's interval of each row; for rows with scores, and clusters, with Student's t over units."""
+    exact = ((matrix == 0) | (matrix == 1) | np.isnan(matrix)).all(axis=1) & (group is None)
+    return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level)
+
+
+def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
+    """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
+    n = len(p)
+    n_pairs = n * (n - 1) // 2
+    sure = int(np.count_nonzero(p <= alpha / n_pairs)) // 2  # Holm rejects these at once
+    unsure = [
+        row[i + 1 :][(row[i + 1 :] > alpha / n_pairs) & (row[i + 1 :] <= alpha)] for i, row in enumerate(p)
+    ]
+    reach = holm_reach(np.concatenate(unsure), n_pairs - sure, alpha)
+    return p <= max(reach, alpha / n_pairs)
+
+
+def _rows(
+    learners: tuple[str, ...], spread: MeanSpread, ends: Ends, told_apart: NDArray[np.bool_], tests: PairTests
+) -> pl.DataFrame:
+    ranks = rank_bounds(told_apart, tests.is_below)
+    return pl.DataFrame(
+        {
+            "rank": np.arange(1, len(learners) + 1),
+            "learner": learners,
+            "mean": spread.mean,
+            "se": np.sqrt(spread.variance),
+            "low": ends.low,
+            "high": ends.high,
+            "rank_low": ranks.low,
+            "rank_high": ranks.high,
+            "n": spread.n.astype(np.int64),
+        }
+    ).with_columns(pl.col("se", "low", "high").fill_nan(None))
+
+
+def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
+    notes = []
+    if gone := table.n_learners - len(matrix):
+        notes.append(f"{gone} learners have no responses and are left out.")
+    if np.isnan(matrix).any():
+        n = (~np.isnan(matrix)).sum(axis=1)
+        overlap = overlap_of(~np.isnan(matrix))
+        notes.append(
+            f"learners answered different samples, {n.min()} to {n.max()} of {matrix.shape[1]} each: means "
+            "are of different samples. Pairs are told apart on the samples both answered, "
+            f"{overlap.fewest} at least."
+        )
+        if overlap.none:
+            notes.append(f"{overlap.none} pairs share no sample and cannot be told apart.")
+    if table.cluster is not None and (clusters := len(set(table.cluster))) < FEW:
+        notes.append(
+            f"only {clusters} clusters: intervals are wide and few pairs are told apart, because little is "
+            "known. compare tests one pair by sign flips, which need less."
+        )
+    return notes

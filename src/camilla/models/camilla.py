@@ -1,0 +1,127 @@
+"""Camilla: abilities on latent skills, compared with samples through a monotone network."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar, Literal, NamedTuple
+
+import numpy as np
+
+from camilla.arrays import Floats, sigmoid, softmax
+from camilla.fitting.protocol import Readout, Size
+from camilla.fitting.training import OURS, Start, Training, raised, rising_network, through, xavier
+
+GAIN = 4.0
+
+
+class CamillaParams(NamedTuple):
+    """Raw parameters; each is squashed where it is used."""
+
+    ability: Floats  # [learners, latent]
+    skill_mask: Floats  # [samples, latent]
+    difficulty: Floats  # [samples, latent]
+    discrimination: Floats  # [samples, 1]
+    weights: tuple[Floats, ...]  # ≥ 0
+    biases: tuple[Floats, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Camilla:
+    """A = σ(·), q = softmax(·), D = σ(·), b = σ(·); Y = b q ∘ (A − D); p = network(Y), weights ≥ 0.
+
+    Eqs. 6–10 of the Camilla paper, with the two hidden layers of its hyper-parameter table. The
+    non-negative weights keep p rising in every ability. Latent skills come in no order, and a skill
+    that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
+    "masks"); but what a skill weighs is also in the network, so ours are expected responses, in which samples
+    answered right or wrong count by how well they tell learners apart.
+    Raw learner and sample parameters ~ N(0, 1/precision).
+    """
+
+    name: ClassVar[str] = "camilla"
+    engine: ClassVar[str] = "neural"
+    parameters_type: ClassVar[Any] = CamillaParams
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "ability": ("learner", "latent"),
+        "skill_mask": ("sample", "latent"),
+        "difficulty": ("sample", "latent"),
+        "discrimination": ("sample", ""),
+        "weights": ("",),
+        "biases": ("",),
+    }
+    size: Size
+    dimensions: int = 10
+    hidden: tuple[int, ...] = (128, 64)
+    precision: float = 3.0
+    training: Training = OURS
+    reading: Literal["expected", "masks"] = "expected"
+
+    @classmethod
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        return {"precision": (3.0, 1.0, 10.0), "dimensions": (10, 5)}
+
+    @classmethod
+    def as_published(cls, size: Size) -> dict[str, Any]:
+        """Dropout .5, batches of 256, the released learning rate .005 and its ten epochs; no prior."""
+        return {
+            "dimensions": 10 if size.fractional else 5,
+            "hidden": (64, 32) if size.fractional else (128, 64),
+            "precision": 0.0,
+            "reading": "masks",
+            "training": Training(
+                rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
+                averaged=False,
+                loss="mse" if size.fractional else "bce", monitor="auc",
+            ),
+        }  # fmt: skip
+
+    def init(self, rng: np.random.Generator, start: Start) -> CamillaParams:
+        n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
+        widths = (k, *self.hidden, 1)
+        flat = tuple(xavier(rng, a, b) for a, b in pairwise(widths))
+        weights, biases = flat, tuple(np.zeros(b, np.float32) for b in widths[1:])
+        if self.precision > 0:
+            weights, biases = rising_network(rng, widths, GAIN)
+        return CamillaParams(
+            raised(xavier(rng, n, k), start.learner),
+            xavier(rng, m, k),
+            raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, 1),
+            weights,
+            biases,
+        )
+
+    @property
+    def model(self) -> Any:
+        return type(self)
+
+    @property
+    def weighs_samples(self) -> bool:
+        return self.reading == "expected" and not self.size.fractional
+
+    @staticmethod
+    def mastery(at: CamillaParams, xp: Any) -> Any:
+        return sigmoid(at.ability, xp)
+
+    @staticmethod
+    def compare(mastery: Any, at: CamillaParams, mask: Any, xp: Any, mode: Any) -> Any:
+        gap = mastery - sigmoid(at.difficulty, xp)
+        asked = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
+        return through(asked, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
+
+    @staticmethod
+    def project(params: CamillaParams, xp: Any) -> CamillaParams:
+        return params._replace(weights=tuple(xp.maximum(w, 0) for w in params.weights))
+
+    @staticmethod
+    def penalty(params: CamillaParams, at: CamillaParams, skill_mask: Any, xp: Any) -> float:
+        return 0.0
+
+    @staticmethod
+    def sample_factors(at: CamillaParams, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(difficulty Σₖ qₖDₖ, discrimination b) of gathered samples."""
+        q = softmax(at.skill_mask, xp)
+        return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
+
+    def readout(self, params: CamillaParams, spread: Any) -> Readout:
+        mask = softmax(params.skill_mask.astype(np.float64), np)
+        return spread.read(mask, unit_scale=True, expected=self.reading == "expected")

@@ -1,0 +1,39 @@
+"""What a model-free result rests on."""
+
+import platform
+from importlib.metadata import version
+from typing import Any
+
+import camilla
+from camilla.errors import DataError
+from camilla.names import nearest
+from camilla.table.responses import ResponseTable
+
+
+def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
+    """Sizes and hash of the table, settings, and versions."""
+    return {
+        "data_hash": table.digest(),
+        "n_learners": table.n_learners,
+        "n_samples": table.n_samples,
+        "n_responses": table.n_responses,
+        "n_clusters": None if table.cluster is None else len(set(table.cluster)),
+        "settings": settings,
+        "versions": versions(),
+    }
+
+
+def versions() -> dict[str, str]:
+    """Of what computes a model-free result."""
+    return {
+        "camilla": camilla.__version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in ("numpy", "scipy", "polars")},
+    }
+
+
+def place_of(table: ResponseTable, learner: str) -> int:
+    """The index of a learner, by name."""
+    if learner not in table.learners:
+        raise DataError(f"no learner {learner!r} in the table. {nearest(learner, table.learners)}")
+    return table.learners.index(learner)

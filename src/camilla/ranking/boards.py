@@ -1,0 +1,133 @@
+"""Questions to whole leaderboards: their fit round by round, and how two of them agree."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import chdtrc, ndtr
+
+from camilla.errors import DataError, SettingError
+from camilla.names import quoted
+from camilla.ranking.leaderboard import Findings, Leaderboard
+from camilla.ranking.matches import Array, SameRound, record_of
+from camilla.ranking.solve import EppSolution, contrast_solver
+from camilla.statistics.multiplicity import holm
+from camilla.table.tournament import Tournament
+
+LARGEST = 100_000_000  # players² × rounds
+
+
+def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
+    """P-value of "each pair's win rate is what the EPPs say", by a U-statistic over rounds.
+
+    z_r holds round r's standardised surprises of all pairs, less what moving the EPPs explains. If
+    the model fits, z_r · z_s has mean 0 for r ≠ s; U = Σ_{r≠s} z_r · z_s is compared with a scaled
+    χ² of the same mean and variance (Chen and Qin, 2010; Satterthwaite, 1946).
+    """
+    rows = [tournament.players.index(name) for name in board.players]
+    record = record_of(tournament, str(board.provenance["matches"]))
+    if not isinstance(record, SameRound) or record.n_rounds < 3 or board.provenance["compat"]:
+        raise SettingError("fit by rounds needs scores, matches within rounds, and at least 3 rounds.")
+    gram = _gram(board, SameRound(record.merit[rows]))
+    own = np.trace(gram)
+    between = gram - np.diag(np.diag(gram))
+    n_rounds = len(gram)
+    spread = float((between**2).sum()) * n_rounds / (n_rounds - 1)
+    df = own**2 / spread
+    return float(chdtrc(df, max(df * (1 + between.sum() / own), 0.0)))
+
+
+def _gram(board: Leaderboard, record: SameRound) -> Array:
+    """z_r · z_s for all rounds, summed over pairs one row of the win matrix at a time."""
+    solution = EppSolution(board.epp, float(board.provenance["origin"]), 0, 0.0)
+    pushes = record.residuals(board.epp)
+    influence = contrast_solver(board.matrix, solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
+    merit, seen = record.merit, np.isfinite(record.merit)
+    gram = np.zeros((record.n_rounds, record.n_rounds))
+    for i in range(1, len(merit)):
+        played = board.matrix.played[i, :i, None]
+        p = 1 / (1 + np.exp(board.epp[:i, None] - board.epp[i]))
+        information = played * p * (1 - p)
+        met = seen[i] & seen[:i]
+        won = (merit[i] > merit[:i]) + 0.5 * (merit[i] == merit[:i])
+        surprise = met * (won - p) - information * (influence[i] - influence[:i])
+        surprise /= np.sqrt(np.where(information > 0, information, 1.0))
+        gram += surprise.T @ surprise
+    return gram
+
+
+def asked(
+    board: Leaderboard, tournament: Tournament, pairs: Sequence[tuple[str, str]] | None = None
+) -> Findings:
+    """Tests of these pairs, and the fit by rounds where it can be had in about a second."""
+    tests = [board.test(*pair) for pair in pairs or ()]
+    came = board.provenance
+    can = tournament.scores is not None and came["matches"] == "same_round" and not came["compat"]
+    if not can or came["rounds"] < 3 or board.fit.df == 0 or came["players"] ** 2 * came["rounds"] > LARGEST:
+        return Findings(tests)
+    return Findings(tests, fit_by_rounds(board, tournament))
+
+
+def compare_fits(boards: Mapping[str, Leaderboard]) -> pl.DataFrame:
+    """Tournaments by standardised deviance, best fit first (Properties 3.8–3.10).
+
+    Deviances compare directly only for the same players and rounds; standardised ones also for
+    different sets of players.
+    """
+    rows = [
+        {
+            "tournament": name,
+            "players": len(board.players),
+            "rounds": board.provenance["rounds"],
+            "deviance": board.fit.deviance,
+            "df": board.fit.df,
+            "standardised_deviance": board.fit.standardised,
+            "p_value": board.fit.p_value,
+        }
+        for name, board in boards.items()
+    ]
+    return pl.DataFrame(rows).sort("standardised_deviance", nulls_last=True)
+
+
+class Agreement(NamedTuple):
+    """Two leaderboards on the players they share."""
+
+    kendall: float  # rank correlation of the shared players
+    rows: pl.DataFrame  # player, epp_a, epp_b, difference, se, p_value, holm_p
+
+
+def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
+    """Where two tournaments differ: EPPs of the shared players, each centred on those players.
+
+    The tournaments must have been played apart; then variances add.
+    """
+    shared = [name for name in board_a.players if name in set(board_b.players)]
+    if len(shared) < 2:
+        raise DataError(
+            f"the leaderboards share {len(shared)} player(s); two are needed. "
+            f"One has {quoted(board_a.players)}, the other {quoted(board_b.players)}."
+        )
+    (a, variance_a), (b, variance_b) = (_on(board, shared) for board in (board_a, board_b))
+    difference, se = a - b, np.sqrt(variance_a + variance_b)
+    p_value = 2 * ndtr(-np.abs(difference) / se)
+    rows = {"epp_a": a, "epp_b": b, "difference": difference, "se": se, "p_value": p_value}
+    frame = pl.DataFrame({"player": shared, **rows, "holm_p": holm(np.asarray(p_value))})
+    from scipy.stats import kendalltau  # half a second to load, and needed here alone
+
+    return Agreement(float(kendalltau(a, b).statistic), frame)
+
+
+class _Shared(NamedTuple):
+    epp: np.ndarray[tuple[int], np.dtype[np.float64]]
+    variance: np.ndarray[tuple[int], np.dtype[np.float64]]
+
+
+def _on(board: Leaderboard, players: list[str]) -> _Shared:
+    rows = [board.place(name) for name in players]
+    epp = board.epp[rows]
+    if board.covariance is None:
+        return _Shared(epp - epp.mean(), np.full(len(rows), np.nan))
+    centre = np.eye(len(rows)) - 1 / len(rows)
+    covariance = centre @ board.covariance[np.ix_(rows, rows)] @ centre
+    return _Shared(epp - epp.mean(), np.diag(covariance))

@@ -1,0 +1,72 @@
+"""AlpacaEval: `annotations.json`, a judge's preference between a reference (1) and a model (2).
+
+The response is preference − 1: 1 where the model wins, 0 where the reference does, between for weighted
+judges; 0 and 1.5 are draws. The task names judge and reference, for a score means nothing without them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from camilla.reading.decoding import decode_file, digest, name_in, number_in, plain, shortened
+from camilla.reading.peeking import Peek
+from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+
+
+class Annotation(msgspec.Struct):
+    instruction: str
+    generator_1: Any
+    generator_2: Any
+    preference: Any = None
+    annotator: Any = None
+    dataset: Any = None
+
+
+ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """Entries with two generators and a preference."""
+    if peek.ending == ".json" and {"instruction", "generator_1", "generator_2"} <= peek.keys:
+        return Sniffed(0.95, "entries have generator_1, generator_2 and preference, as in AlpacaEval")
+    return None
+
+
+def response(preference: Any) -> float | None:
+    """What the model took of one comparison; None where the judge did not answer."""
+    number = number_in(preference)
+    if number == 0:
+        return 0.5
+    return number - 1 if number is not None and 1 <= number <= 2 else None
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """A run for each model, judge and reference of a file."""
+    rows: dict[tuple[str, str, str], list[Row]] = {}
+    about: dict[str, About] = {}
+    for one in decode_file(path, ANNOTATIONS):
+        learner = name_in(one.generator_2, where=str(path), what="generator_2")
+        reference = name_in(one.generator_1, where=str(path), what="generator_1")
+        task = f"alpaca_eval by {plain(one.annotator) or 'an unnamed judge'} against {reference}"
+        sample = digest(one.instruction)
+        skills = (("dataset", plain(one.dataset)),) if plain(one.dataset) else ()
+        about.setdefault(sample, About(shortened(one.instruction), skills))
+        score = response(one.preference)
+        row = Row(sample, score, "preference", "", 0, sample, None if score is not None else "unscored")
+        rows.setdefault((learner, task, reference), []).append(row)
+    for (learner, task, reference), of_run in rows.items():
+        yield Run(
+            learner,
+            task,
+            of_run,
+            source=str(path),
+            format="alpaca-eval",
+            about=about,
+            settings={"reference": reference},
+            unstable_ids=True,
+        )
+
+
+ALPACA_EVAL = Loader(sniff, runs)

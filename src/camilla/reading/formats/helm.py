@@ -1,0 +1,229 @@
+"""HELM: a folder a run, with `per_instance_stats.json` or the shorter `display_predictions.json`.
+
+Instance ids are numbered within a run, so samples are known by a hash of their input, which is in
+`instances.json` or `scenario_state.json`.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, plain, shortened
+from camilla.reading.peeking import Peek
+from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+
+COMPANIONS = tuple(
+    f"{name}.json"
+    for name in ("run_spec", "scenario", "scenario_state", "stats", "instances", "display_requests")
+)
+MAIN = (
+    "exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
+    "final_number_exact_match", "math_equiv_chain_of_thought", "math_equiv", "chain_of_thought_correctness",
+    "f1_score", "rouge_l", "bleu_4",
+)  # fmt: skip
+BOOKKEEPING = re.compile(
+    r"num_|batch_size|inference_|training_|finish_reason|logprob|max_prob|predicted_index|estimated_|"
+    r"truncated|prompt_tokens|completion_tokens|perplexity|bits_per_byte|logits|references"
+)
+
+
+class AdapterSpec(msgspec.Struct, frozen=True):
+    model: Any = None
+    model_deployment: Any = None
+    method: Any = None
+    max_eval_instances: Any = None
+    max_train_instances: Any = None
+
+
+class ScenarioSpec(msgspec.Struct, frozen=True):
+    class_name: Any = None
+    args: Any = None
+
+
+class RunSpec(msgspec.Struct):
+    name: str = ""
+    adapter_spec: AdapterSpec = AdapterSpec()
+    scenario_spec: ScenarioSpec = ScenarioSpec()
+    groups: list[Any] = []
+
+
+class Perturbation(msgspec.Struct):
+    name: Any = None
+
+
+class StatName(msgspec.Struct):
+    name: str
+    split: Any = None
+    perturbation: Perturbation | None = None
+
+
+class Stat(msgspec.Struct):
+    name: StatName
+    count: Any = 0
+    mean: Any = None
+
+
+class HelmInstance(msgspec.Struct):
+    instance_id: Any = None
+    train_trial_index: Any = 0
+    perturbation: Perturbation | None = None
+    stats: list[Stat] | dict[str, Any] = []
+
+
+class Words(msgspec.Struct, frozen=True):
+    text: Any = None
+
+
+class Asked(msgspec.Struct, frozen=True):
+    id: Any = None
+    input: Words = Words()
+    perturbation: Perturbation | None = None
+
+
+class RequestState(msgspec.Struct):
+    instance: Asked = Asked()
+
+
+class ScenarioState(msgspec.Struct):
+    request_states: list[RequestState] = []
+
+
+INSTANCES = msgspec.json.Decoder(list[HelmInstance])
+RUN_SPEC = msgspec.json.Decoder(RunSpec)
+ASKED = msgspec.json.Decoder(list[Asked])
+STATE = msgspec.json.Decoder(ScenarioState)
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """Instances with stats; where both files are there, the predictions are read."""
+    if peek.ending != ".json":
+        return None
+    if {"instance_id", "stats"} <= peek.keys:
+        both = peek.name == "per_instance_stats.json" and "display_predictions.json" in peek.beside
+        return Sniffed(0.95, "entries have instance_id and stats, as HELM writes", companion=both)
+    of_run = {"per_instance_stats.json", "display_predictions.json", "run_spec.json"} & peek.beside
+    if peek.name in COMPANIONS and of_run:
+        return Sniffed(0.9, "a file of a HELM run", companion=True)
+    return None
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """The one run of a folder."""
+    spec = _beside(path, "run_spec.json", RUN_SPEC) or RunSpec(name=path.parent.name)
+    task = _task(spec.name)
+    texts = _texts(path)
+    left_out: dict[str, str] = {}
+    rows: list[Row] = []
+    about: dict[str, About] = {}
+    shared = _skills(spec)
+    instances = decode_file(path, INSTANCES)
+    perturbed = any(instance.perturbation for instance in instances)
+    for instance in instances:
+        id = name_in(instance.instance_id, where=str(path), what="instance_id")
+        changed = plain(instance.perturbation.name) if instance.perturbation else ""
+        sample = f"{id}+{changed}" if changed else id
+        text = texts.get(sample, texts.get(id) if not changed else None)
+        cluster = f"{task}/{digest(texts[id])[:12] if id in texts else id}" if perturbed else None
+        about.setdefault(sample, About(shortened(text or ""), shared + _split(instance), cluster))
+        rows += _scores(instance, sample, None if text is None else digest(text), left_out)
+    rows.sort(key=lambda row: MAIN.index(row.metric) if row.metric in MAIN else len(MAIN))
+    yield Run(
+        _learner(spec, path),
+        task,
+        [row for row in rows if row.metric not in left_out],
+        source=str(path),
+        format="helm",
+        version=f"max_eval_instances={plain(spec.adapter_spec.max_eval_instances)}",
+        about=about,
+        settings=_settings(spec),
+        left_out=left_out,
+        unstable_ids=True,
+    )
+
+
+def _split(instance: HelmInstance) -> tuple[tuple[str, str], ...]:
+    names = [stat.name.split for stat in instance.stats if isinstance(stat, Stat)]
+    return tuple(("split", plain(name)) for name in names[:1] if plain(name))
+
+
+def _beside(path: Path, name: str, decoder: "msgspec.json.Decoder[Any]") -> Any:
+    file = path.with_name(name)
+    return decode_file(file, decoder) if file.is_file() else None
+
+
+def _texts(path: Path) -> dict[str, str]:
+    """Input of each instance, by id or id+perturbation."""
+    asked = _beside(path, "instances.json", ASKED)
+    if asked is None:
+        state = _beside(path, "scenario_state.json", STATE)
+        asked = [] if state is None else [one.instance for one in state.request_states]
+    texts: dict[str, str] = {}
+    for one in asked:
+        changed = plain(one.perturbation.name) if one.perturbation else ""
+        if isinstance(one.input.text, str):
+            texts[f"{one.id}+{changed}" if changed else f"{one.id}"] = one.input.text
+    return texts
+
+
+def _scores(
+    instance: HelmInstance, sample: str, content: str | None, left_out: dict[str, str]
+) -> Iterator[Row]:
+    number = number_in(instance.train_trial_index)
+    trial = int(number) if number is not None and 0 <= number < 2**31 else 0
+    if isinstance(instance.stats, dict):
+        values = list(instance.stats.items())
+    else:
+        values = [(stat.name.name, stat.mean if stat.count else None) for stat in instance.stats
+                  if stat.name.perturbation is None or instance.perturbation is not None]  # fmt: skip
+    for metric, value in values:
+        if BOOKKEEPING.search(metric):
+            continue
+        found = number_in(value)
+        if found is not None and not is_score(found):
+            left_out.setdefault(metric, "outside 0 to 1")
+        yield Row(sample, found, metric, "", trial, content, None if found is not None else "unscored")
+    if not values:
+        yield Row(sample, None, "", "", trial, content, "unscored")
+
+
+def _learner(spec: RunSpec, path: Path) -> str:
+    for name in (spec.adapter_spec.model, spec.adapter_spec.model_deployment, _argument(spec.name, "model")):
+        if isinstance(name, str) and name:
+            return name_in(name, where=str(path), what="the model")
+    return path.parent.name or path.stem
+
+
+def _argument(name: str, key: str) -> str:
+    return next((part.partition("=")[2] for part in re.split("[:,]", name) if part.startswith(f"{key}=")), "")
+
+
+def _task(name: str) -> str:
+    """The run's name without its model: mmlu:subject=philosophy,method=multiple_choice_joint."""
+    start, _, arguments = name.partition(":") if ":" in name else name.partition("-")
+    kept = [
+        part for part in arguments.split(",") if part and not part.startswith(("model=", "model_deployment="))
+    ]
+    return f"{start}:{','.join(kept)}" if kept else start or "helm"
+
+
+def _skills(spec: RunSpec) -> tuple[tuple[str, str], ...]:
+    arguments = spec.scenario_spec.args if isinstance(spec.scenario_spec.args, dict) else {}
+    found = [(plain(key), plain(value)) for key, value in arguments.items() if plain(value)]
+    groups = [plain(group) for group in spec.groups if plain(group)]
+    return tuple(found + ([("group", groups[0])] if groups else []))
+
+
+def _settings(spec: RunSpec) -> dict[str, str]:
+    adapter = spec.adapter_spec
+    said = {
+        "model_deployment": adapter.model_deployment,
+        "method": adapter.method,
+        "max_train_instances": adapter.max_train_instances,
+    }
+    return {name: plain(value) for name, value in said.items() if plain(value)}
+
+
+HELM = Loader(sniff, runs)

@@ -1,0 +1,128 @@
+"""LightEval: `details_<task>|<shots>_<time>.parquet`, of 0.11 and newer or flat as before.
+
+The id of a sample is not stored, so samples are known by a hash of their query.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from camilla.errors import DataError
+from camilla.reading.decoding import digest, is_score, number_in, plain, shortened
+from camilla.reading.peeking import Peek
+from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.table.frame_files import UNREADABLE, literally
+
+NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)$")
+
+
+class FileLayout(NamedTuple):
+    """The columns that hold the query and the metrics; the query may be a field of a struct."""
+
+    query: str
+    field: str | None
+    metrics: str
+
+
+LAYOUTS = (
+    FileLayout("doc", "query", "metric"),
+    FileLayout("__doc__", "query", "__metric__"),
+    FileLayout("doc", "query", "metrics"),
+    FileLayout("example", None, "metrics"),
+)
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """A Parquet file with columns doc and metric, or example and metrics."""
+    if peek.ending != ".parquet" or peek.head[:4] != b"PAR1":
+        return None
+    try:
+        names = pl.read_parquet_schema(literally(peek.path))
+    except UNREADABLE:
+        return None
+    layout = _layout(names)
+    if layout is None or not isinstance(names[layout.metrics], pl.Struct):
+        return None
+    return Sniffed(0.9, f"Parquet with columns {layout.query} and {layout.metrics}, as LightEval's details")
+
+
+def _layout(names: Any) -> FileLayout | None:
+    return next((one for one in LAYOUTS if one.query in names and one.metrics in names), None)
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """The one run of a file; task, shots and time are in its name, the model in its folders."""
+    queries, metrics = _columns(path)
+    found = NAME.match(path.stem)
+    name, date = (found["task"], found["time"]) if found else (path.stem, "")
+    task, _, shots = name.rpartition("|") if "|" in name else (name, "", "")
+    rows: list[Row] = []
+    about: dict[str, About] = {}
+    left_out: dict[str, str] = {}
+    skills = (("subset", task.rpartition(":")[2]),) if ":" in task else ()
+    for at, query in enumerate(queries):
+        text = query if isinstance(query, str) else plain(query)
+        about[str(at)] = About(shortened(text), skills)
+        rows += _rows(metrics, at, digest(text) if text else None, left_out)
+    yield Run(
+        _learner(path),
+        task,
+        [row for row in rows if row.metric not in left_out],
+        source=str(path),
+        format="lighteval",
+        date=date,
+        about=about,
+        settings={"n_shot": shots} if shots else {},
+        left_out=left_out,
+        unstable_ids=True,
+    )
+
+
+def _columns(path: Path) -> tuple[list[Any], dict[str, list[Any]]]:
+    try:
+        layout = _layout(pl.read_parquet_schema(literally(path)))
+        if layout is None:
+            raise DataError(f"{path}: has neither columns doc and metric nor example and metrics.")
+        frame = pl.read_parquet(literally(path), columns=[layout.query, layout.metrics])
+        query, metrics = frame[layout.query], frame[layout.metrics]
+        if not isinstance(metrics.dtype, pl.Struct):
+            raise DataError(f"{path}: column {layout.metrics!r} holds {metrics.dtype}; a struct was wanted.")
+        if layout.field is not None:
+            if not isinstance(query.dtype, pl.Struct) or layout.field not in [
+                f.name for f in query.dtype.fields
+            ]:
+                raise DataError(f"{path}: column {layout.query!r} has no field {layout.field!r}.")
+            query = query.struct.field(layout.field)
+        values = {field.name: metrics.struct.field(field.name).to_list() for field in metrics.dtype.fields}
+        return query.to_list(), values
+    except UNREADABLE as error:
+        reason = (str(error).splitlines() or ["no reason given"])[0][:160]
+        raise DataError(f"{path}: cannot be read as Parquet: {reason}.") from error
+
+
+def _rows(
+    metrics: dict[str, list[Any]], at: int, content: str | None, left_out: dict[str, str]
+) -> Iterator[Row]:
+    for metric, values in metrics.items():
+        score = number_in(values[at])
+        if values[at] is not None and score is None:
+            left_out.setdefault(metric, "not a single number")
+        elif score is not None and not is_score(score):
+            left_out.setdefault(metric, "outside 0 to 1")
+        yield Row(str(at), score, metric, "", 0, content, None if score is not None else "unscored")
+
+
+def _learner(path: Path) -> str:
+    """details/<org>/<model>/<time>/…: what stands between details and the time."""
+    folders = path.resolve().parent.parts
+    if "details" in folders:
+        inside = folders[len(folders) - folders[::-1].index("details") :]
+        name = "/".join(inside[:-1] if len(inside) > 1 and inside[-1][:4].isdecimal() else inside)
+        return name or path.stem
+    return path.parent.name or path.stem
+
+
+LIGHTEVAL = Loader(sniff, runs)

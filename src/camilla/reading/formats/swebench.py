@@ -1,0 +1,124 @@
+"""SWE-bench: reports of the harness (schema 1 and 2) and of one instance, results of SWE-bench/experiments.
+
+Resolved is 1, unresolved and an empty patch are 0. What the evaluation itself failed on is missing. Lists of
+`experiments` name hardly more than what was resolved: every other sample of the benchmark was not.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from camilla.errors import DataError
+from camilla.reading.decoding import decode_file, name_in
+from camilla.reading.peeking import Peek
+from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+
+TASK = "swe-bench"
+IDS = "resolved_ids", "unresolved_ids", "completed_ids", "submitted_ids"
+
+
+class Report(msgspec.Struct):
+    """Lists of instance ids; the harness writes resolved_ids, experiments and older reports resolved."""
+
+    resolved_ids: list[Any] | None = None
+    resolved: Any = None
+    infra_failure_ids: list[Any] = []
+    ambiguous_failure_ids: list[Any] = []
+    error_ids: list[Any] = []
+    no_logs: list[Any] = []
+    unresolved_ids: list[Any] | None = None
+    empty_patch_ids: list[Any] = []
+    no_generation: list[Any] = []
+    completed_ids: list[Any] = []
+
+
+class Verdict(msgspec.Struct):
+    resolved: bool
+
+
+REPORT = msgspec.json.Decoder(Report)
+VERDICT = msgspec.json.Decoder(dict[str, Verdict])
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """A report with lists of ids, or of one instance."""
+    if peek.ending != ".json" or peek.is_array:
+        return None
+    if len(peek.keys & set(IDS)) >= 2:
+        return Sniffed(0.95, "an object with resolved_ids and its like, as SWE-bench's harness reports")
+    if peek.name == "results.json" and "resolved" in peek.keys:
+        return Sniffed(0.9, "results.json with a list of resolved instances, as in SWE-bench/experiments")
+    if peek.name == "report.json" and b'"resolved"' in peek.head and any("__" in key for key in peek.keys):
+        return Sniffed(0.9, "report.json of one instance, as SWE-bench's harness logs it")
+    return None
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """The run of a report; that of one instance is a part of the run that its folders name."""
+    if path.name == "report.json":
+        yield _of_instances(path)
+        return
+    report = decode_file(path, REPORT)
+    resolved = report.resolved_ids if report.resolved_ids is not None else report.resolved
+    if not isinstance(resolved, list):
+        raise DataError(f"{path}: has no list of resolved instances.")
+    rows: dict[str, Row] = {}
+    for ids, score in (
+        (report.infra_failure_ids + report.ambiguous_failure_ids + report.error_ids + report.no_logs, None),
+        (resolved, 1.0),
+        ((report.unresolved_ids or []) + report.empty_patch_ids + report.no_generation, 0.0),
+        (report.completed_ids, 0.0),
+    ):
+        for id in ids:
+            name = name_in(id, where=str(path), what="an instance id")
+            rows.setdefault(name, Row(name, score, "resolved", why="errored" if score is None else None))
+    learner, task, date = _named(path)
+    yield _run(
+        learner, task, list(rows.values()), path, date=date, rest_is_wrong=report.unresolved_ids is None
+    )
+
+
+def _of_instances(path: Path) -> Run:
+    verdicts = decode_file(path, VERDICT)
+    rows = [Row(name, float(one.resolved), "resolved") for name, one in verdicts.items() if name]
+    parts = path.resolve().parts
+    learner, run = (parts[-3], parts[-4]) if len(parts) > 4 else (path.parent.name, "")
+    return _run(learner or path.stem, TASK, rows, path, run=f"{run}/{learner}")
+
+
+def _named(path: Path) -> tuple[str, str, str]:
+    """Learner, task and date: evaluation/<split>/<date>_<name>/results/results.json, <model>.<run>.json."""
+    if path.name == "results.json":
+        folder = path.resolve().parent
+        folder = folder.parent if folder.name == "results" else folder
+        date = re.match(r"(\d{8})_", folder.name)
+        inside = folder.parent.parent.name == "evaluation"
+        split = f"{TASK} {folder.parent.name}" if inside else TASK
+        return folder.name or path.stem, split, date[1] if date else ""
+    model, _, run = path.stem.rpartition(".")
+    return model or run, TASK, ""
+
+
+def _run(learner: str, task: str, rows: list[Row], path: Path, **more: Any) -> Run:
+    about = {row.sample: About(skills=(("repo", _repository(row.sample)),)) for row in rows}
+    return Run(
+        learner,
+        task,
+        rows,
+        source=str(path),
+        format="swe-bench",
+        about=about,
+        named_by_task=False,
+        **more,
+    )
+
+
+def _repository(sample: str) -> str:
+    """django__django-12345 → django/django."""
+    return sample.rpartition("-")[0].replace("__", "/") or sample
+
+
+SWE_BENCH = Loader(sniff, runs)

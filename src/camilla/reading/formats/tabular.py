@@ -1,0 +1,103 @@
+"""Long tables among logs: columns learner, sample and response, or names of the Item Response Warehouse."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+
+from camilla.errors import CamillaError
+from camilla.names import shown
+from camilla.reading.peeking import Peek
+from camilla.reading.runs import GIVEN, About, Loader, Row, Run, SampleSkills, Sniffed
+from camilla.reading.tables import LONG_NAMES, read
+from camilla.table.files import has_written_header
+from camilla.table.frame_files import ENDINGS, column_names
+from camilla.table.responses import ResponseTable
+
+OWN = ("date", "format", "source")
+ROLES = ("trial", "task", "cluster", "weight")
+
+
+def sniff(peek: Peek) -> Sniffed | None:
+    """A header with the three columns; other tables need to be told what their columns are."""
+    if peek.ending not in ENDINGS or not peek.head:
+        return None
+    try:
+        names = peek.keys if peek.ending in (".jsonl", ".ndjson") else column_names(peek.path)
+    except CamillaError:
+        return None
+    found = [next((name for name in usual if name in names), None) for usual in LONG_NAMES.values()]
+    if None in found:
+        return None
+    return Sniffed(0.6, f"a table with columns {', '.join(shown(str(name)) for name in found)}")
+
+
+def runs(path: Path) -> Iterator[Run]:
+    """A run for each learner and task; a table without a task is one task named after its file.
+
+    A table that Camilla wrote brings along what its logs said of samples and learners, and its skills.
+    """
+    table = ResponseTable.read_written(path) or _read(path)
+    task = table.task or (path.stem,) * table.n_samples
+    rows: dict[tuple[str, str], list[Row]] = {}
+    for at, (learner, sample, response) in enumerate(
+        zip(table.learner.tolist(), table.sample.tolist(), table.response.tolist(), strict=True)
+    ):
+        row = Row(
+            table.samples[sample],
+            response,
+            GIVEN,
+            trial=0 if table.trial is None else int(table.trial[at]),
+            weight=None if table.weight is None else float(table.weight[at]),
+        )
+        rows.setdefault((table.learners[learner], task[sample]), []).append(row)
+    about = _about(table)
+    skills = None
+    if table.skill_map is not None:
+        skills = SampleSkills(table.samples, table.skill_map, table.skill_graph)
+    settings = _rows_by(table.learner_metadata, "learner")
+    for (learner, of_task), of_run in rows.items():
+        said = settings.get(learner, {})
+        yield Run(
+            learner,
+            of_task,
+            of_run,
+            source=str(path),
+            format="table",
+            date=said.get("date", ""),
+            about=about,
+            settings={name: value for name, value in said.items() if name not in OWN},
+            named_by_task=False,
+            skills=skills,
+        )
+
+
+def _read(path: Path) -> ResponseTable:
+    names = column_names(path)
+    if has_written_header(names):
+        return read(path)
+    trial, task, cluster, weight = (role if role in names else None for role in ROLES)
+    return read(path, trial=trial, task=task, cluster=cluster, weight=weight)
+
+
+def _about(table: ResponseTable) -> dict[str, About]:
+    cluster = table.cluster or (None,) * table.n_samples
+    metadata = _rows_by(table.sample_metadata, "sample")
+    about = {}
+    for name, of_cluster in zip(table.samples, cluster, strict=True):
+        said = metadata.get(name, {})
+        about[name] = About(said.pop("text", ""), tuple(said.items()), of_cluster)
+    return about
+
+
+def _rows_by(frame: pl.DataFrame | None, column: str) -> dict[str, dict[str, str]]:
+    """The other columns of each name, where they say something."""
+    if frame is None:
+        return {}
+    return {
+        row.pop(column): {key: str(value) for key, value in row.items() if value is not None}
+        for row in frame.iter_rows(named=True)
+    }
+
+
+TABLE = Loader(sniff, runs)

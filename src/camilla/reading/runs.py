@@ -1,0 +1,295 @@
+"""What a loader hands over, a run of one learner on one task, and how runs are collected."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from camilla.errors import DataError
+from camilla.reading.decoding import read_bytes
+from camilla.reading.peeking import Peek
+from camilla.table.columns import Origin, name_column
+from camilla.table.frame_files import ENDINGS, column_names, read_frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from camilla.table.skills import SkillGraph, SkillMap
+
+Why = Literal["unscored", "errored", "truncated"]
+
+
+GIVEN = "response"
+
+
+class Row(NamedTuple):
+    """One score of one sample under one metric and filter; `why` says what went wrong with it, if anything.
+
+    A score is in [0, 1] or missing, and missing is never 0. `content` is a hash of what the sample asks,
+    so that two runs that mean different things by one name are not joined. The metric GIVEN is a response
+    that was chosen before, as tables hold it; it stands beside whatever metric its task is scored by.
+    """
+
+    sample: str
+    score: float | None
+    metric: str = "score"
+    filter: str = ""
+    trial: int = 0
+    content: str | None = None
+    why: Why | None = None
+    weight: float | None = None  # 1 when not given
+
+
+class About(NamedTuple):
+    """What a log says of a sample beside scores: the start of its text, and values that may name skills."""
+
+    text: str = ""
+    skills: tuple[tuple[str, str], ...] = ()  # (kind, value): ("subject", "physics")
+    cluster: str | None = None
+
+
+class SampleSkills(NamedTuple):
+    """The skill map that a table brings along, its rows in the order of `samples`, and its graph if any."""
+
+    samples: tuple[str, ...]
+    skill_map: "SkillMap"
+    skill_graph: "SkillGraph | None"
+
+
+@dataclass(frozen=True)
+class Run:
+    """One learner on one task as one log tells it.
+
+    Files that share a `run` are parts of one run; runs of the same learner and task that do not are
+    repetitions, of which the newest by `date` is kept. `left_out` says which metrics of the log are no
+    scores, and why.
+    """
+
+    learner: str
+    task: str
+    rows: list[Row]
+    source: str
+    format: str
+    run: str = ""
+    date: str = ""  # sorts by age
+    version: str = ""  # of the task
+    about: Mapping[str, About] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)  # of the learner
+    left_out: dict[str, str] = field(default_factory=dict)  # metric → why it is no score
+    named_by_task: bool = True  # whether sample names are only unique within the task
+    unstable_ids: bool = False  # whether a sample is known by its content alone
+    skills: SampleSkills | None = None  # of all samples of the file, as the file names them
+    rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
+
+
+class Sniffed(NamedTuple):
+    """How sure a loader is that a file is its own, from 0 to 1, and what it saw.
+
+    `companion` files belong to the format but are read with the file beside them.
+    """
+
+    confidence: float
+    reason: str
+    companion: bool = False
+
+
+class Loader(NamedTuple):
+    """A format: how to know it, and how to read one file of it."""
+
+    sniff: Callable[[Peek], Sniffed | None]
+    runs: Callable[[Path], Iterable[Run]]
+    matches: "Callable[[Path], pl.DataFrame] | None" = None  # player_a, player_b, winner or probability
+
+
+Join = Literal["id", "content"]
+REASONS = ("", "unscored", "errored", "truncated")
+REASON = {None: 0} | {reason: code for code, reason in enumerate(REASONS) if reason}
+UNDESCRIBED = About()
+SCHEMA = {
+    "sample": pl.String,
+    "score": pl.Float64,
+    "pair": pl.Int32,
+    "trial": pl.Int32,
+    "content": pl.UInt64,  # of the text that the log gives: only whether two are equal is asked
+    "why": pl.Int8,
+    "weight": pl.Float64,
+}
+
+
+class LearnerTask(NamedTuple):
+    """A metric and the filter it was computed behind; metric "" is a sample that no metric scored."""
+
+    metric: str
+    filter: str
+
+    @property
+    def words(self) -> str:
+        """exact_match behind strict-match; the metric alone where nothing was filtered."""
+        return self.metric if self.filter in ("", "none") else f"{self.metric} behind {self.filter}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A run without its rows, which are `frame`, and how many scores each of its pairs has."""
+
+    run: Run
+    frame: pl.DataFrame
+    pairs: dict[LearnerTask, int]  # in the order of the log
+
+    @property
+    def n_scored(self) -> int:
+        return max(self.pairs.values(), default=0)
+
+
+@dataclass
+class Collection:
+    """All runs read so far, and what their logs say about samples (the first log that does)."""
+
+    join: Join = "id"
+    kept: list[Kept] = field(default_factory=list)
+    about: list[pl.DataFrame] = field(default_factory=list)
+    known: set[str] = field(default_factory=set)  # the samples in `about`, while runs come in
+    codes: dict[LearnerTask, int] = field(default_factory=dict)
+    in_order: bool = False
+
+    def add(self, run: Run) -> None:
+        """Takes a run in; its rows and descriptions leave Python objects here."""
+        if not run.learner or not run.task:
+            raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
+        names = _names(run, self.join)
+        columns: Any = zip(*run.rows, strict=True) if run.rows else ((),) * len(Row._fields)
+        _, score, metric, filter, trial, content, why, weight = columns
+        pairs = list(zip(metric, filter, strict=True))
+        code = {
+            pair: self.codes.setdefault(LearnerTask(*pair), len(self.codes)) for pair in dict.fromkeys(pairs)
+        }
+        scored = Counter(pair for pair, one in zip(pairs, score, strict=True) if one is not None)
+        frame = pl.DataFrame(
+            {
+                "sample": names,
+                "score": score,
+                "pair": [code[pair] for pair in pairs],
+                "trial": trial,
+                "content": _hashed(content),
+                "why": [REASON[one] for one in why],
+                "weight": weight,
+            },
+            schema=SCHEMA,
+        )
+        self.describe(run, names)
+        lean = replace(run, rows=[], about={}, run=run.run or run.source)
+        self.kept.append(Kept(lean, frame, {LearnerTask(*pair): scored[pair] for pair in code}))
+
+    def describe(self, run: Run, names: list[str]) -> None:
+        """Keeps what the run says about samples that no run before it described."""
+        if not self.known:
+            self.known.update(*(part["sample"] for part in self.about))
+        fresh: dict[str, About] = {}
+        for row, name in zip(run.rows, names, strict=True):
+            if name not in self.known:
+                self.known.add(name)
+                fresh[name] = run.about.get(row.sample, UNDESCRIBED)
+        if not fresh:
+            return
+        self.in_order = False
+        kinds = dict.fromkeys(kind for one in fresh.values() for kind, _ in one.skills)
+        skills = [dict(one.skills) for one in fresh.values()]
+        columns: dict[str, Iterable[str | None]] = {
+            "sample": fresh,
+            "task": [run.task] * len(fresh),
+            "text": [one.text or None for one in fresh.values()],
+            "cluster": [one.cluster for one in fresh.values()],
+        }
+        columns |= {kind: [one.get(kind) for one in skills] for kind in kinds if kind not in columns}
+        text = dict.fromkeys(columns, pl.String)
+        self.about.append(pl.DataFrame({name: list(given) for name, given in columns.items()}, schema=text))
+
+    def in_reading_order(self) -> pl.DataFrame:
+        """One row a sample: sample, task, text, cluster, a column a kind of skill; by task and name.
+
+        A number at the end of a name counts as a number. There may be millions, so they are put in order
+        once, and the parts and the set of names let go.
+        """
+        if len(self.about) == 1 and self.in_order:
+            return self.about[0]
+        self.known.clear()
+        texts = dict.fromkeys(("sample", "task", "text", "cluster"), pl.String)
+        tasks: dict[str, list[pl.DataFrame]] = {}
+        for part in self.about:
+            for one in part.partition_by("task"):
+                tasks.setdefault(one["task"][0], []).append(one)
+        self.about.clear()
+        ordered = [_in_order(pl.concat(tasks.pop(task), how="diagonal")) for task in sorted(tasks)]
+        about = pl.concat(ordered, how="diagonal") if ordered else pl.DataFrame(schema=texts)
+        self.about, self.in_order = [about], True
+        return about
+
+
+def _hashed(texts: Sequence[str | None]) -> pl.Series:
+    """Eight bytes for each text; what was not said stays so."""
+    said = pl.Series("content", texts, pl.String)
+    return pl.select(pl.when(said.is_not_null()).then(said.hash())).to_series()
+
+
+def _in_order(about: pl.DataFrame) -> pl.DataFrame:
+    """Samples of a task by their names before the last digits, these as a number, and 007 before 07.
+
+    Names are ranked first: sorting by several keys is thirty times as fast when they are numbers.
+    """
+    name = pl.col("sample")
+    number = name.str.extract(r"([0-9]+)$").cast(pl.Int64, strict=False)
+    start = pl.when(number.is_null()).then(name).otherwise(name.str.replace(r"[0-9]+$", ""))
+    keys = about.select(
+        start.rank("dense").alias("start"),
+        number.fill_null(-1).alias("number"),
+        (-name.str.len_bytes().cast(pl.Int64)).alias("zeros"),
+    )
+    return about[np.lexsort([keys[key].to_numpy() for key in ("zeros", "number", "start")])]
+
+
+def _names(run: Run, join: Join) -> list[str]:
+    """The name of each row's sample: task/id, id where ids are unique anywhere, task/hash by content."""
+    prefix = f"{run.task}/" if run.named_by_task else ""
+    if join == "id" and not run.unstable_ids:
+        return [prefix + row.sample for row in run.rows]
+    by_id: dict[str, str] = {}
+    seen: Counter[str] = Counter()
+    for row in run.rows:
+        if row.sample not in by_id:
+            by_id[row.sample] = _by_content(row, seen)
+    return [prefix + by_id[row.sample] for row in run.rows]
+
+
+def _by_content(row: Row, seen: Counter[str]) -> str:
+    """The hash, numbered when a run asks the same thing more than once."""
+    if row.content is None:
+        return row.sample
+    name = row.content[:12]
+    seen[name] += 1
+    return name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+UNIVERSE_COLUMNS = ("instance_id", "sample", "sample_id", "id", "item")
+
+
+def read_universe(path: Path) -> tuple[str, ...]:
+    """A name a line, or a table with a column of them: instance_id, sample, sample_id, id or item."""
+    if path.suffix.lower() not in ENDINGS:
+        try:
+            text = read_bytes(path).decode()
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: is no text; a name a line was wanted.") from error
+        names = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
+    else:
+        there = column_names(path)
+        column = next((name for name in UNIVERSE_COLUMNS if name in there), there[0])
+        names = name_column(
+            read_frame(path, columns=[column], text=[column]), column, Origin(str(path))
+        ).names
+    if not names:
+        raise DataError(f"{path}: names no sample.")
+    return names

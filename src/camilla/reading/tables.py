@@ -1,0 +1,245 @@
+"""Long and wide table files: CSV, TSV, JSONL, Parquet."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import NamedTuple
+
+import polars as pl
+
+from camilla.errors import DataError, SettingError
+from camilla.names import nearest, quoted
+from camilla.reading.skills import (
+    SkillSource,
+    read_skill_graph,
+    read_skills,
+    sample_column,
+    skill_source,
+    skills_in,
+    with_skill_source,
+)
+from camilla.table.columns import Origin, name_column
+from camilla.table.files import has_written_header
+from camilla.table.frame_files import SEPARATOR, column_names, frame_with_lines, read_frame
+from camilla.table.frames import Roles, WideRows, long_parts, per_sample, wide_parts
+from camilla.table.responses import ResponseTable
+
+# What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
+LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
+WRITTEN = ("trial", "weight", "task", "cluster")  # columns of a written table that it may do without
+
+
+class WideRoles(NamedTuple):
+    """What the rows of a wide table are, which column names them, and which hold no responses."""
+
+    rows: WideRows
+    id: str | None
+    task: str | None
+    cluster: str | None
+    own: tuple[str, ...]  # the skills
+    ignore: tuple[str, ...]
+
+
+class Source(NamedTuple):
+    """What a file holds, and where."""
+
+    frame: pl.DataFrame
+    origin: Origin
+
+
+class LoadedTable(NamedTuple):
+    """A response table, the frame it was made of, and that frame's column of sample names."""
+
+    table: ResponseTable
+    frame: pl.DataFrame
+    origin: Origin
+    id: str
+
+
+def read(
+    path: str | Path,
+    *,
+    rows: WideRows | None = None,
+    learner: str | None = None,
+    sample: str | None = None,
+    response: str | None = None,
+    trial: str | None = None,
+    task: str | None = None,
+    cluster: str | None = None,
+    weight: str | None = None,
+    skills: str | Path | None = None,
+    skill_graph: str | Path | None = None,
+    missing: str | Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> ResponseTable:
+    """The response table in a file.
+
+    A long table has a column each for learner, sample and response, found by name (learner or id,
+    sample or item, response or resp) or as named here. A wide table says what its `rows` are,
+    "samples" or "learners"; `sample` or `learner` then names the column of row names, by default
+    the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
+    or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
+    is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
+    responses are named in `ignore`. What `ResponseTable.write` made comes back with its trials, weights,
+    tasks and clusters, and of Parquet also with metadata and skills, unless learner, sample or response are
+    named: then a long table is what its named columns say.
+    """
+    path = Path(path)
+    names = column_names(path)
+    texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    source = None if skills is None else skill_source(skills)
+    own = _own_columns(source, path)
+    given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
+    if rows is None and (written := _read_written(path, given, (*texts, *ignore))) is not None:
+        return _with_graph(with_skill_source(written, source, own), skill_graph)
+    if rows is None:
+        roles = long_roles(names, _with_written(given, names), path)
+        loaded = _read_long(path, roles, own, texts, given=given)
+    else:
+        id = sample if rows == "samples" else learner
+        wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
+        _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
+        loaded = _read_wide(path, wide, texts)
+    return _with_graph(_with_skills(loaded, source, own), skill_graph)
+
+
+def _read_written(path: Path, given: Roles, said: Sequence[str]) -> ResponseTable | None:
+    """A Parquet file that Camilla wrote, under other tasks or clusters if they are named.
+
+    None where more is said of its columns: then it is a long table like any other.
+    """
+    own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
+    by_hand = given.learner or given.sample or given.response or said
+    if by_hand or not own or (table := ResponseTable.read_written(path)) is None:
+        return None
+    return replace(
+        table,
+        task=table.task if given.task is None else sample_column(table, given.task),
+        cluster=table.cluster if given.cluster is None else sample_column(table, given.cluster),
+    )
+
+
+def _with_written(given: Roles, names: list[str]) -> Roles:
+    """The columns that Camilla itself wrote are what they are called, unless others are named."""
+    if given.learner or given.sample or given.response or not has_written_header(names):
+        return given
+    own = {role: role for role in WRITTEN if role in names}
+    return given._replace(**{role: name for role, name in own.items() if getattr(given, role) is None})
+
+
+def _with_graph(table: ResponseTable, skill_graph: str | Path | None) -> ResponseTable:
+    if skill_graph is None:
+        return table
+    return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))
+
+
+def long_roles(names: Sequence[str], given: Roles, path: Path) -> Roles:
+    """Which columns are learner, sample and response: the given ones, else those with a usual name."""
+    found = {}
+    for role, usual in LONG_NAMES.items():
+        found[role] = getattr(given, role) or next((name for name in usual if name in names), "")
+    absent = [role for role, column in found.items() if not column]
+    if absent and (given.learner or given.sample or given.response):
+        raise DataError(
+            f"{path}: has no column {absent[0]!r}; name it: {absent[0]}=…. There are {quoted(names)}."
+        )
+    if absent:
+        raise DataError(
+            f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
+            f"there are {quoted(names)}. If it is a wide table, say what its rows are: rows='samples' (a "
+            "column a learner) or rows='learners' (a column a sample), --rows on the command line. "
+            "If it is long, name its columns: learner=…, sample=…, response=…."
+        )
+    roles = given._replace(**found)
+    for column in roles.columns():
+        if column not in names:
+            raise DataError(f"{path}: no column {column!r}. {nearest(column, names)}")
+    return roles
+
+
+def _check_wide(roles: WideRoles, names: Sequence[str], path: Path, long_only: dict[str, str | None]) -> None:
+    if named := [role for role, column in long_only.items() if column is not None]:
+        raise SettingError(
+            f"{quoted(named)} belong to a long table; a wide one (rows={roles.rows!r}) has none."
+        )
+    if all(any(name in names for name in usual) for usual in LONG_NAMES.values()):
+        raise DataError(
+            f"{path}: has columns learner, sample and response: it is a long table. Leave out rows."
+        )
+    said = [column for column in (roles.task, roles.cluster, *roles.own) if column is not None]
+    if said and roles.rows == "learners":
+        raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
+
+
+def _own_columns(source: SkillSource | None, path: Path) -> tuple[str, ...]:
+    """The columns of the table file itself that are its skills."""
+    if source is None or (source.file is not None and source.file.resolve() != path.resolve()):
+        return ()
+    if not source.columns:
+        raise SettingError(
+            f"skills {str(path)!r} is the table itself; name its columns of skills: ':column'."
+        )
+    return source.columns
+
+
+def _read_long(
+    path: Path, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
+) -> LoadedTable:
+    """A column of which nobody spoke, and which says nothing, is not there."""
+    frame, origin = _read(path, [*roles.columns(), *own], [roles.response], missing)
+    unsaid = [role for role in WRITTEN if getattr(given, role) is None and getattr(roles, role) is not None]
+    texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
+    silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
+    roles = roles._replace(**dict.fromkeys(silent))  # type: ignore[arg-type]
+    table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
+    return LoadedTable(table, frame, origin, roles.sample)
+
+
+def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> LoadedTable:
+    names = column_names(path)
+    aside = {
+        column for column in (roles.task, roles.cluster, *roles.own, *roles.ignore) if column is not None
+    }
+    id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
+    responses = [name for name in names if name != id and name not in aside]
+    frame, origin = _read(path, None, responses, missing)
+    if roles.rows == "samples" and {id, roles.task} <= set(frame.columns):
+        frame = _named_by_task(frame, id, str(roles.task), origin)
+    parts = wide_parts(frame, roles.rows, id, aside, origin)
+    sample = name_column(frame, id, origin)
+    parts = parts._replace(
+        task=None if roles.task is None else per_sample(frame, roles.task, sample, origin),
+        cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
+    )
+    return LoadedTable(ResponseTable(**parts._asdict()), frame, origin, id)
+
+
+def _named_by_task(frame: pl.DataFrame, id: str, task: str, origin: Origin) -> pl.DataFrame:
+    """Samples called task/name where names repeat: many benchmarks number the samples of each task from 0."""
+    if not frame[id].is_duplicated().any():
+        return frame
+    tasks, own = name_column(frame, task, origin), name_column(frame, id, origin)
+    pairs = zip(tasks.codes, own.codes, strict=True)
+    return frame.with_columns(pl.Series(id, [f"{tasks.names[t]}/{own.names[o]}" for t, o in pairs]))
+
+
+def _read(
+    path: Path, columns: Sequence[str] | None, responses: Sequence[str], missing: tuple[str, ...]
+) -> Source:
+    """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
+    text = True if path.suffix.lower() in SEPARATOR else responses
+    frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)
+    return Source(frame, Origin(str(path), place, missing))
+
+
+def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
+    table, frame, origin, id = loaded
+    if source is None:
+        return table
+    if not own:
+        return table.with_skills(read_skills(source, table.samples, id=id))
+    if frame.height > table.n_samples:
+        sample = name_column(frame, id, origin)
+        labels = {column: per_sample(frame, column, sample, origin) for column in own}
+        frame = pl.DataFrame({id: sample.names} | labels)
+    return table.with_skills(skills_in(frame, own, table.samples, id=id, origin=origin))

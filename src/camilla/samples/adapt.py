@@ -1,0 +1,233 @@
+"""An adaptive test of one learner, in Python and as lines of JSON."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import msgspec
+import numpy as np
+
+from camilla.arrays import Watch
+from camilla.errors import CamillaError, DataError, SettingError
+from camilla.names import nearest
+from camilla.provenance import made_of
+from camilla.samples.bank import (
+    Answers,
+    Bank,
+    TestStanding,
+    after,
+    at_start,
+    best_next,
+    full_score,
+    overall_share,
+)
+from camilla.samples.replay import calibrate_with_misfit
+from camilla.table.responses import ResponseTable
+
+
+class TestState(NamedTuple):
+    """What is known of a learner after `asked` responses, with `left_out` samples that could not be run.
+
+    `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
+    expected mean response over all samples of the calibration table, responses seen counting as they are.
+    """
+
+    asked: int
+    ability: float
+    ability_se: float
+    score: float
+    score_se: float
+    accuracy: float | None  # plain mean of the responses seen
+    left_out: int
+    done: bool
+
+
+@dataclass(eq=False)
+class AdaptiveTest:
+    """Asks the sample that is expected to narrow the score most, until a standard error or a budget is met.
+
+    `ability_se` and `score_se` stop the test when the standard error has come down to them, `budget` after
+    that many responses; without any, all samples are asked.
+    """
+
+    bank: Bank
+    ability_se: float | None = None
+    score_se: float | None = None
+    budget: int | None = None
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for name in ("ability_se", "score_se", "budget"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise SettingError(f"{name} must be above 0; got {value!r}.")
+        self._place = {name: j for j, name in enumerate(self.bank.samples)}
+        self._seen = np.zeros((1, len(self.bank.samples)), bool)
+        self._left_out = np.zeros((1, len(self.bank.samples)), bool)
+        self._response = np.zeros((1, len(self.bank.samples)))
+        self._standing: TestStanding = at_start(self.bank, 1)
+        self._state: TestState | None = None
+
+    @classmethod
+    def from_table(
+        cls,
+        table: ResponseTable,
+        *,
+        dimensions: int | None = None,
+        seed: int = 0,
+        watch: Watch = lambda line: None,
+        **stop: Any,
+    ) -> "AdaptiveTest":
+        """A test whose samples are calibrated on the learners of a table, the same in any order of both."""
+        ordered = table.canonical().table
+        bank = calibrate_with_misfit(ordered, dimensions=dimensions, seed=seed, watch=watch)
+        made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **stop)
+        return cls(bank, provenance=made, **stop)
+
+    def next(self) -> str | None:
+        """The sample to ask now; None when the test is over."""
+        if self.state().done:
+            return None
+        found = best_next(self.bank, self._standing, ~self._seen, ~(self._seen | self._left_out))
+        return self.bank.samples[int(found[0])]
+
+    def record(self, sample: str, response: float) -> TestState:
+        """What is known once the learner's response, in [0, 1], to any sample has come."""
+        j = self._unanswered(sample)
+        if not isinstance(response, int | float) or not 0 <= response <= 1:
+            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
+        self._seen[0, j], self._response[0, j] = True, float(response)
+        self._left_out[0, j] = False
+        asked = np.flatnonzero(self._seen[0])[None]
+        self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
+        self._state = None
+        return self.state()
+
+    def leave_out(self, sample: str) -> TestState:
+        """Says that a sample could not be run: it is not asked again, and the score has its expectation.
+
+        Whatever came in the way is no response of the learner, and counts neither as right nor as wrong.
+        """
+        self._left_out[0, self._unanswered(sample)] = True
+        self._state = None
+        return self.state()
+
+    def _unanswered(self, sample: str) -> int:
+        """The place of a sample that has no response yet."""
+        if sample not in self._place:
+            raise DataError(
+                f"no sample {sample!r} among the calibrated. {nearest(sample, self.bank.samples)}"
+            )
+        j = self._place[sample]
+        if self._seen[0, j]:
+            raise DataError(f"{sample!r} has been answered already, with {self._response[0, j]:g}.")
+        return j
+
+    def state(self) -> TestState:
+        """What is known now."""
+        if self._state is None:
+            self._state = self._known()
+        return self._state
+
+    def _known(self) -> TestState:
+        n = int(self._seen.sum())
+        level = overall_share(self.bank.models[0], self._standing[0])
+        asked = np.flatnonzero(self._seen[0])[None]
+        answers = Answers(asked, self._response[0, asked], ~self._seen, np.array([self._seen.size]))
+        total = full_score(self.bank, self._standing, answers)
+        met = (
+            bool((self._seen | self._left_out).all()),
+            self.budget is not None and n >= self.budget,
+            self.ability_se is not None and float(level.se[0]) <= self.ability_se,
+            self.score_se is not None and float(total.se[0]) <= self.score_se,
+        )
+        mean = float(self._response[self._seen].mean()) if n else None
+        return TestState(
+            n,
+            float(level.score[0]),
+            float(level.se[0]),
+            float(total.score[0]),
+            float(total.se[0]),
+            mean,
+            int(self._left_out.sum()),
+            any(met),
+        )
+
+
+LONGEST_LINE = 100_000  # characters
+
+WANTED = (
+    'wanted {"sample": "name", "response": 0 to 1, or null if it could not be run}, {"next": true} or '
+    '{"stop": true}'
+)
+
+
+class Line(msgspec.Struct, forbid_unknown_fields=True):
+    """What a line may say."""
+
+    sample: str | None = None
+    response: float | bool | msgspec.UnsetType | None = msgspec.UNSET
+    next: bool = False
+    stop: bool = False
+
+
+def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
+    """The first question, then an answer to every line; ends when told to, when done, or with the lines.
+
+    All have the same fields; the first question has the test's provenance besides. A line that cannot be used
+    changes nothing and is answered by where the test stands, `error` saying why.
+    """
+    yield json.dumps(_said(test) | {"provenance": test.provenance}, ensure_ascii=False)
+    for text in lines:
+        if not text.strip():
+            continue
+        stopped, error = False, None
+        try:
+            stopped = _taken(test, _line(text))
+        except CamillaError as refused:
+            error = str(refused)
+        yield json.dumps(_said(test, stopped=stopped, error=error), ensure_ascii=False)
+        if stopped or test.state().done:
+            return
+
+
+def _taken(test: AdaptiveTest, line: Line) -> bool:
+    """Whether the line was the last one."""
+    if line.next or line.stop:
+        return line.stop
+    if line.sample is None or line.response is msgspec.UNSET:
+        raise DataError(f"the line has no sample or no response; {WANTED}.")
+    if line.response is None:
+        test.leave_out(line.sample)
+    else:
+        test.record(line.sample, float(line.response))
+    return False
+
+
+def _said(test: AdaptiveTest, *, stopped: bool = False, error: str | None = None) -> dict[str, Any]:
+    state = _state(test)
+    return (
+        {"next": None if stopped else test.next()}
+        | state
+        | {"done": stopped or state["done"], "error": error}
+    )
+
+
+def _state(test: AdaptiveTest) -> dict[str, Any]:
+    """Numbers to six decimals: more would be noise."""
+    found = test.state()._asdict()
+    return {name: round(value, 6) if isinstance(value, float) else value for name, value in found.items()}
+
+
+def _line(text: str) -> Line:
+    if len(text) > LONGEST_LINE:
+        raise DataError(f"a line of {len(text)} characters; {WANTED}.")
+    try:
+        line = msgspec.json.decode(text.encode("utf-8", "replace"), type=Line)
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise DataError(f"{error}; {WANTED}.") from None
+    answered = line.sample is not None or line.response is not msgspec.UNSET
+    if answered + line.next + line.stop > 1:
+        raise DataError(f"the line has more than one of response, next and stop; {WANTED}.")
+    return line

@@ -1,0 +1,222 @@
+"""Samples that behave differently for a group of learners of the same ability."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+from scipy.stats import chi2, f, false_discovery_control
+
+from camilla.arrays import Floats, Watch
+from camilla.diagnosing import diagnose
+from camilla.errors import DataError, SettingError
+from camilla.names import nearest, quoted
+from camilla.provenance import made_of
+from camilla.statistics.items import logistic_fits, mantel_haenszel
+from camilla.table.frame_files import read_frame
+from camilla.table.responses import ResponseTable
+
+
+def read_groups(text: str, table: ResponseTable, path: Path, *, learner: str = "learner") -> dict[str, str]:
+    """{learner: group} from FILE or FILE:column (with a column of learners), or from a column of the table.
+
+    A column of the table is one of its learner metadata, or of the table file itself if that is long.
+    """
+    file, _, column = text.rpartition(":") if ":" in text and not Path(text).exists() else (text, "", "")
+    if Path(file).is_file():
+        return _from_file(Path(file), column, learner)
+    about = table.learner_metadata
+    if about is not None and text in about.columns:
+        return _as_groups(about, "learner", text)
+    if path.is_file():
+        frame = read_frame(path)
+        if text in frame.columns and learner in frame.columns:
+            return _as_groups(frame.select(learner, text).unique(), learner, text)
+    raise DataError(
+        f"--group {text!r} is neither a file nor a column that says something about learners. Give a file "
+        "with the columns learner and group, or a column of the table."
+    )
+
+
+def _from_file(path: Path, column: str, learner: str) -> dict[str, str]:
+    frame = read_frame(path)
+    key = learner if learner in frame.columns else "learner"
+    if key not in frame.columns:
+        raise DataError(f"{path}: no column {key!r}; there are {quoted(frame.columns)}.")
+    others = [name for name in frame.columns if name != key]
+    column = column or ("group" if "group" in others else others[0] if len(others) == 1 else "")
+    if not column:
+        raise DataError(f"{path}: which column is the group? Say {path}:column; there are {quoted(others)}.")
+    if column not in others:
+        raise DataError(f"{path}: no column {column!r}. {nearest(column, others)}")
+    return _as_groups(frame, key, column)
+
+
+def _as_groups(frame: pl.DataFrame, key: str, column: str) -> dict[str, str]:
+    """Learners without a group are left out; a learner of two groups is refused."""
+    rows = frame.select(pl.col(key).cast(pl.String), pl.col(column).cast(pl.String)).drop_nulls().unique()
+    twice = rows.filter(pl.col(key).is_duplicated())
+    if twice.height:
+        raise DataError(
+            f"learner {twice[key][0]!r} is of several groups in the column {column!r}; one was wanted."
+        )
+    return dict(rows.sort(key).iter_rows())
+
+
+def cut_at(groups: dict[str, str], cut: str) -> dict[str, str]:
+    """Two groups: what is below the cut, and what is from it on; numbers as numbers, else by text (dates)."""
+
+    def number(text: str) -> float | None:
+        try:
+            return float(text)
+        except ValueError:
+            return None
+
+    numbers = {name: number(value) for name, value in groups.items()}
+    at = number(cut)
+    if at is not None and all(value is not None for value in numbers.values()):
+        late = {name for name, value in numbers.items() if value is not None and value >= at}
+    else:
+        late = {name for name, value in groups.items() if value >= cut}
+    if not late or len(late) == len(groups):
+        raise SettingError(
+            f"--cut {cut!r} leaves one group; the values go from {min(groups.values())!r} to "
+            f"{max(groups.values())!r}."
+        )
+    return {name: f"from {cut}" if name in late else f"before {cut}" for name in groups}
+
+
+FEWEST = 5  # learners a group needs
+STRATA = 8  # of ability, as many learners in each
+ETS = -2.35  # logit to the delta scale of the Educational Testing Service
+
+
+@dataclass(frozen=True, eq=False)
+class GroupDifferences:
+    """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able."""
+
+    samples: pl.DataFrame
+    groups: pl.DataFrame
+    provenance: dict[str, Any]
+
+
+def group_differences(
+    table: ResponseTable, group: Mapping[str, str], *,
+    focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
+) -> GroupDifferences:  # fmt: skip
+    """Differential functioning of every sample for the `focal` group against all other learners.
+
+    Logistic regression of the response on ability, group and their product (Swaminathan and Rogers
+    1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
+    ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
+    that `group` does not name are left out and counted in the provenance. A sample that a side did not
+    answer, or that all answered alike, has no effect and no test.
+    """
+    if not 0 < rate < 1:
+        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+    known = [i for i, name in enumerate(table.learners) if name in group]
+    ordered = table.take_learners(known).canonical().table if known else table
+    focal, member = _membership(ordered, group, focal, n_known=len(known))
+    ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
+    watch("testing samples")
+    matrix = ordered.matrix()
+    frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
+    frame = frame.with_columns(differs=pl.col("q") <= rate).sort(
+        pl.col("q"), pl.col("effect").abs(), "sample", descending=[False, True, False], nulls_last=True
+    )
+    groups = pl.DataFrame(
+        {
+            "group": [focal, f"not {focal}"],
+            "learners": [int(member.sum()), int((~member).sum())],
+            "ability": [float(ability[member].mean()), float(ability[~member].mean())],
+            "accuracy": [float(np.nanmean(matrix[member])), float(np.nanmean(matrix[~member]))],
+        }
+    )
+    made = made_of(table, focal=focal, rate=rate, seed=seed)
+    return GroupDifferences(frame, groups, made | {"n_without_group": table.n_learners - len(known)})
+
+
+def _membership(
+    table: ResponseTable, group: Mapping[str, str], focal: str | None, *, n_known: int
+) -> tuple[str, NDArray[np.bool_]]:
+    if n_known == 0:
+        raise DataError(
+            f"the groups name none of the {table.n_learners} learners; they name {quoted(list(group))}, the "
+            f"table {quoted(table.learners)}."
+        )
+    names = [group[name] for name in table.learners]
+    sizes = {name: names.count(name) for name in sorted(set(names))}
+    if len(sizes) < 2:
+        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; two groups were wanted.")
+    focal = min(sizes, key=lambda name: (sizes[name], name)) if focal is None else focal
+    if focal not in sizes:
+        raise SettingError(f"no group {focal!r}; there are {quoted(list(sizes))}.")
+    if min(sizes[focal], n_known - sizes[focal]) < FEWEST:
+        raise DataError(
+            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; at "
+            f"least {FEWEST} of each were wanted."
+        )
+    return focal, np.array([name == focal for name in names])
+
+
+def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.DataFrame:
+    """Means of trials are fractional: how far trials of a cell go together shows in the dispersion.
+
+    It is estimated on n − 4 degrees of freedom, so that F and Student's t stand for χ² and the normal.
+    """
+    seen = ~np.isnan(matrix)
+    binary = bool(np.isin(matrix[seen], (0, 1)).all())
+    accuracy, others = (_mean(matrix[who], seen[who]) for who in (member, ~member))
+    spread = np.where(seen, matrix, -np.inf).max(axis=0) - np.where(seen, matrix, np.inf).min(axis=0)
+    known = np.isfinite(accuracy) & np.isfinite(others) & (spread > 1e-9)
+    one, g = np.ones(len(ability)), member.astype(np.float64)
+    plain = logistic_fits(np.column_stack([one, ability]), matrix)
+    shifted = logistic_fits(np.column_stack([one, ability, g]), matrix)
+    crossed = logistic_fits(np.column_stack([one, ability, g, g * ability]), matrix)
+    dispersion = np.ones(matrix.shape[1]) if binary else np.maximum(crossed.dispersion, 1e-6)
+    ratio = np.maximum(2 * (plain.loss - crossed.loss), 0) / dispersion
+    df = np.full(len(known), np.inf) if binary else seen.sum(axis=0) - 4.0
+    p = np.where(known, chi2.sf(ratio, 2) if binary else f.sf(ratio / 2, 2, df), np.nan)
+    q = np.full(len(p), np.nan)
+    q[~np.isnan(p)] = false_discovery_control(p[~np.isnan(p)])
+    effect = np.where(known, shifted.coefficient[:, 2], np.nan)
+    half = stdtrit(df, 0.975) * shifted.se[:, 2] * np.sqrt(dispersion)
+    columns: dict[str, Any] = {
+        "effect": effect, "effect_low": effect - half, "effect_high": effect + half,
+        "p_value": p, "q": q,
+        "accuracy_group": accuracy, "accuracy_others": others,
+    }  # fmt: skip
+    frame = pl.DataFrame(columns)
+    if binary:
+        strata = np.minimum(np.argsort(np.argsort(ability)) * STRATA // len(ability), STRATA - 1)
+        odds = mantel_haenszel(matrix, strata, member)
+        delta = ETS * np.log(odds.ratio)
+        frame = frame.with_columns(
+            odds_ratio=odds.ratio, odds_ratio_low=odds.low, odds_ratio_high=odds.high,
+            odds_ratio_p=odds.p,
+            ets=pl.Series(_ets(delta, np.abs(ETS) * odds.log_se, odds.p), dtype=pl.String),
+        )  # fmt: skip
+    return frame.with_columns(pl.selectors.float().fill_nan(None))
+
+
+def _mean(matrix: Floats, seen: NDArray[np.bool_]) -> Floats:
+    """Of each column over what is seen; NaN where nothing is."""
+    with np.errstate(invalid="ignore"):
+        return np.where(seen, matrix, 0.0).sum(axis=0) / seen.sum(axis=0)
+
+
+def _ets(delta: Floats, se: Floats, p: Floats) -> list[str | None]:
+    """A negligible, B moderate, C large: |Δ| ≥ 1 and unlike 0; |Δ| ≥ 1.5 and surely above 1 (Zieky 1993)."""
+    out: list[str | None] = []
+    for d, s, one in zip(np.abs(delta), se, p, strict=True):
+        if not np.isfinite(d) or not np.isfinite(s):
+            out.append(None)
+        elif d >= 1.5 and d - 1.645 * s > 1:
+            out.append("C")
+        else:
+            out.append("B" if d >= 1 and one < 0.05 else "A")
+    return out

@@ -1,0 +1,234 @@
+"""The samples that carry most of the signal, and what is lost on learners not used to choose them."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy.special import stdtrit
+
+from camilla.arrays import Floats, Watch
+from camilla.errors import DataError, SettingError
+from camilla.provenance import made_of
+from camilla.samples.bank import fitted_model
+from camilla.samples.crossfit import (
+    EQUAL,
+    PLAIN,
+    Candidate,
+    Crossfit,
+    Known,
+    SubsetErrors,
+    chosen_by,
+    chosen_elsewhere,
+    crossfit,
+    surest,
+    weighed,
+)
+from camilla.samples.designs import model_moments, principal_moments
+from camilla.table.responses import ResponseTable
+
+MANY = 500  # learners from which on principal components tell more than a model
+FEWEST = 6  # learners with all responses that an expected error needs
+NUMBERS = ("weight", "accuracy", "expected_response")
+
+
+@dataclass(frozen=True, eq=False)
+class Subset:
+    """`samples` with the weight of each: estimate = intercept + Σ weight × response.
+
+    `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
+    learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they
+    were made, so that the first k are the choice of k.
+
+    `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
+    subsets of the same size, and of random subsets with the same estimator.
+    """
+
+    samples: pl.DataFrame
+    intercept: float
+    error: float | None  # root mean square error expected on a new learner
+    expected: pl.DataFrame
+    provenance: dict[str, Any]
+
+    def estimate(self, table: ResponseTable) -> pl.DataFrame:
+        """The estimated mean response over all samples of learners that answered the chosen ones.
+
+        A chosen sample without a response stands at its expected_response, and is counted in n_missing.
+        """
+        place = {name: k for k, name in enumerate(self.samples["sample"])}
+        cells = table.cells()
+        where = np.array([place.get(name, -1) for name in table.samples], np.int64)[cells.sample]
+        mine = where >= 0
+        responses = np.full((table.n_learners, self.samples.height), np.nan)
+        responses[cells.learner[mine], where[mine]] = cells.response[mine]
+        if not np.isfinite(responses).any(axis=1).all():
+            lost = table.learners[int(np.argmin(np.isfinite(responses).any(axis=1)))]
+            raise DataError(f"learner {lost!r} has no response to any of the {len(place)} chosen samples.")
+        filled = np.where(np.isnan(responses), self.samples["expected_response"].to_numpy(), responses)
+        value = self.intercept + filled @ self.samples["weight"].to_numpy()
+        half = np.nan if self.error is None else 1.96 * self.error
+        return pl.DataFrame(
+            {
+                "learner": table.learners,
+                "score": value,
+                "low": np.clip(value - half, 0, 1),
+                "high": np.clip(value + half, 0, 1),
+                "accuracy": np.nanmean(responses, axis=1),
+                "n_missing": np.isnan(responses).sum(axis=1),
+            }
+        ).with_columns(pl.col("low", "high").fill_nan(None))
+
+
+def select(
+    table: ResponseTable, n: int = 100, *,
+    folds: int = 5, repeats: int = 2, seed: int = 0, watch: Watch = lambda line: None,
+) -> Subset:  # fmt: skip
+    """n samples from which the mean response over all samples, and so the ranking, is told best.
+
+    Ways to choose them are compared on held-out learners; the first is taken unless another is surely
+    better. Without learners that answered everything the expected error is not known.
+    """
+    ordered = table.canonical().table
+    _check(ordered, [n], folds, repeats)
+    candidates = _candidates(ordered)
+    found = _crossfitted(ordered, [n], folds, repeats, seed, watch)
+    best, error = candidates[0], None
+    if found is not None:
+        best = candidates[surest([found.errors[one.name, n].absolute for one in candidates])]
+        error = float(np.sqrt(np.nanmean(chosen_elsewhere(found, candidates, n).square)))
+    watch("choosing samples")
+    known = _learn(ordered, np.arange(ordered.n_learners), seed)
+    chosen = chosen_by(best, known, _task_numbers(ordered), n, np.random.default_rng(seed))
+    by = weighed(best, known, chosen)
+    samples = pl.DataFrame(
+        {
+            "sample": [ordered.samples[j] for j in chosen],
+            "task": None if ordered.task is None else [ordered.task[j] for j in chosen],
+            "weight": by.weight,
+            "accuracy": ordered.sample_means().mean[chosen],
+            "expected_response": next(iter(known.values())).mean[chosen],
+        },
+        schema={"sample": pl.String, "task": pl.String} | dict.fromkeys(NUMBERS, pl.Float64),
+    ).with_columns(pl.col("accuracy").fill_nan(None))
+    made = made_of(table, n=n, folds=folds, repeats=repeats, seed=seed, chosen=best.name)
+    return Subset(samples, by.intercept, error, _errors_frame(found, candidates, [n]), made)
+
+
+def expected_errors(
+    table: ResponseTable, sizes: list[int], *,
+    folds: int = 5, repeats: int = 2, seed: int = 0, watch: Watch = lambda line: None,
+) -> pl.DataFrame:  # fmt: skip
+    """What subsets of several sizes lose on held-out learners, beside random and stratified ones."""
+    ordered = table.canonical().table
+    _check(ordered, sizes, folds, repeats)
+    found = _crossfitted(ordered, sizes, folds, repeats, seed, watch)
+    if found is None:
+        raise DataError(
+            f"fewer than {FEWEST} learners have responses to all {table.n_samples} samples, so that no full "
+            "score is known to compare with. Leave out samples that many learners miss."
+        )
+    return _errors_frame(found, _candidates(ordered), sizes)
+
+
+def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> None:
+    if table.n_samples < 2:
+        raise DataError(f"the table has {table.n_samples} sample; a part of it can be chosen from 2 on.")
+    for n in sizes:
+        if not 1 <= n < table.n_samples:
+            raise SettingError(
+                f"{n} of {table.n_samples} samples were asked for; 1 to {table.n_samples - 1} was wanted."
+            )
+    if folds < 2 or repeats < 1:
+        raise SettingError(f"at least 2 folds and 1 repeat were wanted; got {folds} and {repeats}.")
+    if table.n_learners < FEWEST:
+        raise DataError(
+            f"the table has {table.n_learners} learners; what tells them apart takes {FEWEST} at least."
+        )
+
+
+def _candidates(table: ResponseTable) -> list[Candidate]:
+    """Model-based ways where learners are few, principal components where they are many."""
+    if table.n_learners < MANY:
+        return [Candidate("mirt", "stratified"), Candidate("mirt", "greedy"), Candidate(EQUAL, "stratified")]
+    return [Candidate("100 components", "greedy"), Candidate("30 components", "greedy")]
+
+
+def _learn(table: ResponseTable, learners: NDArray[np.integer], seed: int) -> Known:
+    part = table.take_learners(learners)
+    matrix = part.matrix()
+    if table.n_learners < MANY:
+        dimensions = min(3, part.n_learners - 1)
+        model = fitted_model(part, dimensions=dimensions, precision=10.0, seed=seed, steps=400)
+        return {"mirt": model_moments(matrix, model.probabilities(), _task_numbers(table))}
+    return {
+        f"{k} components": principal_moments(matrix, min(k, len(matrix) - 1, table.n_samples))
+        for k in (100, 30)
+    }
+
+
+def _task_numbers(table: ResponseTable) -> NDArray[np.int64] | None:
+    return None if table.task is None else np.unique(table.task, return_inverse=True)[1]
+
+
+def _crossfitted(
+    table: ResponseTable, sizes: list[int], folds: int, repeats: int, seed: int, watch: Watch
+) -> Crossfit | None:
+    """None where too few learners answered everything for a full score to be known."""
+    matrix = table.matrix()
+    tested = np.asarray(~np.isnan(matrix).any(axis=1))
+    if tested.sum() < FEWEST:
+        return None
+    count = 0
+
+    def learn(learners: NDArray[np.int64]) -> Known:
+        nonlocal count
+        count += 1
+        watch(f"held-out learners, {count} of {folds * repeats}")
+        return _learn(table, learners, seed)
+
+    return crossfit(
+        matrix, tested, learn, _candidates(table),
+        sizes=sizes, task=_task_numbers(table), folds=folds, repeats=repeats, seed=seed,
+    )  # fmt: skip
+
+
+def _errors_frame(found: Crossfit | None, candidates: list[Candidate], sizes: list[int]) -> pl.DataFrame:
+    """A row a way and size; `chosen` is the candidate that did best on the other folds."""
+    rows = []
+    if found is not None:
+        names = dict.fromkeys([*PLAIN, *(one.name for one in candidates)])
+        for size in sizes:
+            by_name = {"chosen": chosen_elsewhere(found, candidates, size)}
+            by_name |= {name: found.errors[name, size] for name in names}
+            rows += [{"way": name, "n": size} | _row(errors) for name, errors in by_name.items()]
+    columns = ("mae", "mae_low", "mae_high", "rmse", "kendall", "kendall_low", "kendall_high")
+    return pl.DataFrame(rows, schema={"way": pl.String, "n": pl.Int64} | dict.fromkeys(columns, pl.Float64))
+
+
+def _row(errors: SubsetErrors) -> dict[str, float | None]:
+    """Intervals by Student's t, cut where the score ends: of the error over learners, of τ over repeats and
+    folds."""
+    mae, mae_half = _mean(np.nanmean(errors.absolute, axis=0))
+    tau, tau_half = _mean(errors.kendall[~np.isnan(errors.kendall)])
+    (mae_low, mae_high), (low, high) = _ends(mae, mae_half, least=0.0), _ends(tau, tau_half, least=-1.0)
+    return {
+        "mae": mae, "mae_low": mae_low, "mae_high": mae_high,
+        "rmse": float(np.sqrt(np.nanmean(errors.square))),
+        "kendall": tau, "kendall_low": low, "kendall_high": high,
+    }  # fmt: skip
+
+
+def _mean(values: Floats) -> tuple[float | None, float]:
+    if len(values) == 0:
+        return None, np.nan
+    if len(values) == 1:
+        return float(values[0]), np.nan
+    half = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
+    return float(values.mean()), float(half)
+
+
+def _ends(value: float | None, half: float, *, least: float) -> tuple[float | None, float | None]:
+    if value is None or np.isnan(half):
+        return None, None
+    return max(value - half, least), min(value + half, 1.0)

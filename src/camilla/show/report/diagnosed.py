@@ -1,0 +1,289 @@
+"""Where learners did what nobody expected."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats
+from camilla.diagnosis import Diagnosis
+from camilla.show.report.flags import FLAGS, Flagged, flagged
+from camilla.show.report.packing import Bits, Rounded
+from camilla.show.report.standing import MOST_SHOWN, BoardStanding, Strengths, paired, standing, strengths
+
+MOST_SAMPLES = 50_000  # above, the page keeps KEPT of them and the rest lies beside it
+KEPT = 20_000
+MOST_EXPECTED = 1_500_000  # cells whose expected response the page carries
+TOP = 12  # samples that name a latent skill
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosed:
+    """A diagnosis with what a reader asks of it; arrays are [learners by rank, samples as given]."""
+
+    name: str
+    found: Diagnosis
+
+    @cached_property
+    def learners(self) -> list[str]:
+        return self.found.learners["learner"].to_list()
+
+    @cached_property
+    def samples(self) -> list[str]:
+        return self.found.samples["sample"].to_list()
+
+    @cached_property
+    def skills(self) -> list[str]:
+        return self.found.skills["skill"].unique(maintain_order=True).to_list()
+
+    @cached_property
+    def order(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """Places of `learners` and `samples` in the diagnosis' own names."""
+        return _places(self.learners, self.found.learner_names), _places(
+            self.samples, self.found.sample_names
+        )
+
+    @cached_property
+    def responses(self) -> Floats:
+        """NaN where missing."""
+        cells = self.found.cells
+        matrix = np.full((len(self.learners), len(self.samples)), np.nan)
+        matrix[cells.learner, cells.sample] = cells.response
+        return matrix[np.ix_(*self.order)]
+
+    @cached_property
+    def binary(self) -> bool:
+        """Whether every cell is right or wrong; the mean of several trials may be neither."""
+        return bool(np.isin(self.found.cells.response, (0, 1)).all())
+
+    @cached_property
+    def expected(self) -> Floats:
+        return self.found.probabilities()[np.ix_(*self.order)]
+
+    @cached_property
+    def standing(self) -> BoardStanding | None:
+        return standing(*(self.column("learners", name) for name in ("ability", "se")))
+
+    @cached_property
+    def flagged(self) -> Flagged:
+        return flagged(
+            self.responses, self.column("learners", "ability"), self.column("samples", "discrimination_high")
+        )
+
+    @cached_property
+    def strengths(self) -> Strengths | None:
+        if len(self.skills) < 2:
+            return None
+        who, what = self.order
+        back = np.argsort(who), np.argsort(what)
+        found = strengths(self.found, self.expected[np.ix_(*back)], self.responses[np.ix_(*back)])
+        if found is None:
+            return None
+        skill = _places(self.skills, self.found.skill_names)
+        at = np.ix_(who, skill)
+        return Strengths(found.difference[at], found.se[at], found.sure[at], found.kind)
+
+    @cached_property
+    def by_skill(self) -> dict[str, Floats]:
+        """Every column of the skills frame as [learners, skills]."""
+        who, skill = _index(self.learners), _index(self.skills)
+        frame = self.found.skills.with_columns(
+            pl.col("learner").replace_strict(who, return_dtype=pl.Int64),
+            pl.col("skill").replace_strict(skill, return_dtype=pl.Int64),
+        ).sort("learner", "skill")
+        names = [name for name in frame.columns if name not in ("learner", "skill")]
+        shape = len(who), len(skill)
+        return {
+            name: frame[name].cast(pl.Float64).fill_null(np.nan).to_numpy().reshape(shape) for name in names
+        }
+
+    @cached_property
+    def mask(self) -> NDArray[np.bool_] | None:
+        """Which sample needs which skill: [samples, skills]; None without a skill map."""
+        mask = self.found.diagnoser.size.skill_mask
+        return (
+            None
+            if mask is None
+            else mask[np.ix_(self.order[1], _places(self.skills, self.found.skill_names))]
+        )
+
+    @cached_property
+    def suspects(self) -> NDArray[np.intp]:
+        """Samples that are probably mislabelled or point the wrong way, the most suspicious first."""
+        worth = np.flatnonzero(self.flagged.flags["mislabelled"] | self.flagged.flags["reversed"])
+        return worth[np.argsort(-self.flagged.suspicion[worth], kind="stable")]
+
+    @cached_property
+    def kept(self) -> NDArray[np.intp]:
+        """The samples whose rows the page carries: all, or flagged ones and every so many by accuracy."""
+        m = len(self.samples)
+        if m <= MOST_SAMPLES:
+            return np.arange(m)
+        first = self.suspects[: KEPT // 4]
+        by_accuracy = np.argsort(self.column("samples", "accuracy"), kind="stable")
+        rest = by_accuracy[~np.isin(by_accuracy, first)]
+        spaced = rest[np.linspace(0, len(rest) - 1, KEPT - len(first)).round().astype(int)]
+        return np.sort(np.concatenate([first, spaced]))
+
+    def column(self, frame: str, name: str) -> Floats:
+        """A column of the learners or samples frame, NaN where empty."""
+        values: Floats = getattr(self.found, frame)[name].cast(pl.Float64).fill_null(np.nan).to_numpy()
+        return values
+
+
+def section(of: Diagnosed) -> dict[str, Any]:
+    """Everything the page shows of a diagnosis."""
+    made = of.found.provenance
+    return {
+        "name": of.name,
+        "provenance": made,
+        "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
+        "unit": of.found.readout.unit_scale,
+        "binary": of.binary,
+        "latent": of.mask is None and of.found.readout.skill_weight is not None and len(of.skills) > 1,
+        "learners": _learners(of),
+        "skills": _skills(of),
+        "samples": _samples(of),
+        "pairs": _pairs(of),
+        "surprises": _surprises(of),
+    }
+
+
+def _learners(of: Diagnosed) -> dict[str, Any]:
+    columns = ("ability", "se", "low", "high", "accuracy", "accuracy_low", "accuracy_high", "n")
+    place = of.standing
+    return {
+        "name": of.learners,
+        **{name: of.column("learners", name) for name in columns},
+        "ties": [] if place is None else place.ties,
+        "rank_low": None if place is None else place.rank_low.astype(np.uint32),
+        "rank_high": None if place is None else place.rank_high.astype(np.uint32),
+    }
+
+
+def _skills(of: Diagnosed) -> dict[str, Any]:
+    columns = ("ability", "low", "high", "mastery", "accuracy", "accuracy_low", "accuracy_high", "n")
+    strong = of.strengths
+    return {
+        "name": of.skills,
+        "count": None if of.mask is None else of.mask.sum(axis=0).astype(np.uint32),
+        **{name: Rounded(of.by_skill[name], 3) for name in columns},
+        "strength": None
+        if strong is None
+        else {
+            "difference": Rounded(strong.difference, 3),
+            "se": Rounded(strong.se, 3),
+            "sure": Bits(strong.sure),
+            "kind": strong.kind,
+        },
+        "top": _top_samples(of),
+    }
+
+
+def _top_samples(of: Diagnosed) -> dict[str, Any] | None:
+    """The samples that ask most of each latent skill."""
+    weight = of.found.readout.skill_weight
+    if of.mask is not None or weight is None or len(of.skills) < 2:
+        return None
+    kept = weight[of.order[1][of.kept]]
+    top = np.argsort(-kept, axis=0, kind="stable")[:TOP].T  # [skills, TOP]
+    return {"sample": top.astype(np.uint32), "weight": np.take_along_axis(kept.T, top, axis=1)}
+
+
+def _samples(of: Diagnosed) -> dict[str, Any]:
+    kept = of.kept
+    digits = {"difficulty": 2, "difficulty_se": 2, "discrimination": 2, "discrimination_se": 2, "infit": 2,
+              "outfit": 2, "expected": 3, "accuracy": 3, "guessing": 3}  # fmt: skip
+    columns = {name: of.column("samples", name) for name in digits if name in of.found.samples.columns}
+    low, high = (of.column("samples", f"discrimination_{end}") for end in ("low", "high"))
+    unsure = (low <= 0) & (high >= 0)
+    columns["difficulty"] = np.where(unsure, np.nan, columns["difficulty"])
+    columns["difficulty_se"] = np.where(unsure, np.nan, columns["difficulty_se"])
+    responses = of.responses.T[kept]  # [samples, learners]
+    seen = np.isfinite(responses)
+    shown_expected = of.found.diagnoser.engine != "counts" and seen.size <= MOST_EXPECTED
+    return {
+        "total": len(of.samples),
+        "suspects": len(of.suspects),
+        "name": [of.samples[j] for j in kept],
+        **{name: Rounded(values[kept], digits[name]) for name, values in columns.items()},
+        "n": of.column("samples", "n")[kept].astype(np.uint32),
+        "flags": {name: Bits(mark[kept]) for name, mark in of.flagged.flags.items()},
+        "flag_totals": {name: int(mark.sum()) for name, mark in of.flagged.flags.items()},
+        "flag_words": FLAGS,
+        "suspicion": Rounded(of.flagged.suspicion[kept], 3),
+        "needs": None if of.mask is None else Bits(of.mask[kept]),
+        "seen": None if seen.all() else Bits(seen),
+        "right": Bits(responses == 1)
+        if of.binary
+        else np.rint(np.where(seen, responses, 0) * 254).astype(np.uint8),
+        "chance": np.rint(of.expected.T[kept] * 254).astype(np.uint8) if shown_expected else None,
+    }
+
+
+def _pairs(of: Diagnosed) -> dict[str, Any] | None:
+    if len(of.learners) > MOST_SHOWN:
+        return None
+    found = paired(of.responses)
+    if found.only is not None:
+        most = int(found.shared.max())
+        small = np.uint16 if most < 65536 else np.uint32
+        complete = bool((found.shared == most).all())
+        return {"shared": most if complete else found.shared.astype(small), "only": found.only.astype(small)}
+    return found._asdict()
+
+
+def _surprises(of: Diagnosed) -> dict[str, Any]:
+    """Sample places are those of the page; the expected response has the ability's interval."""
+    kept = of.kept
+    found = surprises(of.expected[:, kept], of.responses[:, kept])
+    out: dict[str, Any] = {}
+    for kind, sample in found._asdict().items():
+        who, rank = np.nonzero(sample >= 0)
+        chance = of.found.chances(of.order[0][who], of.order[1][kept[sample[who, rank]]])
+        out[kind] = {"sample": sample}
+        for name, values in chance._asdict().items():
+            filled = np.full(sample.shape, np.nan)
+            filled[who, rank] = np.nan if values is None else values
+            out[kind][name] = Rounded(filled, 3)
+    return out
+
+
+def _index(names: list[str] | tuple[str, ...]) -> dict[str, int]:
+    return {name: place for place, name in enumerate(names)}
+
+
+def _places(names: list[str], among: tuple[str, ...]) -> NDArray[np.intp]:
+    index = _index(among)
+    return np.array([index[name] for name in names], np.intp)
+
+
+EACH = 10  # surprises of a kind kept for each learner
+
+
+class Surprises(NamedTuple):
+    """For each learner its least expected successes, then failures: [learners, EACH]; sample −1: none."""
+
+    solved: NDArray[np.int32]
+    failed: NDArray[np.int32]
+
+
+def surprises(expected: NDArray[np.float64], responses: NDArray[np.float64]) -> Surprises:
+    """By |response − expected|, of those above a half: [learners, samples] in, sample indices out."""
+    excess = np.where(np.isfinite(responses), responses - expected, 0)
+    return Surprises(_largest(excess), _largest(-excess))
+
+
+def _largest(excess: NDArray[np.float64]) -> NDArray[np.int32]:
+    n_learners, n_samples = excess.shape
+    keep = min(EACH, n_samples)
+    found = np.argpartition(-excess, keep - 1, axis=1)[:, :keep]
+    value = np.take_along_axis(excess, found, axis=1)
+    order = np.argsort(-value, axis=1, kind="stable")
+    found, value = np.take_along_axis(found, order, axis=1), np.take_along_axis(value, order, axis=1)
+    out = np.full((n_learners, EACH), -1, np.int32)
+    out[:, :keep] = np.where(value > 0.5, found, -1)
+    return out

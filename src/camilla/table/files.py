@@ -1,0 +1,245 @@
+"""Camilla's own table files, written and read back: Parquet carries skills, tasks and metadata too."""
+
+import base64
+import io
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.errors import DataError, FormatError, SettingError
+from camilla.table.frame_files import UNREADABLE, read_frame
+from camilla.table.skills import SkillGraph, SkillMap
+
+if TYPE_CHECKING:
+    from camilla.table.responses import ResponseTable
+
+LONG_COLUMNS = ("learner", "sample", "response", "trial", "weight", "task", "cluster")
+
+
+def has_written_header(columns: list[str]) -> bool:
+    """Whether a header is as response tables are written with: these names, in this order, no others."""
+    return columns[:3] == list(LONG_COLUMNS[:3]) and columns == [
+        name for name in LONG_COLUMNS if name in columns
+    ]
+
+
+def long_frame(table: "ResponseTable") -> pl.DataFrame:
+    """One row a response, names in full."""
+    frame = pl.DataFrame(
+        {
+            "learner": pl.Series(table.learners, dtype=pl.String)[table.learner],
+            "sample": pl.Series(table.samples, dtype=pl.String)[table.sample],
+            "response": table.response,
+        }
+    )
+    rowwise = {name: getattr(table, name) for name in ("trial", "weight") if getattr(table, name) is not None}
+    samplewise = {
+        name: pl.Series(getattr(table, name), dtype=pl.String)[table.sample]
+        for name in ("task", "cluster")
+        if getattr(table, name) is not None
+    }
+    return frame.with_columns(**{name: pl.Series(column) for name, column in (rowwise | samplewise).items()})
+
+
+def checked_ending(path: Path) -> str:
+    """The ending of a table to be written, if it is known."""
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
+        raise SettingError(
+            f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet."
+        )
+    return ending
+
+
+def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = None) -> Path:
+    """Writes a table by the file name's ending; a reader never meets half a file.
+
+    `notes` go into the metadata of a Parquet file; the other endings have no place for them.
+    """
+    ending = checked_ending(path)
+    with whole_file(path) as draft:
+        match ending:
+            case ".csv":
+                frame.write_csv(draft)
+            case ".tsv":
+                frame.write_csv(draft, separator="\t")
+            case ".parquet":
+                frame.write_parquet(draft, metadata=notes)
+            case _:
+                frame.write_ndjson(draft)
+    return path
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[Path]:
+    """A file to write in that takes the target's place when all is written, and only then."""
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        yield beside
+        beside.replace(path)
+    finally:
+        beside.unlink(missing_ok=True)
+
+
+KEY = "camilla"
+VERSION = 1
+DAMAGED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
+
+
+class Carried(msgspec.Struct):
+    """The file's own notes."""
+
+    version: int
+    learners: str
+    samples: str
+    skills: list[str] | None = None
+    skill_graph: list[tuple[str, str]] | None = None
+    has_task: bool = False
+    has_cluster: bool = False
+    n_missing: int = 0
+    provenance: dict[str, Any] = {}
+
+
+class Names(NamedTuple):
+    """The fields of a response table that are not rows."""
+
+    learners: pl.DataFrame
+    samples: pl.DataFrame
+    carried: Carried
+
+    def fields(self) -> dict[str, Any]:
+        """Keyword arguments of a response table, without rows and skill map."""
+        extra = [name for name in self.samples.columns if not name.startswith("\x00")]
+        return {
+            "learners": tuple(self.learners["learner"]),
+            "samples": tuple(self.samples["sample"]),
+            "task": tuple(self.samples["\x00task"]) if self.carried.has_task else None,
+            "cluster": tuple(self.samples["\x00cluster"]) if self.carried.has_cluster else None,
+            "learner_metadata": self.learners if self.learners.width > 1 else None,
+            "sample_metadata": self.samples.select(extra) if len(extra) > 1 else None,
+            "n_missing": self.carried.n_missing,
+        }
+
+    def mask(self) -> Any:
+        """Samples × skills, or None."""
+        if self.carried.skills is None:
+            return None
+        bits = self.samples["\x00skills"].to_list()
+        mask = np.zeros((len(bits), len(self.carried.skills)), np.bool_)
+        for row, needed in enumerate(bits):
+            mask[row, needed] = True
+        return mask
+
+
+def carry(table: "ResponseTable", provenance: dict[str, Any] | None = None) -> dict[str, str]:
+    """The key-value metadata of the table's file."""
+    learners = pl.DataFrame({"learner": table.learners}, schema={"learner": pl.String})
+    if table.learner_metadata is not None:
+        learners = learners.join(table.learner_metadata, on="learner", how="left", maintain_order="left")
+    samples = pl.DataFrame({"sample": table.samples}, schema={"sample": pl.String})
+    if table.sample_metadata is not None:
+        samples = samples.join(table.sample_metadata, on="sample", how="left", maintain_order="left")
+    for name, values in (("\x00task", table.task), ("\x00cluster", table.cluster)):
+        if values is not None:
+            samples = samples.with_columns(pl.Series(name, values, dtype=pl.String))
+    skills = None
+    if table.skill_map is not None:
+        skills = list(table.skill_map.skills)
+        needed = [np.flatnonzero(row).tolist() for row in table.skill_map.mask]
+        samples = samples.with_columns(pl.Series("\x00skills", needed, dtype=pl.List(pl.Int32)))
+    note = Carried(
+        VERSION,
+        _packed(learners),
+        _packed(samples),
+        skills,
+        None if table.skill_graph is None else list(table.skill_graph.edges),
+        table.task is not None,
+        table.cluster is not None,
+        table.n_missing,
+        provenance or {},
+    )
+    return {KEY: msgspec.json.encode(note).decode()}
+
+
+def _packed(frame: pl.DataFrame) -> str:
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return base64.b64encode(buffer.getvalue()).decode()
+
+
+def _unpacked(text: str) -> pl.DataFrame:
+    return pl.read_parquet(io.BytesIO(base64.b64decode(text)))
+
+
+def carried_in(metadata: dict[str, str], where: str) -> Names | None:
+    """What a file's key-value metadata says, or None if it is not ours."""
+    if KEY not in metadata:
+        return None
+    try:
+        note = msgspec.json.decode(metadata[KEY].encode(), type=Carried)
+        if note.version > VERSION:
+            raise FormatError(f"{where}: written by a newer Camilla (layout {note.version}). Update Camilla.")
+        names = Names(_unpacked(note.learners), _unpacked(note.samples), note)
+        names.fields()
+    except (msgspec.MsgspecError, *DAMAGED) as error:
+        raise FormatError(
+            f"{where}: its notes on learners and samples are damaged: {str(error)[:120]}."
+        ) from error
+    return names
+
+
+def written_fields(path: Path) -> dict[str, Any] | None:
+    """The fields of the table as it was written, or None if the file is not one that Camilla wrote."""
+    if path.suffix.lower() != ".parquet":
+        return None
+    try:
+        names = carried_in(pl.read_parquet_metadata(path), str(path))
+    except UNREADABLE:
+        return None  # the reader of tables says what is wrong
+    return None if names is None else _fields(path, names)
+
+
+def _fields(path: Path, names: Names) -> dict[str, Any]:
+    frame = read_frame(path)
+    fields = names.fields()
+    mask = names.mask()
+    graph = names.carried.skill_graph
+    columns: dict[str, Any] = {
+        name: frame[name].to_numpy() if name in frame.columns else None for name in ("weight", "trial")
+    }
+    return (
+        columns
+        | fields
+        | {
+            "learner": _codes(frame, "learner", fields["learners"], path),
+            "sample": _codes(frame, "sample", fields["samples"], path),
+            "response": frame["response"].to_numpy(),
+            "skill_map": None if mask is None else SkillMap(tuple(names.carried.skills or ()), mask),
+            "skill_graph": None if graph is None else SkillGraph(tuple(map(tuple, graph))),  # type: ignore[arg-type]
+        }
+    )
+
+
+def _codes(frame: pl.DataFrame, column: str, names: Sequence[str], path: Path) -> NDArray[np.int32]:
+    if column not in frame.columns:
+        raise FormatError(f"{path}: has lost its column {column!r}. Write it again with camilla load.")
+    place = pl.Series(names, dtype=pl.String)
+    codes = frame[column].cast(pl.String).replace_strict(
+        place, pl.int_range(len(place), eager=True), default=None, return_dtype=pl.Int32
+    )  # fmt: skip
+    if codes.null_count():
+        raise FormatError(
+            f"{path}: a row names {column} {frame[column].filter(codes.is_null())[0]!r}, which the "
+            "file's own list has not: the rows were changed after writing. "
+            "Save them as .csv to read them as they are."
+        )
+    return codes.to_numpy()

@@ -1,0 +1,192 @@
+"""Predictions and truth as responses."""
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from camilla.errors import DataError
+from camilla.names import numbered, quoted
+from camilla.table.columns import Encoded, Origin, name_column
+from camilla.table.frames import Parts, as_polars, dense_parts
+
+# Errors of one sample that differ by less than this share of the largest are equal: rounding, not skill.
+EQUAL = 1e-12
+
+
+def right_or_wrong(predictions: Any, labels: ArrayLike, samples: Sequence[str] | None) -> Parts:
+    """1 where a learner's prediction is the label, 0 where not, missing where it predicted None or NaN."""
+    truth = _vector(labels, "labels")
+    if _absent(truth).any():
+        raise DataError(f"label {int(np.argmax(_absent(truth)))} is missing; every sample wants its label.")
+    columns = _columns(predictions, len(truth))
+    matrix = np.full((len(columns), len(truth)), np.nan)
+    for row, (name, column) in enumerate(columns.items()):
+        given = ~_absent(column)
+        _check_same_kind(name, column[given], truth)
+        matrix[row, given] = column[given] == truth[given]
+    return dense_parts(matrix, tuple(columns), _sample_names(samples, len(truth)))
+
+
+def relative_error(predictions: Any, targets: ArrayLike, samples: Sequence[str] | None) -> Parts:
+    """r = 1 − (|e| − min|e|) / (max|e| − min|e|), minimum and maximum over the learners of each sample.
+
+    The best learner on a sample gets 1, the worst 0. Where all errors are equal, or only one learner
+    predicted, the formula is 0/0: the sample cannot tell learners apart, and its responses are missing.
+    """
+    truth = _numbers(_vector(targets, "targets"), "targets")
+    if not np.isfinite(truth).all():
+        at = int(np.argmin(np.isfinite(truth)))
+        raise DataError(f"target {at} is {truth[at]}; every sample wants a finite target.")
+    columns = _columns(predictions, len(truth))
+    guesses = np.array([_numbers(column, name) for name, column in columns.items()])
+    if np.isinf(guesses).any():
+        row, at = np.argwhere(np.isinf(guesses))[0]
+        raise DataError(
+            f"prediction {at} of {list(columns)[row]!r} is infinite, so all others would look perfect. "
+            "Use NaN if there is no prediction."
+        )
+    response = _reversed_min_max(np.abs(guesses - truth))
+    return dense_parts(response, tuple(columns), _sample_names(samples, len(truth)))
+
+
+def _reversed_min_max(error: NDArray[np.float64]) -> NDArray[np.float64]:
+    """1 − (error − min) / (max − min) down each column of [learners, samples]; NaN where 0/0."""
+    best = np.fmin.reduce(error, axis=0)
+    worst = np.fmax.reduce(error, axis=0)
+    told = worst - best > EQUAL * worst
+    response = np.full(error.shape, np.nan)
+    response[:, told] = 1 - (error[:, told] - best[told]) / (worst - best)[told]
+    return response
+
+
+def _columns(predictions: Any, n_samples: int) -> dict[str, NDArray[Any]]:
+    if isinstance(predictions, Mapping):
+        columns = {str(name): _vector(column, str(name)) for name, column in predictions.items()}
+    else:
+        frame = as_polars(predictions)
+        columns = {name: _vector(frame[name].to_list(), name) for name in frame.columns}
+    if not columns:
+        raise DataError("no predictions came; give one column of predictions a learner.")
+    for name, column in columns.items():
+        if len(column) != n_samples:
+            raise DataError(
+                f"{name!r} has {len(column)} predictions for {n_samples} samples; one each was wanted."
+            )
+    return columns
+
+
+def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
+    vector = np.asarray(values)
+    if vector.dtype.kind == "U" and not isinstance(values, np.ndarray):
+        vector = np.asarray(values, dtype=object)  # else NumPy would spell NaN among texts as 'nan'
+    if vector.ndim != 1:
+        raise DataError(
+            f"{name!r} has shape {vector.shape}; one value a sample was wanted. "
+            "For class probabilities take the most probable class first."
+        )
+    return vector
+
+
+def _absent(column: NDArray[Any]) -> NDArray[np.bool_]:
+    """None and NaN, which alone among values differs from itself."""
+    if column.dtype.kind == "O":
+        return np.array([value is None or value != value for value in column], bool)
+    return np.isnan(column) if column.dtype.kind == "f" else np.zeros(len(column), bool)
+
+
+def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
+    try:
+        return np.where(_absent(column), np.nan, column).astype(np.float64)
+    except (TypeError, ValueError):
+        raise DataError(
+            f"{name!r} holds values that are not numbers; a regressor predicts numbers."
+        ) from None
+
+
+def _check_same_kind(name: str, column: NDArray[Any], truth: NDArray[Any]) -> None:
+    """Text never equals a number: without this, 'cat' against 3 would read as a wrong answer."""
+    kinds = [("text" if isinstance(value, str) else "numbers") for value in (*column[:1], *truth[:1])]
+    if len(set(kinds)) > 1:
+        raise DataError(
+            f"predictions of {name!r} are {kinds[0]}, labels are {kinds[1]}; give both in one coding."
+        )
+
+
+def _sample_names(samples: Sequence[str] | None, count: int) -> tuple[str, ...]:
+    names = numbered("sample", count) if samples is None else tuple(str(name) for name in samples)
+    if len(names) != count:
+        raise DataError(f"{len(names)} sample names came for {count} samples.")
+    return names
+
+
+ID_NAMES = ("sample", "sample_id", "id", "item")
+
+
+class Alignment(NamedTuple):
+    """`rows[i]` is the row of the second table that speaks of sample i; `notes` say what was assumed."""
+
+    id: str | None
+    rows: NDArray[np.int64]
+    notes: tuple[str, ...]
+
+
+def align(
+    frame: pl.DataFrame, samples: Sequence[str], id: str | None, values: Collection[str], origin: Origin
+) -> Alignment:
+    """Matches rows to samples by name; by order only where the table has nothing to match by.
+
+    The names stand in the column `id`; when that is not given, in one called sample, sample_id,
+    id or item, else in the first column that is none of the `values`. Without a column so called,
+    a table of as many rows as there are samples is taken in order if it has no other column or
+    its first one merely counts rows (a, a+1, a+2, …); a note says so.
+    """
+    known = id if id is not None else next((name for name in ID_NAMES if name in frame.columns), None)
+    column = (
+        known if known is not None else next((name for name in frame.columns if name not in values), None)
+    )
+    if column is None:
+        if frame.height != len(samples):
+            raise DataError(
+                f"{origin.name}: has {frame.height} rows for {len(samples)} samples and no column of sample "
+                "names. Add a column 'sample'."
+            )
+        return _matched_in_order(None, len(samples), origin)
+    names = name_column(frame, column, origin)
+    missed = sorted(set(samples).difference(names.names))
+    if missed and known is None and frame.height == len(samples) and _counts_rows(frame[column]):
+        return _matched_in_order(column, len(samples), origin)
+    if missed:
+        raise DataError(
+            f"{origin.name}: misses {len(missed)} of {len(samples)} samples: {quoted(missed)}; "
+            f"column {column!r} was read as the sample names. Add their rows, or remove them from the table."
+        )
+    return _matched_by_name(column, names, samples, origin)
+
+
+def _matched_by_name(column: str, names: Encoded, samples: Sequence[str], origin: Origin) -> Alignment:
+    row_of = np.full(len(names.names), -1, np.int64)
+    row_of[names.codes[::-1]] = np.arange(len(names.codes))[::-1]
+    if len(names.names) < len(names.codes):
+        second = int(np.argmax(row_of[names.codes] != np.arange(len(names.codes))))
+        code = names.codes[second]
+        raise DataError(
+            f"{origin.name}: sample {names.names[code]!r} has two rows, {origin.place(int(row_of[code]))} "
+            f"and {origin.place(second)}. Keep one."
+        )
+    place = dict(zip(names.names, row_of.tolist(), strict=True))
+    extra = len(names.names) - len(samples)
+    notes = (f"{extra} samples of {origin.name} are not in the table and were ignored",) if extra else ()
+    return Alignment(column, np.array([place[sample] for sample in samples], np.int64), notes)
+
+
+def _matched_in_order(column: str | None, count: int, origin: Origin) -> Alignment:
+    note = f"{origin.name} names no samples; its {count} rows were matched to the samples in order"
+    return Alignment(column, np.arange(count), (note,))
+
+
+def _counts_rows(series: pl.Series) -> bool:
+    numbers = series.cast(pl.Int64, strict=False)
+    return numbers.null_count() == 0 and bool((numbers.diff().drop_nulls() == 1).all())

@@ -1,0 +1,295 @@
+"""What every way of making a response table comes down to."""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from camilla.display import responses_in_notebook
+from camilla.errors import DataError
+from camilla.table.cells import Cells, Means, aggregate, means
+from camilla.table.columns import Origin
+from camilla.table.files import carry, long_frame, write_frame, written_fields
+from camilla.table.frames import Roles, WideRows, as_polars, long_parts, matrix_parts, wide_parts
+from camilla.table.predictions import relative_error, right_or_wrong
+from camilla.table.skills import SkillGraph, SkillMap
+from camilla.table.validity import check_names, check_rows, check_samples
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResponseTable:
+    """Responses of learners on samples, one row each; a missing response has no row.
+
+    Several rows of one (learner, sample) pair are its trials. What came in is checked here once;
+    everything downstream trusts it.
+    """
+
+    learners: tuple[str, ...]
+    samples: tuple[str, ...]
+    learner: NDArray[np.int32]  # [rows], index into learners
+    sample: NDArray[np.int32]  # [rows], index into samples
+    response: NDArray[np.float64]  # [rows], in [0, 1]
+    weight: NDArray[np.float64] | None = None  # [rows], > 0
+    trial: NDArray[np.int32] | None = None  # [rows]
+    task: tuple[str, ...] | None = None  # one a sample
+    cluster: tuple[str, ...] | None = None  # one a sample
+    skill_map: SkillMap | None = None  # rows in the order of samples
+    skill_graph: SkillGraph | None = None  # between skills of the map
+    learner_metadata: pl.DataFrame | None = None  # has a column "learner"
+    sample_metadata: pl.DataFrame | None = None  # has a column "sample"
+    n_missing: int = 0  # responses that were given as missing
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
+        object.__setattr__(self, "sample", np.asarray(self.sample, np.int32))
+        object.__setattr__(self, "response", np.asarray(self.response, np.float64))
+        if self.weight is not None:
+            object.__setattr__(self, "weight", np.asarray(self.weight, np.float64))
+        if self.trial is not None:
+            object.__setattr__(self, "trial", np.asarray(self.trial, np.int32))
+        check_names(self.learners, self.samples)
+        check_rows(self)
+        check_samples(self)
+
+    def __repr__(self) -> str:
+        skills = "" if self.skill_map is None else f", {self.skill_map.n_skills} skills"
+        missing = f", {self.n_missing} missing" if self.n_missing else ""
+        size = f"{self.n_learners} learners × {self.n_samples} samples, {self.n_responses} responses"
+        return f"ResponseTable({size}{missing}{skills})"
+
+    def _repr_html_(self) -> str:
+        return responses_in_notebook(self)
+
+    @classmethod
+    def from_long(
+        cls,
+        frame: Any,
+        *,
+        learner: str = "learner",
+        sample: str = "sample",
+        response: str = "response",
+        trial: str | None = None,
+        task: str | None = None,
+        cluster: str | None = None,
+        weight: str | None = None,
+    ) -> Self:
+        """From any dataframe with one row a response. Repeated (learner, sample) rows are trials."""
+        roles = Roles(learner, sample, response, trial, task, cluster, weight)
+        return cls(**long_parts(as_polars(frame), roles, Origin())._asdict())
+
+    @classmethod
+    def from_wide(cls, frame: Any, *, rows: WideRows, id: str | None = None) -> Self:
+        """From any dataframe whose rows are samples (a column a learner) or learners (a column a sample).
+
+        `id` is the column that names the rows, the first when not given.
+        """
+        return cls(**wide_parts(as_polars(frame), rows, id, (), Origin())._asdict())
+
+    @classmethod
+    def from_matrix(
+        cls, array: ArrayLike, *, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From a matrix [learners, samples]; NaN is a missing response."""
+        return cls(**matrix_parts(array, learners, samples)._asdict())
+
+    @classmethod
+    def from_predictions(
+        cls, predictions: Any, labels: ArrayLike, *, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From classifiers: 1 where the prediction is the label, missing where it is None or NaN.
+
+        `predictions` maps each learner to its predictions, or is a dataframe with a column a learner.
+        """
+        return cls(**right_or_wrong(predictions, labels, samples)._asdict())
+
+    @classmethod
+    def from_errors(
+        cls, predictions: Any, targets: ArrayLike, *, samples: Sequence[str] | None = None
+    ) -> Self:
+        """From regressors: r = 1 − (|e| − min|e|) / (max|e| − min|e|) over the learners of each sample.
+
+        The sample-wise min–max of Camilla's paper, reversed: the best learner on a sample gets 1, the
+        worst 0. A sample on which all errors are equal tells no learner from another: it is missing.
+        """
+        return cls(**relative_error(predictions, targets, samples)._asdict())
+
+    @property
+    def n_learners(self) -> int:
+        return len(self.learners)
+
+    @property
+    def n_samples(self) -> int:
+        return len(self.samples)
+
+    @property
+    def n_responses(self) -> int:
+        """Rows with a response; a cell with three trials counts three times."""
+        return len(self.response)
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether every response is exactly 0 or 1."""
+        return bool(np.all((self.response == 0) | (self.response == 1)))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every learner has a response on every sample."""
+        return len(self.cells().response) == self.n_learners * self.n_samples
+
+    def cells(self) -> Cells:
+        """One entry for each observed (learner, sample) pair: total weight, weighted mean response."""
+        return self._cells
+
+    @cached_property
+    def _cells(self) -> Cells:
+        return aggregate(self.learner, self.sample, self.response, self.weight, self.n_learners)
+
+    def matrix(self) -> NDArray[np.float64]:
+        """Mean responses [learners, samples], NaN where missing."""
+        cells = self.cells()
+        matrix = np.full((self.n_learners, self.n_samples), np.nan)
+        matrix[cells.learner, cells.sample] = cells.response
+        return matrix
+
+    def learner_means(self) -> Means:
+        """Plain accuracy of each learner, with its standard error over samples."""
+        cells = self.cells()
+        return means(cells.learner, cells, self.n_learners)
+
+    def sample_means(self) -> Means:
+        """Plain accuracy on each sample, with its standard error over learners."""
+        cells = self.cells()
+        return means(cells.sample, cells, self.n_samples)
+
+    def keep(self, rows: NDArray[np.bool_]) -> Self:
+        """The rows where the mask is True; learners and samples stay as they are."""
+        return replace(
+            self,
+            learner=self.learner[rows],
+            sample=self.sample[rows],
+            response=self.response[rows],
+            weight=None if self.weight is None else self.weight[rows],
+            trial=None if self.trial is None else self.trial[rows],
+            n_missing=0,
+        )
+
+    def take_samples(self, indices: ArrayLike) -> Self:
+        """The samples of these indices, in this order, with their responses."""
+        chosen = np.asarray(indices, np.int64)
+        place = _places(chosen, self.n_samples, "sample")
+        rows = place[self.sample] >= 0
+        samples = tuple(self.samples[i] for i in chosen)
+        return replace(
+            self.keep(rows),
+            samples=samples,
+            sample=place[self.sample[rows]],
+            task=None if self.task is None else tuple(self.task[i] for i in chosen),
+            cluster=None if self.cluster is None else tuple(self.cluster[i] for i in chosen),
+            skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
+            sample_metadata=_only(self.sample_metadata, "sample", samples),
+        )
+
+    def take_learners(self, indices: ArrayLike) -> Self:
+        """The learners of these indices, in this order, with their responses; all samples stay."""
+        chosen = np.asarray(indices, np.int64)
+        place = _places(chosen, self.n_learners, "learner")
+        rows = place[self.learner] >= 0
+        learners = tuple(self.learners[i] for i in chosen)
+        return replace(
+            self.keep(rows),
+            learners=learners,
+            learner=place[self.learner[rows]],
+            learner_metadata=_only(self.learner_metadata, "learner", learners),
+        )
+
+    def with_skills(self, skill_map: SkillMap | None, *, graph: SkillGraph | None = None) -> Self:
+        """The same responses under another skill map, whose rows follow `samples`, and its graph if any."""
+        return replace(self, skill_map=skill_map, skill_graph=graph)
+
+    def canonical(self) -> "Canonical":
+        """The table with learners and samples sorted by name, and where each came from."""
+        learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
+        table = replace(
+            self.take_learners(learner_order).take_samples(sample_order), n_missing=self.n_missing
+        )
+        return Canonical(table, learner_order, sample_order)
+
+    def to_long(self) -> pl.DataFrame:
+        """One row a response: learner, sample, response, and trial, weight, task, cluster if there."""
+        return long_frame(self)
+
+    def write(self, path: str | Path, *, provenance: dict[str, Any] | None = None) -> Path:
+        """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file.
+
+        Parquet also carries metadata of learners and samples, the skill map, and names without a
+        response; `camilla.read` brings them back.
+        """
+        notes = carry(self, provenance) if Path(path).suffix.lower() == ".parquet" else None
+        return write_frame(self.to_long(), Path(path), notes)
+
+    @classmethod
+    def read_written(cls, path: str | Path) -> "ResponseTable | None":
+        """The table as `write` made it, or None if the file is not a Parquet file that Camilla wrote."""
+        fields = written_fields(Path(path))
+        return None if fields is None else cls(**fields)
+
+    def digest(self) -> str:
+        """SHA-256 of names, mean response and weight of every cell, skill map and graph, clusters.
+
+        The order of rows, learners, samples and skills does not matter, nor how clusters are called, nor
+        whether a repeated row is given as trials or as a weight. Weights and responses count to 12 decimals.
+        """
+        learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
+        cells = self.cells()
+        learner = np.argsort(learner_order).astype(np.int32)[cells.learner]
+        sample = np.argsort(sample_order).astype(np.int32)[cells.sample]
+        ordered = aggregate(learner, sample, cells.response, cells.weight, self.n_learners)
+        sha = hashlib.sha256(json.dumps([sorted(self.learners), sorted(self.samples)]).encode())
+        for numbers in ordered:
+            sha.update(np.round(numbers, 12).astype("<f8").tobytes())
+        if self.skill_map is not None:
+            skills = self.skill_map.skills
+            order = _by_name(skills)
+            sha.update(json.dumps(sorted(skills)).encode())
+            sha.update(np.packbits(self.skill_map.mask[sample_order][:, order]).tobytes())
+        if self.skill_graph is not None:
+            sha.update(json.dumps(self.skill_graph.edges).encode())
+        if self.cluster is not None:
+            number: dict[str, int] = {}
+            together = [number.setdefault(self.cluster[i], len(number)) for i in sample_order]
+            sha.update(json.dumps({"cluster": together}).encode())
+        return sha.hexdigest()
+
+
+class Canonical(NamedTuple):
+    """`table.learners[i]` is `learners[learner_order[i]]` of the original, samples alike."""
+
+    table: ResponseTable
+    learner_order: NDArray[np.int64]
+    sample_order: NDArray[np.int64]
+
+
+def _by_name(names: tuple[str, ...]) -> NDArray[np.int64]:
+    return np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
+
+
+def _places(chosen: NDArray[np.int64], size: int, kind: str) -> NDArray[np.int32]:
+    """Old index → new index, −1 where not chosen."""
+    if len(chosen) and (chosen.min() < 0 or chosen.max() >= size):
+        raise DataError(
+            f"{kind} indices run from {chosen.min()} to {chosen.max()}; 0 to {size - 1} was wanted."
+        )
+    place = np.full(size, -1, np.int32)
+    place[chosen] = np.arange(len(chosen), dtype=np.int32)
+    return place
+
+
+def _only(metadata: pl.DataFrame | None, column: str, names: tuple[str, ...]) -> pl.DataFrame | None:
+    return None if metadata is None else metadata.filter(pl.col(column).is_in(names))

@@ -1,0 +1,132 @@
+"""Response tables whose truth is known."""
+
+from typing import Literal, NamedTuple, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.errors import SettingError
+from camilla.names import numbered
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
+
+ResponseKind = Literal["1pl", "2pl", "3pl", "camilla_base"]
+
+# Fractional responses are Beta(cp, c(1−p)): mean p, variance p(1−p)/(c+1).
+CONCENTRATION = 10.0
+
+
+class Truth(NamedTuple):
+    """What the responses were drawn from; learners and samples in the order of the table."""
+
+    ability: NDArray[np.float64]  # [learners], or [learners, skills] for camilla_base
+    difficulty: NDArray[np.float64]  # [samples]
+    discrimination: NDArray[
+        np.float64
+    ]  # [samples], or [samples, skills] for camilla_base, 0 where not needed
+    guessing: NDArray[np.float64]  # [samples]
+    probability: NDArray[np.float64]  # [learners, samples]
+
+
+class Simulation(NamedTuple):
+    """A table and its truth."""
+
+    table: ResponseTable
+    truth: Truth
+
+
+def simulate(
+    n_learners: int,
+    n_samples: int,
+    *,
+    kind: ResponseKind = "2pl",
+    skills: int | SkillMap | None = None,
+    missing: float = 0.0,
+    trials: int = 1,
+    fractional: bool = False,
+    seed: int = 0,
+) -> Simulation:
+    """Responses drawn with known abilities, difficulties and discriminations.
+
+    With σ(x) = 1/(1 + e⁻ˣ), θ and D ~ N(0, 1), a ~ LogNormal(0, 0.3), c ~ Uniform(0.1, 0.3):
+
+        1pl           p = σ(θᵢ − Dⱼ)
+        2pl           p = σ(aⱼ(θᵢ − Dⱼ))
+        3pl           p = cⱼ + (1 − cⱼ) σ(aⱼ(θᵢ − Dⱼ))
+        camilla_base  p = σ(Σₖ Qⱼₖ aⱼₖ (θᵢₖ − Dⱼ)),  skills independent
+
+    Q is `skills`: a skill map, or a number K of skills, of which every sample then needs one or
+    two and sample j needs skill j mod K. A response is 1 with probability p, or Beta with mean p
+    when `fractional`. Each cell is missing with probability `missing` and has `trials` rows.
+    """
+    _check(n_learners, n_samples, kind, missing, trials)
+    rng = np.random.default_rng(seed)
+    skill_map = _skill_map(skills, kind, n_samples, rng)
+    truth = _truth(n_learners, n_samples, kind, skill_map, rng)
+    observed = rng.random((n_samples, n_learners)) >= missing
+    sample, learner = np.nonzero(observed)
+    p = np.repeat(truth.probability[learner, sample], trials)
+    response = rng.beta(CONCENTRATION * p, CONCENTRATION * (1 - p)) if fractional else rng.random(len(p)) < p
+    table = ResponseTable(
+        numbered("learner", n_learners),
+        numbered("sample", n_samples),
+        np.repeat(learner, trials),
+        np.repeat(sample, trials),
+        response.astype(np.float64),
+        trial=np.tile(np.arange(trials, dtype=np.int32), len(sample)) if trials > 1 else None,
+        skill_map=skill_map,
+        n_missing=int(np.sum(~observed)) * trials,
+    )
+    return Simulation(table, truth)
+
+
+def _truth(
+    n_learners: int, n_samples: int, kind: ResponseKind, skill_map: SkillMap | None, rng: np.random.Generator
+) -> Truth:
+    difficulty = rng.normal(size=n_samples)
+    guessing = rng.uniform(0.1, 0.3, n_samples) if kind == "3pl" else np.zeros(n_samples)
+    if kind == "camilla_base" and skill_map is not None:
+        ability = rng.normal(size=(n_learners, skill_map.n_skills))
+        discrimination = rng.lognormal(0, 0.3, skill_map.mask.shape) * skill_map.mask
+        logit = ability @ discrimination.T - discrimination.sum(axis=1) * difficulty
+    else:
+        ability = rng.normal(size=n_learners)
+        discrimination = np.ones(n_samples) if kind == "1pl" else rng.lognormal(0, 0.3, n_samples)
+        logit = discrimination * (ability[:, None] - difficulty)
+    probability = guessing + (1 - guessing) / (1 + np.exp(-logit))
+    return Truth(ability, difficulty, discrimination, guessing, probability)
+
+
+def _skill_map(
+    skills: int | SkillMap | None, kind: ResponseKind, n_samples: int, rng: np.random.Generator
+) -> SkillMap | None:
+    if isinstance(skills, SkillMap):
+        if len(skills.mask) != n_samples:
+            raise SettingError(
+                f"the skill map has {len(skills.mask)} rows for {n_samples} samples; one each wanted."
+            )
+        return skills
+    if skills is None:
+        if kind == "camilla_base":
+            raise SettingError("camilla_base needs skills: a number of skills or a skill map.")
+        return None
+    if not 1 <= skills <= n_samples:
+        raise SettingError(f"skills must lie between 1 and the number of samples, {n_samples}; got {skills}.")
+    mask = np.zeros((n_samples, skills), np.bool_)
+    every = np.arange(n_samples)
+    mask[every, every % skills] = True
+    mask[every, rng.integers(0, skills, n_samples)] = True
+    return SkillMap(numbered("skill", skills), mask)
+
+
+def _check(n_learners: int, n_samples: int, kind: str, missing: float, trials: int) -> None:
+    if kind not in get_args(ResponseKind):
+        raise SettingError(f"kind must be one of {', '.join(get_args(ResponseKind))}; got {kind!r}.")
+    if n_learners < 1 or n_samples < 1 or trials < 1:
+        raise SettingError(
+            f"at least one learner, sample and trial wanted; got {n_learners}, {n_samples}, {trials}."
+        )
+    if not 0 <= missing < 1:
+        raise SettingError(
+            f"missing is the share of cells without a response, 0 ≤ missing < 1; got {missing}."
+        )

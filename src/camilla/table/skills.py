@@ -1,0 +1,279 @@
+"""Which skills a sample needs, which skill builds on which, and how both are read from columns."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.errors import DataError
+from camilla.names import nearest, quoted, repeated
+from camilla.table.columns import Origin, name_column, pick
+from camilla.table.frames import as_polars
+from camilla.table.predictions import align
+
+EDGE_COLUMNS = ("parent", "child")
+
+
+@dataclass(frozen=True)
+class SkillGraph:
+    """Edges parent → child between skills, without cycles: who masters the child builds on the parent.
+
+    Edges are kept sorted, so that two graphs of the same edges are equal. A skill that no edge
+    leads to is a root, and so is one that the graph does not name.
+    """
+
+    edges: tuple[tuple[str, str], ...]
+
+    def __post_init__(self) -> None:
+        edges = [(str(parent), str(child)) for parent, child in self.edges]
+        if twice := repeated([f"{parent} → {child}" for parent, child in edges]):
+            raise DataError(f"a skill graph has each edge once; {quoted(twice)} occur twice. Remove one.")
+        if any(not name for edge in edges for name in edge):
+            raise DataError("an edge of a skill graph needs a parent and a child; one has an empty name.")
+        object.__setattr__(self, "edges", tuple(sorted(edges)))
+        _ = self.order
+
+    @classmethod
+    def from_table(cls, frame: Any) -> Self:
+        """From any dataframe with columns parent and child, a row an edge."""
+        return cls.of_columns(as_polars(frame), Origin("the skill graph"))
+
+    @classmethod
+    def of_columns(cls, frame: pl.DataFrame, origin: Origin) -> Self:
+        """The same of a frame whose origin errors can name."""
+        parent, child = (name_column(frame, column, origin) for column in EDGE_COLUMNS)
+        pairs = zip(parent.codes, child.codes, strict=True)
+        return cls(tuple((parent.names[p], child.names[c]) for p, c in pairs))
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The skills of the graph, every parent before its children."""
+        sorter = TopologicalSorter({skill: self.parents(skill) for skill in self.skills})
+        try:
+            return tuple(sorter.static_order())
+        except CycleError as error:
+            cycle = " → ".join(map(repr, error.args[1]))
+            raise DataError(
+                f"a skill graph has no cycles, and this one has {cycle}: no skill can build on itself. "
+                "Remove one of these edges."
+            ) from error
+
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """The skills that the edges name, sorted."""
+        return tuple(sorted({name for edge in self.edges for name in edge}))
+
+    def parents(self, skill: str) -> tuple[str, ...]:
+        """The skills that this one builds on."""
+        return tuple(parent for parent, child in self.edges if child == skill)
+
+    def among(self, skills: Sequence[str]) -> tuple[tuple[int, int], ...]:
+        """(parent, child) of every edge as indices into `skills`, sorted by child; all names must exist."""
+        place = {skill: k for k, skill in enumerate(skills)}
+        if unknown := [name for name in self.skills if name not in place]:
+            raise DataError(
+                f"the skill graph names {quoted(unknown)}, which the skill map does not have. "
+                f"{nearest(unknown[0], list(skills))}"
+            )
+        return tuple(sorted(((place[p], place[c]) for p, c in self.edges), key=lambda edge: edge[::-1]))
+
+    def to_frame(self) -> pl.DataFrame:
+        """One row an edge: parent, child; `from_table` reads it back."""
+        return pl.DataFrame(self.edges, schema=dict.fromkeys(EDGE_COLUMNS, pl.String), orient="row")
+
+
+def topological(n_skills: int, edges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
+    """Skill indices, every parent before its children."""
+    before: dict[int, list[int]] = {k: [] for k in range(n_skills)}
+    for parent, child in edges:
+        before[child].append(parent)
+    return tuple(TopologicalSorter(before).static_order())
+
+
+ID = "sample"  # the column of sample names
+
+
+@dataclass(frozen=True, eq=False)
+class SkillMap:
+    """A 0/1 matrix, samples × skills (the "Q-matrix"): True where the sample needs the skill.
+
+    Every sample needs at least one skill. `notes` say what was done to make the map fit: samples
+    of the file that the table does not have, rows matched by order, values that were missing.
+    """
+
+    skills: tuple[str, ...]
+    mask: NDArray[np.bool_]  # [samples, skills]
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        mask = np.asarray(self.mask)
+        if mask.ndim != 2 or mask.shape[1] != len(self.skills) or not self.skills:
+            raise DataError(
+                f"a skill map of {len(self.skills)} skills wants a mask [samples, {len(self.skills)}] "
+                f"and at least one skill; got shape {mask.shape}."
+            )
+        if twice := repeated(self.skills):
+            raise DataError(f"skill names must differ; {quoted(twice)} occur more than once. Rename them.")
+        if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
+            raise DataError("a skill map holds only 0 and 1.")
+        mask = mask.astype(np.bool_, copy=False)
+        needs_any = mask.any(axis=1)
+        if not needs_any.all():
+            raise DataError(
+                f"row {np.argmin(needs_any)} of the skill map is all zero; each sample needs a skill."
+            )
+        object.__setattr__(self, "mask", mask)
+
+    @classmethod
+    def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
+        """A table of 0 and 1 with a column a skill, matched to `samples` by name.
+
+        `id` is the column of sample names: "sample", "id" or the first column when not given.
+        """
+        return cls(*zeros_and_ones(as_polars(frame), samples, id, None, Origin("the skill table")))
+
+    @classmethod
+    def from_columns(
+        cls, frame: Any, columns: Sequence[str], samples: Sequence[str], *, id: str | None = None
+    ) -> Self:
+        """Every value of these columns is a skill, "column=value", or "value" if there is one column."""
+        return cls(*one_hots(as_polars(frame), columns, samples, id, Origin("the skill table")))
+
+    @classmethod
+    def from_labels(cls, labels: Sequence[Any]) -> Self:
+        """Each sample's label is its one skill; labels in the order of the table's samples."""
+        return cls(*one_hot(pl.Series("label", list(labels), strict=False), Origin("the labels")))
+
+    @property
+    def n_skills(self) -> int:
+        return len(self.skills)
+
+    def never_alone(self) -> tuple[str, ...]:
+        """Skills that every sample which needs them needs together with others.
+
+        Such a map is incomplete: nothing shows these skills by themselves, and what a diagnoser calls
+        their mastery is what the others leave over.
+        """
+        alone = self.mask[self.mask.sum(axis=1) == 1].any(axis=0)
+        return tuple(skill for skill, shown in zip(self.skills, alone, strict=True) if not shown)
+
+    def take(self, samples: NDArray[np.integer]) -> Self:
+        """The rows of these sample indices, in their order."""
+        return type(self)(self.skills, self.mask[samples], self.notes)
+
+    def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
+        """The map as a 0/1 table that `from_table` reads back."""
+        if ID in self.skills:
+            raise DataError(f"a skill is called {ID!r}, as the column of sample names is. Rename it.")
+        return pl.DataFrame({ID: list(samples)}).hstack(
+            pl.DataFrame(self.mask.astype(np.int8), schema=list(self.skills))
+        )
+
+
+class SkillColumns(NamedTuple):
+    """The fields of a skill map."""
+
+    skills: tuple[str, ...]
+    mask: NDArray[np.bool_]  # [samples, skills]
+    notes: tuple[str, ...] = ()
+
+
+def zeros_and_ones(
+    frame: pl.DataFrame, samples: Sequence[str], id: str | None, columns: Sequence[str] | None, origin: Origin
+) -> SkillColumns:
+    """Skills as columns of 0 and 1; all columns but the names when `columns` is not given."""
+    aligned = align(frame, samples, id, columns or (), origin)
+    skills = tuple(column for column in columns or frame.columns if column != aligned.id)
+    if not skills:
+        raise DataError(f"{origin.name}: has no column beside {aligned.id!r}; a column a skill was wanted.")
+    mask = np.column_stack([_zero_or_one(pick(frame, skill, origin), origin) for skill in skills])[
+        aligned.rows
+    ]
+    idle = np.flatnonzero(mask.sum(axis=1) == 0).tolist()
+    if len(idle):
+        raise DataError(
+            f"{origin.name}: {len(idle)} samples need no skill, all their columns are 0: "
+            f"{quoted([samples[i] for i in idle])}, first in {origin.place(int(aligned.rows[idle[0]]))}. "
+            "Each sample needs at least one."
+        )
+    unused = [skills[k] for k in np.flatnonzero(mask.sum(axis=0) == 0)]
+    notes = (f"no sample needs {quoted(unused)}",) if unused else ()
+    return SkillColumns(skills, mask, aligned.notes + notes)
+
+
+def is_zero_or_one(series: pl.Series) -> bool:
+    """Whether the column could be a skill of a 0/1 table."""
+    return bool(_as_bit(series).is_not_null().all())
+
+
+def _as_bit(series: pl.Series) -> pl.Series:
+    numbers = series.cast(pl.String, strict=False).str.strip_chars().str.to_lowercase()
+    bits = {"0": 0, "1": 1, "0.0": 0, "1.0": 1, "false": 0, "true": 1}
+    return numbers.replace_strict(bits, default=None, return_dtype=pl.Int8)
+
+
+def _zero_or_one(series: pl.Series, origin: Origin) -> NDArray[np.bool_]:
+    bit = _as_bit(series)
+    if bit.null_count():
+        row = int(bit.is_null().arg_true()[0])
+        raise DataError(
+            f"{origin.name}: a skill map holds 0 and 1; {origin.place(row)}, column {series.name!r} has "
+            f"{series[row]!r}. {bit.null_count()} of {len(bit)} rows are wrong. "
+            f"If {series.name!r} is a label, name it as one: FILE:{series.name}."
+        )
+    return bit.cast(pl.Boolean).to_numpy()
+
+
+def one_hots(
+    frame: pl.DataFrame, columns: Sequence[str], samples: Sequence[str], id: str | None, origin: Origin
+) -> SkillColumns:
+    """Each value of each categorical column is a skill.
+
+    A missing value is an error, unless another column gives the sample a skill: then the column
+    gives it none, and a note says how often.
+    """
+    aligned = align(frame, samples, id, columns, origin)
+    parts = []
+    notes = list(aligned.notes)
+    for column in columns:
+        values = pick(frame, column, origin)[aligned.rows]
+        absent = _absent_skills(values)
+        if absent.any():
+            notes.append(f"{column} of {absent.sum()} samples is missing and gives them no skill")
+        parts.append(_hot(values, absent, f"{column}=" if len(columns) > 1 else "", origin))
+    mask = np.hstack([part.mask for part in parts])
+    if not mask.any(axis=1).all():
+        at = int(np.argmin(mask.any(axis=1)))
+        raise DataError(
+            f"{origin.name}: {origin.place(int(aligned.rows[at]))}, sample {samples[at]!r} has no value in "
+            f"column {' nor '.join(map(repr, columns))}; each sample needs a skill. Fill it in."
+        )
+    return SkillColumns(tuple(skill for part in parts for skill in part.skills), mask, tuple(notes))
+
+
+def one_hot(values: pl.Series, origin: Origin) -> SkillColumns:
+    """One skill a distinct value; a missing value is an error."""
+    return _hot(values, pl.repeat(value=False, n=len(values), eager=True), "", origin)
+
+
+def _hot(values: pl.Series, absent: pl.Series, prefix: str, origin: Origin) -> SkillColumns:
+    present = np.flatnonzero(~absent.to_numpy())
+    encoded = name_column(pl.DataFrame([values])[present], values.name, origin)
+    order = sorted(range(len(encoded.names)), key=lambda code: _reading_order(encoded.names[code]))
+    mask = np.zeros((len(values), len(order)), np.bool_)
+    mask[present, np.argsort(np.array(order, np.int64))[encoded.codes]] = True
+    return SkillColumns(tuple(prefix + encoded.names[code] for code in order), mask)
+
+
+def _absent_skills(values: pl.Series) -> pl.Series:
+    return values.is_null() | (values.is_nan() if values.dtype.is_float() else values.cast(pl.String) == "")
+
+
+def _reading_order(name: str) -> tuple[int, int, str]:
+    """Whole numbers first and by size, then the rest by letters."""
+    return (0, int(name), name) if name.isdecimal() else (1, 0, name)

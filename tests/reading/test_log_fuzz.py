@@ -1,0 +1,69 @@
+"""A short run of what scripts/fuzz_loaders.py does at length."""
+
+import time
+from pathlib import Path
+from random import Random
+
+import log_seeds
+import pytest
+from mutations import bombs, mutated
+
+from camilla.errors import CamillaError, DataError
+from camilla.reading.formats import LOADERS
+from camilla.reading.logs import load
+from camilla.reading.peeking import peek
+from camilla.reading.sniffing import match
+
+N_FILES = 200
+
+
+@pytest.mark.parametrize("format", LOADERS)
+def test_damaged_logs_load_or_end_in_our_own_error(format: str, tmp_path: Path) -> None:
+    """Nothing else comes out, and nothing takes long; 2 CPU seconds are a hundred times the usual."""
+    seeds = [seed for make in log_seeds.LAYOUTS.values() if (seed := make()).format == format]
+    loader = LOADERS[format]
+    ended = {"loaded": 0, "refused": 0}
+    for number in range(N_FILES):
+        rng = Random(f"{format} short {number}")
+        seed = rng.choice(seeds)
+        hurt = rng.choice([seed.target, seed.target, *seed.files])
+        for name, data in seed.files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(mutated(rng, data) if name == hurt else data)
+        start = time.process_time()
+        try:
+            match(peek(tmp_path / seed.target), LOADERS)
+            list(loader.runs(tmp_path / seed.target))
+            if loader.matches is not None:
+                loader.matches(tmp_path / seed.target)
+            ended["loaded"] += 1
+        except CamillaError:
+            ended["refused"] += 1
+        assert time.process_time() - start < 2, f"{format} {number}"
+    assert min(ended.values()) > 0
+
+
+@pytest.mark.parametrize("bomb", range(4))
+def test_a_zip_bomb_is_refused(bomb: int, tmp_path: Path) -> None:
+    """Half a gigabyte of spaces in a summary, by deflate and zstd, with a true and a false size."""
+    path = tmp_path / "log.eval"
+    path.write_bytes(bombs()[bomb])
+    with pytest.raises(DataError, match=r"zip bomb|zip archive"):
+        load(path)
+
+
+def test_names_that_climb_out_of_an_archive_write_nothing(tmp_path: Path) -> None:
+    inside = tmp_path / "deep/inside"
+    inside.mkdir(parents=True)
+    header = log_seeds.json.dumps(log_seeds.HEADER).encode()
+    sample = log_seeds.json.dumps(log_seeds.INSPECT_SAMPLES[0]).encode()
+    names = {
+        "header.json": header,
+        "samples/../../../evil.json": sample,
+        "/evil.json": sample,
+        "samples/ok.json": sample,
+    }
+    (inside / "log.eval").write_bytes(log_seeds.zip_of(names, 8))
+    assert load(inside / "log.eval").response.tolist() == [1]
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["log.eval"]

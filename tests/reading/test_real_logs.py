@@ -1,0 +1,165 @@
+"""Logs that real harnesses wrote, against what the harnesses themselves say of them."""
+
+import json
+import shutil
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from camilla.errors import DataError
+from camilla.reading.logs import load, load_logs
+
+
+@pytest.fixture(scope="module")
+def fixtures(data_folder: Path) -> Path:
+    return data_folder / "fixtures"
+
+
+def test_all_of_them_load_as_one_folder(fixtures: Path) -> None:
+    """25 logs and 13 files that go with them: nothing under the folder is unknown."""
+    found = load_logs([fixtures])
+    counts = {name: len(files) for name, files in found.files.read.items()}
+    assert counts == {"alpaca-eval": 4, "helm": 3, "inspect": 16, "lm-eval": 1, "swe-bench": 1}
+    assert found.files.companions == {"helm": 12, "lm-eval": 1}
+    assert (found.files.unknown, found.files.damaged) == ([], {})
+
+
+def every(fixtures: Path, folder: str, ending: str) -> list[Path]:
+    return sorted(path for path in (fixtures / folder).rglob(f"*{ending}"))
+
+
+def test_inspect_accuracies_are_those_of_the_logs(fixtures: Path) -> None:
+    """results.scores[0].metrics.accuracy, which Inspect computed over the samples it scored.
+
+    One log has no scorer, and its samples stay missing.
+    """
+    compared = 0
+    for path in every(fixtures, "inspect_ai", ""):
+        if path.suffix not in (".eval", ".json"):
+            continue
+        log = _log(path)
+        scores = (log.get("results") or {}).get("scores")
+        if not scores:
+            with pytest.raises(DataError, match="no sample of 'popularity' has a score"):
+                load(path)
+            continue
+        metrics = scores[0]["metrics"]
+        if "accuracy" not in metrics:
+            continue
+        table = load(path)
+        assert table.learner_means().mean[0] == pytest.approx(metrics["accuracy"]["value"], abs=1e-9), path
+        assert table.learners == (log["eval"]["model"],)
+        compared += 1
+    assert compared >= 13
+
+
+def _log(path: Path) -> dict:
+    if path.suffix == ".json":
+        return json.loads(path.read_bytes())
+    with zipfile.ZipFile(path) as archive:
+        return json.loads(archive.read("header.json"))
+
+
+def test_inspect_archive_and_json_of_one_run_agree(fixtures: Path) -> None:
+    for name in ("log_formats", "log_read_sample"):
+        one, other = (load(fixtures / "inspect_ai" / f"{name}{ending}") for ending in (".eval", ".json"))
+        assert one.digest() == other.digest()
+        found = load_logs([fixtures / "inspect_ai" / f"{name}{ending}" for ending in (".eval", ".json")])
+        assert found.merged is not None
+        assert len(found.merged.repeated) == 1
+        assert found.merged.conflicts == []
+
+
+def test_inspect_epochs_are_trials(fixtures: Path) -> None:
+    table = load(fixtures / "inspect_ai/log_streaming.eval")
+    assert (table.n_samples, table.n_responses) == (2, 4)
+    assert table.trial is not None
+    assert sorted(table.trial) == [0, 0, 1, 1]
+
+
+def test_inspect_reduced_scores_stand_in_for_samples_that_were_not_logged(fixtures: Path) -> None:
+    """Accuracy 2/3 over three samples, as the log's results say."""
+    table = load(fixtures / "inspect_ai/2025-05-12T20-28-13-04-00_no-samples.json")
+    assert table.response.tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize("metric", ["exact_match", "quasi_exact_match"])
+def test_helm_means_are_those_of_stats_json(fixtures: Path, metric: str) -> None:
+    """stats.json has the means over the instances of each split that HELM itself computed."""
+    for folder in sorted((fixtures / "helm").iterdir()):
+        stats = json.loads((folder / "stats.json").read_bytes())
+        splits = [
+            _by_split(stats, name)
+            for name in ({"name": metric, "split": split} for split in ("valid", "test"))
+        ]
+        table = load(folder, metric=metric)
+        count = sum(n for n, _ in splits)
+        assert count == table.n_samples
+        mean = sum(n * mean for n, mean in splits) / count
+        assert table.learner_means().mean[0] == pytest.approx(mean, abs=1e-9)
+        spec = json.loads((folder / "run_spec.json").read_bytes())
+        assert table.learners == (spec["adapter_spec"]["model"],)
+
+
+def _by_split(stats: list[dict], name: dict[str, str]) -> tuple[int, float]:
+    """How many instances the split has, and the mean of the metric over them."""
+    mean = next((stat["mean"] for stat in stats if stat["name"] == name), 0.0)
+    of_split = {"name": "num_instances", "split": name["split"]}
+    count = next((stat["sum"] for stat in stats if stat["name"] == of_split), 0)
+    return int(count), mean
+
+
+def test_lm_eval_names_and_hashes(fixtures: Path) -> None:
+    """The harness's own hash is SHA-256 of the document, indented by two."""
+    folder = fixtures / "lm_eval_every_eval_ever"
+    (path,) = folder.glob("*.jsonl")
+    table = load(folder)
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    assert table.learners[0].startswith("RylanSchaeffer/mem_Qwen3-93M")
+    assert table.samples == tuple(f"math_perturbed_full/{row['doc_id']}" for row in rows)
+    np.testing.assert_array_equal(table.response, [row["exact_match"] for row in rows])
+
+
+def test_lm_eval_without_its_hashes_is_the_same_log(fixtures: Path, tmp_path: Path) -> None:
+    """A log older than the hashes gets those that the harness writes today, so both join."""
+    source = fixtures / "lm_eval_every_eval_ever"
+    for name in ("old", "new"):
+        shutil.copytree(source, tmp_path / name)
+    (old,) = (tmp_path / "old").glob("*.jsonl")
+    rows = [json.loads(line) for line in old.read_text().splitlines()]
+    for row in rows:
+        del row["doc_hash"]
+    old.chmod(0o644)
+    old.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = load_logs([tmp_path])
+    assert found.merged is not None
+    assert found.merged.conflicts == []
+    assert len(found.merged.repeated) == 1
+
+
+def test_swe_bench_counts_are_those_of_the_report(fixtures: Path) -> None:
+    """6 resolved; 76 unresolved and 3 empty patches failed; 6 were never submitted and have no row."""
+    path = fixtures / "swebench/multi_swebench_java_results.json"
+    report = json.loads(path.read_bytes())
+    table = load(path)
+    assert table.response.sum() == report["resolved_instances"] == 6
+    assert table.n_samples == report["unresolved_instances"] + report["resolved_instances"] + 3 == 85
+    skilled = load(path, skills=["repo"])
+    assert skilled.skill_map is not None
+    assert "fasterxml/jackson-core" in skilled.skill_map.skills
+
+
+def test_alpaca_eval_means_are_those_of_the_preferences(fixtures: Path) -> None:
+    for path in every(fixtures, "alpaca_eval", ".json"):
+        rows = json.loads(path.read_bytes())
+        table = load(path)
+        assert table.learners == (rows[0]["generator_2"],)
+        mean = np.mean([row["preference"] - 1 for row in rows])
+        assert table.learner_means().mean[0] == pytest.approx(mean, abs=1e-9)
+
+
+def test_models_under_one_judge_share_their_samples(fixtures: Path) -> None:
+    table = load(fixtures / "alpaca_eval", tasks=["*weighted*"])
+    assert (table.n_learners, table.n_samples, table.is_complete) == (2, 12, True)

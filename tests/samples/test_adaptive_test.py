@@ -1,0 +1,245 @@
+"""A test of one learner: what it asks, when it stops, what it says over lines of JSON, how it replays."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import camilla
+from camilla.errors import DataError, SettingError
+from camilla.samples.adapt import AdaptiveTest, answers
+from camilla.samples.replay import calibrate_with_misfit, play, replay
+from camilla.table.responses import ResponseTable
+
+SMALL = AdaptiveTest.from_table(camilla.simulate(20, 15, seed=5).table).bank
+
+
+@pytest.fixture(scope="module")
+def table() -> ResponseTable:
+    return camilla.simulate(60, 120, seed=5).table
+
+
+def run(test: AdaptiveTest, table: ResponseTable, who: int) -> AdaptiveTest:
+    x = dict(zip(table.samples, table.matrix()[who], strict=True))
+    while (sample := test.next()) is not None:
+        test.record(sample, x[sample])
+    return test
+
+
+def test_it_stops_at_a_budget_and_asks_nothing_twice(table: ResponseTable) -> None:
+    test = AdaptiveTest.from_table(table, budget=25)
+    asked = []
+    for _ in range(25):
+        asked.append(test.next())
+        assert not test.record(str(asked[-1]), 1).done or len(asked) == 25
+    assert test.next() is None
+    assert len(set(asked)) == 25
+
+
+def test_it_stops_at_a_standard_error(table: ResponseTable) -> None:
+    for name, target in (("ability_se", 0.35), ("score_se", 0.04)):
+        state = run(AdaptiveTest.from_table(table, **{name: target}), table, 3).state()
+        assert getattr(state, name) <= target
+        assert 5 < state.asked < 120
+
+
+def test_after_every_sample_the_score_is_the_accuracy(table: ResponseTable) -> None:
+    state = run(AdaptiveTest.from_table(table), table, 7).state()
+    assert state.asked == 120
+    assert state.score == pytest.approx(table.matrix()[7].mean(), abs=1e-12)
+    assert state.score_se == pytest.approx(0, abs=1e-12)
+
+
+def test_the_standard_error_falls_faster_than_with_random_samples(table: ResponseTable) -> None:
+    rng = np.random.default_rng(1)
+    bank = calibrate_with_misfit(table)
+    adaptive = run(AdaptiveTest(bank, budget=30), table, 11).state()
+    errors = []
+    for _ in range(5):
+        test = AdaptiveTest(bank)
+        for j in rng.permutation(120)[:30]:
+            state = test.record(table.samples[j], table.matrix()[11, j])
+        errors.append(state.score_se)
+    assert adaptive.score_se < min(errors)
+
+
+def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> None:
+    test = AdaptiveTest.from_table(table)
+    test.record("sample-003", 1)
+    before = test.state()
+    for sample, response, words in (
+        ("sample-3", 1, "Did you mean"),
+        ("sample-004", 1.5, "lies in"),
+        ("sample-004", float("nan"), "lies in"),
+        ("sample-003", 0, "answered already"),
+    ):
+        with pytest.raises(DataError, match=words):
+            test.record(sample, response)
+    assert test.state() == before
+    with pytest.raises(SettingError, match="budget must be above 0"):
+        AdaptiveTest.from_table(table, budget=0)
+
+
+def test_a_sample_that_could_not_be_run_is_neither_counted_nor_asked_again() -> None:
+    """Of 15 samples the first two asked and a third cannot be run: nothing is known by that, the other 12 are
+    asked once each, and the score is their sum and something from 0 to 1 for each of the three, over 15."""
+    test = AdaptiveTest(SMALL)
+    before = test.state()
+    lost = [str(test.next())]
+    assert test.leave_out(lost[0]) == before._replace(left_out=1)
+    lost += [str(test.next()), "sample-09"]
+    for name in lost:
+        test.leave_out(name)
+    assert len(set(lost)) == 3
+    assert test.state() == before._replace(left_out=3)
+    asked = []
+    while (sample := test.next()) is not None:
+        asked.append(sample)
+        state = test.record(sample, len(asked) % 3 == 0)
+    assert sorted(asked + lost) == sorted(SMALL.samples)
+    assert (state.asked, state.left_out, state.done) == (12, 3, True)
+    assert state.accuracy == pytest.approx(4 / 12)
+    assert 4 / 15 < state.score < 7 / 15
+    assert state.score_se > 0.01
+    with pytest.raises(DataError, match="answered already"):
+        test.leave_out(asked[0])
+    assert test.record(lost[0], 1).left_out == 2  # it could be run after all
+
+
+def test_a_budget_counts_responses_alone() -> None:
+    test = AdaptiveTest(SMALL, budget=2)
+    for name in SMALL.samples[:5]:
+        assert not test.leave_out(name).done
+    test.record(str(test.next()), 1)
+    assert test.record(str(test.next()), 0).done
+
+
+def test_the_order_of_learners_and_samples_changes_nothing(table: ResponseTable) -> None:
+    """Calibration draws folds and starts: by names, so that a shuffled table is the same test to the bit."""
+    rng = np.random.default_rng(3)
+    shuffled = table.take_learners(rng.permutation(60)).take_samples(rng.permutation(120))
+    assert shuffled.digest() == table.digest()
+    one, other = (AdaptiveTest.from_table(each, budget=3, seed=2) for each in (table, shuffled))
+    assert one.bank.misfit == other.bank.misfit
+    assert run(one, table, 5).state() == run(other, table, 5).state()
+    assert one.provenance == other.provenance
+
+
+def test_lines_of_json_lead_through_a_test(table: ResponseTable) -> None:
+    test = AdaptiveTest.from_table(table, budget=4)
+    said: list[dict] = []
+
+    def learner():  # type: ignore[no-untyped-def]
+        while True:
+            yield json.dumps({"sample": said[-1]["next"], "response": 1})
+
+    for line in answers(test, learner()):
+        said.append(json.loads(line))
+    assert [one["asked"] for one in said] == [0, 1, 2, 3, 4]
+    assert said[-1]["done"] is True
+    assert said[-1]["next"] is None
+    assert said[-1]["ability"] > said[0]["ability"]
+    assert ["provenance" in one for one in said] == [True, False, False, False, False]
+    assert said[0]["provenance"]["data_hash"] == table.digest()
+    assert said[0]["provenance"]["settings"] == {"dimensions": 15, "seed": 0, "budget": 4}
+
+
+BAD = ["", "{", "[]", "null", '"x"', '{"sample": 3}', '{"sample": "sample-001"}', '{"response": 1}',
+       '{"huh": 1}', '{"sample": "sample-001", "response": "1"}',
+       '{"sample": "sample-001", "response": 1e400}', "[" * 99_999,
+       '{"sample": "sample-001", "response": 1, "next": true}', '{"response": 1, "next": true}',
+       '{"sample": "sample-001", "response": 1, "stop": true}', '{"next": true, "stop": true}']  # fmt: skip
+
+
+def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: ResponseTable) -> None:
+    test = AdaptiveTest.from_table(table, budget=2)
+    lines = [*BAD, '{"sample": "sample-001", "response": true}', '{"stop": true}', "never read"]
+    said = [json.loads(line) for line in answers(test, lines)]
+    assert [one["error"] is not None for one in said] == [False, *[True] * (len(BAD) - 1), False, False]
+    assert all(one | {"error": None} == said[-3] | {"error": None} for one in said[1 : len(BAD)])
+    assert (said[-1]["asked"], said[-1]["done"], said[-1]["next"]) == (1, True, None)
+    assert all("next and stop" in one["error"] for one in said[len(BAD) - 4 : len(BAD)])
+
+
+def test_every_answer_has_the_same_fields_whatever_the_line_was() -> None:
+    lines = [
+        '{"sample": "sample-03", "response": 1}', '{"next": true}', "nonsense",
+        '{"sample": "sample-04", "response": null}', '{"sample": "sample-04", "response": 0}',
+        '{"stop": true}',
+    ]  # fmt: skip
+    first, *said = [json.loads(line) for line in answers(AdaptiveTest(SMALL), lines)]
+    assert len(said) == len(lines)
+    fields = set(first) - {"provenance"}
+    assert fields == {"next", "error", *AdaptiveTest(SMALL).state()._fields}
+    assert all(set(one) == fields for one in said)
+    assert [one["asked"] for one in said] == [1, 1, 1, 1, 2, 2]
+    assert [one["left_out"] for one in said] == [0, 0, 0, 1, 0, 0]
+
+
+def test_a_sample_that_fails_every_time_does_not_hold_up_the_test() -> None:
+    """A caller that answers null to whatever is asked: every sample once, then an end."""
+    said: list[dict] = []
+
+    def learner():  # type: ignore[no-untyped-def]
+        while True:
+            yield json.dumps({"sample": said[-1]["next"], "response": None})
+
+    for line in answers(AdaptiveTest(SMALL), learner()):
+        said.append(json.loads(line))
+    assert sorted(one["next"] for one in said[:-1]) == sorted(SMALL.samples)
+    assert said[-1]["done"] is True
+    assert said[-1]["asked"] == 0
+    assert said[-1]["score"] == said[0]["score"]
+
+
+@settings(max_examples=40)
+@given(st.lists(st.text(max_size=60) | st.builds(json.dumps, st.dictionaries(
+    st.sampled_from(["sample", "response", "next", "stop"]),
+    st.sampled_from(["sample-03", "sample-04", 0, 1, 0.5, -1, None, True, [], {}])))))  # fmt: skip
+def test_no_line_whatever_ends_in_anything_but_an_answer(lines: list[str]) -> None:
+    for line in answers(AdaptiveTest(SMALL), lines):
+        assert isinstance(json.loads(line), dict)
+
+
+def test_replay_beats_random_subsets_and_covers() -> None:
+    """100 learners × 300 samples of a 2PL world, 40 tested in each of 2 splits: at 15 and 30 samples τ is
+    above that of random subsets by more than its standard error of .015; intervals of 80 scores cover 95 %
+    up to three times .024."""
+    world = camilla.simulate(100, 300, seed=6).table
+    found = replay(world, shares=(0.05, 0.1), calibration=0.6, splits=2, seed=1)
+    assert found.shares["samples"].to_list() == [15, 30]
+    assert (found.shares["kendall"] > found.shares["random_kendall"] + 0.015).all()
+    assert (found.shares["mae"] < found.shares["random_mae"]).all()
+    assert (found.shares["covered"] > 0.95 - 0.073).all()
+    assert found.provenance["data_hash"] == world.digest()
+
+
+def test_replay_is_the_test_of_one_learner_many_times(table: ResponseTable) -> None:
+    bank = calibrate_with_misfit(table.take_learners(np.arange(40)))
+    matrix = table.matrix()[40:43]
+    played = play(bank, matrix, [8, 20])
+    for who in range(3):
+        test = AdaptiveTest(bank, budget=20)
+        states = []
+        while (sample := test.next()) is not None:
+            states.append(test.record(sample, matrix[who, table.samples.index(sample)]))
+        assert played.score[:, who] == pytest.approx([states[7].score, states[19].score], abs=1e-5)
+        assert played.se[:, who] == pytest.approx([states[7].score_se, states[19].score_se], rel=1e-4)
+
+
+def test_missing_and_fractional_responses_are_replayed() -> None:
+    sparse = camilla.simulate(40, 80, missing=0.3, fractional=True, seed=2).table
+    found = replay(sparse, shares=(0.2,), splits=2)
+    assert found.shares["mae"][0] < found.shares["random_mae"][0]
+
+
+def test_what_cannot_be_replayed_is_refused(table: ResponseTable) -> None:
+    with pytest.raises(SettingError, match="shares lie in"):
+        replay(table, shares=(0.0,))
+    with pytest.raises(DataError, match="4 learners cannot be split"):
+        replay(table.take_learners(range(4)))
+    sparse = camilla.simulate(40, 80, missing=0.8, seed=2).table
+    with pytest.raises(DataError, match="0 of the tested learners have the 40 responses"):
+        replay(sparse, shares=(0.5,), splits=1)

@@ -1,0 +1,162 @@
+"""From folders to a page: what is in it, what is refused, what lies beside it."""
+
+import base64
+import hashlib
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import camilla
+from camilla.errors import DataError, SettingError
+from camilla.show.report import diagnosed
+from camilla.show.report.build import write_report
+from camilla.show.report.diagnosed import Diagnosed
+from camilla.show.report.flags import flagged
+from camilla.show.report.plain import text_of
+from camilla.show.report.words import findings, headline
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ten learners, 300 samples, no skills."""
+    table = camilla.simulate(10, 300, seed=2).table
+    return camilla.diagnose(table, "irt", precision=3.0).save(tmp_path_factory.mktemp("small") / "found")
+
+
+def test_only_the_scripts_and_styles_of_the_page_may_run(digits_page: Path) -> None:
+    """Hashes of the policy are computed here from what lies between the tags."""
+    text = digits_page.read_text(encoding="utf-8")
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    (script,) = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", text, re.DOTALL)
+    hashes = [base64.b64encode(hashlib.sha256(part.encode()).digest()).decode() for part in (script, style)]
+    assert policy[1].split("; ") == [
+        "default-src 'none'", f"script-src 'sha256-{hashes[0]}'", f"style-src 'sha256-{hashes[1]}'",
+        "img-src data: blob:", "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
+    assert len(script) <= 400_000
+
+
+def test_the_page_names_no_other_place(digits_page: Path) -> None:
+    """But the names of the SVG and XHTML languages, which are no places."""
+    places = set(re.findall(r"https?://[\w./-]+", digits_page.read_text(encoding="utf-8")))
+    assert {place for place in places if not place.startswith("http://www.w3.org/")} == set()
+
+
+def test_the_same_input_gives_the_same_page(small: Path, tmp_path: Path) -> None:
+    one, other = (write_report([small], tmp_path / f"{name}.html").page for name in "ab")
+    assert one.read_bytes() == other.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("sources", "output", "said"),
+    [
+        (["nothing"], "page.html", "is neither a diagnosis nor a leaderboard"),
+        ([], "page.html", "needs at least one"),
+        (["found"], "no/where/page.html", "there is no folder"),
+    ],
+)
+def test_what_cannot_be_done_is_said(
+    small: Path, tmp_path: Path, sources: list[str], output: str, said: str
+) -> None:
+    with pytest.raises(DataError, match=said):
+        write_report([small.parent / name for name in sources], tmp_path / output)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_page_of_another_ending_is_a_wrong_setting(small: Path, tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"ends in \.html"):
+        write_report([small], tmp_path / "page.pdf")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_many_samples_go_into_a_folder_beside_the_page(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(diagnosed, "MOST_SAMPLES", 200)
+    monkeypatch.setattr(diagnosed, "KEPT", 80)
+    written = write_report([small], tmp_path / "page.html")
+    assert written.tables == tmp_path / "page_tables"
+    beside = pl.read_parquet(written.tables / "responses.parquet")
+    assert beside.shape == (3000, 3)
+    assert pl.read_parquet(written.tables / "samples.parquet").height == 300
+    of = Diagnosed("found", camilla.Diagnosis.load(small))
+    assert len(of.kept) == 80
+    assert set(of.suspects[:20]) <= set(of.kept)
+    whole, part = (of.column("samples", "accuracy")[rows] for rows in (np.arange(300), of.kept))
+    assert np.quantile(part, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(whole, [0.1, 0.5, 0.9]), abs=0.1)
+    write_report([small], tmp_path / "page.html")
+    (tmp_path / "page_tables/.camilla-report").unlink()
+    with pytest.raises(DataError, match="is not overwritten"):
+        write_report([small], tmp_path / "page.html")
+
+
+def test_flags_say_what_the_responses_say() -> None:
+    """A turned-round key, a sample nobody solves and one everybody solves among 300 sound ones."""
+    rng = np.random.default_rng(0)
+    ability = np.linspace(2.5, -2.5, 40)
+    p = 1 / (1 + np.exp(-2 * (ability[:, None] - rng.normal(0, 0.8, 300))))
+    right = (rng.random(p.shape) < p).astype(float)
+    right[:, 0] = 1 - right[:, 0]
+    right[:, 1], right[:, 2] = 0, 1
+    found = flagged(right, ability, np.full(300, 1.0))
+    assert found.flags["mislabelled"][0]
+    assert np.argmax(found.suspicion) == 0
+    assert np.flatnonzero(found.flags["nobody"]).tolist() == [1]
+    assert np.flatnonzero(found.flags["everybody"]).tolist() == [2]
+    assert found.flags["reversed"][0]
+    assert found.flags["reversed"][3:].mean() < 0.03  # one in forty intervals lies below 0 by chance
+
+
+def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosis) -> None:
+    of = Diagnosed("digits", digits_diagnosis)
+    first, second = digits_diagnosis.learners["learner"][:2]
+    tied = next(last + 1 for start, last in of.standing.ties if start == 0)  # type: ignore[union-attr]
+    assert (
+        text_of(headline(of), of) == f"{first} comes first, but the first {tied} of 42 cannot be told apart."
+    )
+    words = {one.heading: text_of(one.parts, of) for one in findings(of)}
+    ability = digits_diagnosis.learners["ability"]
+    assert f"{first} has ability {ability[0]:.2f}" in words["Who leads"]
+    assert f"next is {second} with {ability[1]:.2f}" in words["Who leads"]
+    skill = digits_diagnosis.skills.filter(learner=first)
+    other = digits_diagnosis.skills.filter(learner=digits_diagnosis.learners["learner"][tied])
+    z = (skill["ability"] - other["ability"]) / (skill["se"] ** 2 + other["se"] ** 2).sqrt()
+    widest = skill["skill"][int(z.abs().arg_max())]  # type: ignore[arg-type]
+    assert f"differs most is {widest}:" in words["What separates the top"]
+
+
+def test_the_command_writes_and_says_where(small: Path, tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", "from camilla.cli.main import main; main()", "report", small, "-o", "a.html"],
+        cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert run.stdout.startswith("Written to a.html (0.")
+    assert "<title>10 learners on 300 samples</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
+
+
+def test_means_of_trials_are_not_taken_for_right_or_wrong(tmp_path: Path) -> None:
+    """Cells that hold the mean of three trials: stored as numbers, not as bits."""
+    table = camilla.simulate(6, 40, trials=3, seed=1).table
+    of = Diagnosed("trials", camilla.diagnose(table, "irt", precision=3.0))
+    assert table.is_binary
+    assert not of.binary
+    stored = diagnosed.section(of)["samples"]["right"]
+    np.testing.assert_allclose(stored / 254, of.responses.T, atol=0.5 / 254)
+    assert "a mean response of" in text_of(findings(of)[0].parts, of)
+
+
+@pytest.mark.parametrize("name", ["vanilla", "skill-vanilla", "mf", "dina", "mirt"])
+def test_diagnosers_without_some_numbers_make_a_page_too(name: str, tmp_path: Path) -> None:
+    """No discrimination, no intervals, latent dimensions or yes-or-no skills, with responses missing."""
+    table = camilla.simulate(7, 60, skills=3, missing=0.2, seed=3).table
+    camilla.diagnose(table, name).save(tmp_path / "found")
+    page = write_report([tmp_path / "found"], tmp_path / "page.html").page
+    assert "<title>7 learners on 60 samples</title>" in page.read_text(encoding="utf-8")

@@ -1,0 +1,105 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from camilla.errors import DataError
+from camilla.table.skills import SkillMap
+
+SAMPLES = ("1", "2", "3")
+
+
+def test_a_table_of_zeros_and_ones_is_matched_by_name():
+    frame = pd.DataFrame({"algebra": [0, 1, 1, 0], "id": [3, 1, 2, 9], "sets": [True, False, True, True]})
+    skill_map = SkillMap.from_table(frame, SAMPLES)
+    assert skill_map.skills == ("algebra", "sets")
+    np.testing.assert_array_equal(skill_map.mask, [[1, 0], [1, 1], [0, 1]])
+    assert skill_map.notes == ("1 samples of the skill table are not in the table and were ignored",)
+
+
+def test_labels_become_one_skill_each_numbers_in_order():
+    skill_map = SkillMap.from_labels([10, 9, 10])
+    assert skill_map.skills == ("9", "10")
+    np.testing.assert_array_equal(skill_map.mask, [[0, 1], [1, 0], [0, 1]])
+
+
+def test_one_column_gives_its_values_several_give_column_and_value():
+    frame = pl.DataFrame({"sample": ["2", "1", "3"], "sex": ["f", "m", "f"], "class": [1, 3, 3]})
+    assert SkillMap.from_columns(frame, ["sex"], SAMPLES).skills == ("f", "m")
+    both = SkillMap.from_columns(frame, ["sex", "class"], SAMPLES)
+    assert both.skills == ("sex=f", "sex=m", "class=1", "class=3")
+    np.testing.assert_array_equal(both.mask, [[0, 1, 0, 1], [1, 0, 1, 0], [1, 0, 0, 1]])
+
+
+def test_a_missing_category_gives_no_skill_if_another_column_does():
+    frame = pl.DataFrame({"sample": SAMPLES, "sex": ["f", None, "m"], "port": ["S", "C", None]})
+    skill_map = SkillMap.from_columns(frame, ["sex", "port"], SAMPLES)
+    np.testing.assert_array_equal(skill_map.mask, [[1, 0, 0, 1], [0, 0, 1, 0], [0, 1, 0, 0]])
+    assert skill_map.notes == tuple(
+        f"{c} of 1 samples is missing and gives them no skill" for c in ("sex", "port")
+    )
+    with pytest.raises(DataError, match="row 1, sample '2' has no value in column 'sex'"):
+        SkillMap.from_columns(frame, ["sex"], SAMPLES)
+
+
+def test_rows_are_matched_in_order_only_if_nothing_names_them():
+    """A first column that counts rows from anywhere is no name of a sample; the note says what was done."""
+    counted = pl.DataFrame({"PassengerId": [892, 893, 894], "sex": ["f", "m", "f"]})
+    for frame in (counted, counted.select("sex")):
+        skill_map = SkillMap.from_columns(frame, ["sex"], SAMPLES)
+        np.testing.assert_array_equal(skill_map.mask, [[1, 0], [0, 1], [1, 0]])
+        assert "matched to the samples in order" in skill_map.notes[0]
+    for named in (
+        counted.rename({"PassengerId": "id"}),
+        counted.with_columns(PassengerId=pl.Series(["a", "b", "c"])),
+    ):
+        with pytest.raises(DataError, match="misses 3 of 3 samples: '1', '2', '3'"):
+            SkillMap.from_columns(named, ["sex"], SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ({"sample": ["1", "2"], "s": [1, 1]}, "misses 1 of 3 samples: '3'; column 'sample' was read"),
+        (
+            {"sample": SAMPLES, "s": [1, 0, 1], "t": [0, 0, 0]},
+            "1 samples need no skill, .*: '2', first in row 1",
+        ),
+        ({"sample": SAMPLES, "s": [1.0, 0.5, 1.0]}, "row 1, column 's' has 0.5. 1 of 3 rows are wrong"),
+        ({"sample": SAMPLES, "s": [1, None, 1]}, "row 1, column 's' has None"),
+        ({"sample": ["1", "2", "3", "2"], "s": [1, 1, 1, 1]}, "sample '2' has two rows, row 1 and row 3"),
+        ({"sample": SAMPLES}, "has no column beside 'sample'"),
+        ({"s": [1, 1]}, "misses 2 of 3 samples: '2', '3'"),
+    ],
+)
+def test_a_skill_table_is_refused(frame, message):
+    with pytest.raises(DataError, match=message):
+        SkillMap.from_table(pl.DataFrame(frame), SAMPLES)
+
+
+@pytest.mark.parametrize(
+    ("skills", "mask", "message"),
+    [
+        (("s", "s"), [[1, 0]], "skill names must differ; 's'"),
+        (("s",), [[1, 0]], "got shape"),
+        ((), np.zeros((2, 0)), "at least one skill"),
+        (("s", "t"), [[1, 2]], "only 0 and 1"),
+        (("s", "t"), [[1, 0], [0, 0]], "row 1 of the skill map is all zero"),
+    ],
+)
+def test_a_skill_map_refuses(skills, mask, message):
+    with pytest.raises(DataError, match=message):
+        SkillMap(skills, np.array(mask))
+
+
+def test_a_skill_that_no_sample_needs_is_kept_and_noted():
+    frame = pl.DataFrame({"sample": SAMPLES, "s": [1, 1, 1], "t": [0, 0, 0]})
+    skill_map = SkillMap.from_table(frame, SAMPLES)
+    assert (skill_map.skills, skill_map.notes) == (("s", "t"), ("no sample needs 't'",))
+
+
+def test_a_skill_map_survives_its_own_table():
+    skill_map = SkillMap(("s t", "ü"), np.array([[1, 0], [1, 1], [0, 1]]))
+    back = SkillMap.from_table(skill_map.to_frame(SAMPLES), SAMPLES)
+    assert back.skills == skill_map.skills
+    np.testing.assert_array_equal(back.mask, skill_map.mask)
