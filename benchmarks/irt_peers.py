@@ -43,7 +43,7 @@ def fit_camilla(folder: str) -> Row:
     with phase("fit"):
         diagnoser = IRT(Size(seen.n_learners, seen.n_samples))
         solution = bilinear.solve(diagnoser, seen.layout(), np.random.default_rng(SEED), lambda line: None)
-    logit = bilinear.bilinear_logit(diagnoser, solution.params, masked.learner, masked.sample)
+    logit = bilinear.bilinear_logit(solution.params, masked.learner, masked.sample)
     np.save(Path(folder, "predicted.npy"), 1 / (1 + np.exp(-logit)))
     return {"versions": versions("camilla", "numpy", "scipy")}
 

@@ -25,7 +25,7 @@ def fit_mirt(folder: str) -> Row:
     with phase("fit"):
         diagnoser = MIRT(Size(train.n_learners, train.n_samples), dimensions=30, precision=3.0)
         solution = bilinear.solve(diagnoser, train.layout(), np.random.default_rng(0), lambda line: None)
-    p = 1 / (1 + np.exp(-bilinear.bilinear_logit(diagnoser, solution.params, test.learner, test.sample)))
+    p = 1 / (1 + np.exp(-bilinear.bilinear_logit(solution.params, test.learner, test.sample)))
     return {
         "steps": solution.steps,
         "converged": solution.converged,

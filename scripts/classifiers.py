@@ -21,7 +21,8 @@ from camilla.classifiers import as_scores, classifier_table, without_duplicates
 from camilla.classifiers.mastery import mastery_agreement, plain_means
 from camilla.classifiers.scores import ClassifierScores
 from camilla.diagnosing import diagnose, size_of
-from camilla.fitting.fit import parameter_count
+from camilla.fitting.engines import engine_of
+from camilla.fitting.protocol import Size
 from camilla.models import DIAGNOSERS
 from camilla.statistics import agreement as measure
 from camilla.table.responses import ResponseTable
@@ -106,8 +107,13 @@ def fitted(table: ResponseTable, model: Model, seed: int) -> dict[str, Any]:
     return mastery_agreement(table, found, seed=seed).summary | {
         "seconds": time.process_time() - started,
         "converged": found.provenance["converged"],
-        "parameters": parameter_count(DIAGNOSERS[model.diagnoser](size, **model.settings)),  # type: ignore[call-arg]
+        "parameters": _parameter_count(model, size),
     }
+
+
+def _parameter_count(model: Model, size: Size) -> int:
+    diagnoser = DIAGNOSERS[model.diagnoser](size, **model.settings)  # type: ignore[call-arg]
+    return engine_of(diagnoser).parameter_count(diagnoser)
 
 
 def about(file: Path, scores: ClassifierScores, table: ResponseTable, copies: dict[str, str]) -> str:
@@ -142,7 +148,7 @@ def table_6(table: ResponseTable, runs: pl.DataFrame) -> str:
     ]
     for label, model in (TABLE_6 | BESIDE).items():
         part = runs.filter(model=label)
-        count = parameter_count(DIAGNOSERS[model.diagnoser](smaller, **model.settings))  # type: ignore[call-arg]
+        count = _parameter_count(model, smaller)
         cells = " | ".join(
             with_interval(part[name]) for name in ("r2", "r2_within", "doa", "doc", "doa_star")
         )

@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 import camilla
 from camilla.diagnosing import in_fitting_order, layout_of_table
 from camilla.diagnosis import Diagnosis
-from camilla.fitting.fit import logit
+from camilla.fitting.engines import engine_of
 from camilla.fitting.learner_rows import levels, place_rows
 from camilla.fitting.training import READING, Training, gathered
 from camilla.models import DIAGNOSERS
@@ -137,7 +137,11 @@ def better(found: Diagnosis, skill: int, by: float = 0.5) -> np.ndarray:
     n, m = len(found.learner_names), len(found.sample_names)
     learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
     if found.diagnoser.engine != "neural":
-        return logit(found.diagnoser, raised(found, skill, by), learner, sample).reshape(n, m)
+        return (
+            engine_of(found.diagnoser)
+            .logit(found.diagnoser, raised(found, skill, by), learner, sample)
+            .reshape(n, m)
+        )
     model, mask = found.diagnoser.model, found.diagnoser.size.skill_mask
     at = gathered(model.axes, found.params, learner, sample)
     mastery = model.mastery(at, np).astype(np.float64)

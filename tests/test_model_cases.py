@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from camilla.fitting.bilinear import Factors
-from camilla.fitting.fit import logit
+from camilla.fitting.engines import engine_of
+from camilla.fitting.factors import Factors
 from camilla.fitting.protocol import Size, Spread
 from camilla.models import DIAGNOSERS
 from camilla.models import camilla as camilla_file
@@ -45,7 +45,12 @@ def probabilities(name: str, case: dict[str, Any], params: Any, **settings: Any)
     diagnoser = diagnoser_of(name, case, **settings)
     n_learners, n_samples = diagnoser.size.n_learners, diagnoser.size.n_samples
     learner, sample = np.repeat(np.arange(n_learners), n_samples), np.tile(np.arange(n_samples), n_learners)
-    return 1 / (1 + np.exp(-logit(diagnoser, params, learner, sample).reshape(n_learners, n_samples)))
+    return 1 / (
+        1
+        + np.exp(
+            -engine_of(diagnoser).logit(diagnoser, params, learner, sample).reshape(n_learners, n_samples)
+        )
+    )
 
 
 def softplus(raw: Any) -> np.ndarray:

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import ThreadpoolController
 
@@ -12,12 +13,12 @@ Floats = NDArray[Any]  # float64 in NumPy, float32 from JAX
 Watch = Callable[[str], None]  # takes a line of progress
 
 
-def sigmoid(x: Any, xp: Any) -> Any:
+def sigmoid(x: Any, xp: Any = np) -> Any:
     """1 / (1 + e⁻ˣ) through tanh, which overflows nowhere."""
     return 0.5 * (xp.tanh(0.5 * x) + 1)
 
 
-def softmax(x: Any, xp: Any) -> Any:
+def softmax(x: Any, xp: Any = np) -> Any:
     """eˣ / Σ eˣ over the last axis."""
     up = xp.exp(x - x.max(axis=-1, keepdims=True))
     return up / up.sum(axis=-1, keepdims=True)

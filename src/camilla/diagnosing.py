@@ -10,14 +10,16 @@ import numpy as np
 import polars as pl
 
 import camilla
-from camilla.arrays import Floats, Watch, one_blas_thread
+from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
-from camilla.fitting import fit as engine
+from camilla.fitting import fit as fitting
+from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, layout_of
 from camilla.fitting.protocol import Diagnoser, Readout, Size, Spread
 from camilla.fitting.settings import settings_as_data
 from camilla.models import DIAGNOSERS
+from camilla.models.mirt import MIRT
 from camilla.table.cells import Cells
 from camilla.table.responses import ResponseTable
 from camilla.table.validity import check_diagnosable
@@ -40,7 +42,7 @@ class Trial(NamedTuple):
 class Found(NamedTuple):
     """A fit, and the candidates it was chosen from, if it was."""
 
-    fit: engine.FittedDiagnoser
+    fit: fitting.FittedDiagnoser
     trials: tuple[Trial, ...] = ()
 
 
@@ -65,36 +67,36 @@ def fit_chosen(
     """The named diagnoser fitted, or the one auto chooses; without `valid`, a tenth is held out."""
     if name != AUTO:
         kind = diagnoser_named(name)
-        return Found(engine.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
+        return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
     if settings:
         raise SettingError(
             f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
             "camilla experiment reliability shows which one foretells best."
         )
-    inner, outer = (layout, valid) if valid is not None else engine.hold_out(layout, seed)
+    inner, outer = (layout, valid) if valid is not None else fitting.hold_out(layout, seed)
     found = _chosen(size, inner, outer, seed=seed, watch=watch)
     return (
         found
         if valid is not None
-        else found._replace(fit=engine.refit(found.fit, layout, seed=seed, watch=watch))
+        else found._replace(fit=fitting.refit(found.fit, layout, seed=seed, watch=watch))
     )
 
 
 def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watch) -> Found:
     """The first candidate within a standard error of the best."""
     most = max(1, MOST_CELLS // max(size.n_learners, 1))
-    small, inner, outer = engine.fewer_samples(size, layout, valid, seed=seed, most=most)
+    small, inner, outer = fitting.fewer_samples(size, layout, valid, seed=seed, most=most)
     fits = []
     for name, settings in candidates(size):
         kind = diagnoser_named(name)
         fits.append(
-            engine.trial(
+            fitting.trial(
                 kind, small, inner, outer, settings=settings, seed=seed,
                 watch=lambda line, name=name: watch(f"trying {name}: {line}"),  # type: ignore[misc]
             )
         )  # fmt: skip
     fits = [found for found in fits if not _one_dimension(found)]
-    losses = [engine.cell_losses(found, outer) for found in fits]
+    losses = [fitting.cell_losses(found, outer) for found in fits]
     best = losses[int(np.argmin([found.validation_loss for found in fits]))]
     _, sample, weight, _ = outer.cells()
     trials = tuple(
@@ -108,13 +110,13 @@ def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watc
     if small is not size:
         kind = type(fitted.diagnoser)
         settings = dict(candidates(size))[fitted.diagnoser.name]
-        fitted = engine.trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
+        fitted = fitting.trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
     return Found(fitted, trials)
 
 
-def _one_dimension(found: engine.FittedDiagnoser) -> bool:
+def _one_dimension(found: fitting.FittedDiagnoser) -> bool:
     """Whether it is a 2PL under another name, whose prior was chosen."""
-    return found.diagnoser.name == "mirt" and found.diagnoser.dimensions == 1
+    return isinstance(found.diagnoser, MIRT) and found.diagnoser.dimensions == 1
 
 
 def _behind(difference: Floats, weight: Floats, sample: Floats) -> tuple[float, float]:
@@ -159,8 +161,9 @@ def diagnose(
     with one_blas_thread():
         found = fit_chosen(diagnoser, size, layout, settings=given, seed=seed, valid=None, watch=watch)
         watch("standard errors")
-        spread = engine.spread(
-            found.fit.diagnoser, found.fit.solution.params, layout, standard=not found.trials
+        fitted = found.fit.diagnoser
+        spread = engine_of(fitted).spread(
+            fitted, found.fit.solution.params, layout, standard=not found.trials
         )
         readout = readout_of(found, spread)
     if not found.fit.solution.converged:
@@ -218,7 +221,7 @@ def layout_of_table(table: ResponseTable) -> Layout:
 def named(
     table: ResponseTable,
     ordered: ResponseTable,
-    fitted: engine.FittedDiagnoser,
+    fitted: fitting.FittedDiagnoser,
     readout: Readout,
     provenance: dict[str, Any],
 ) -> Diagnosis:
@@ -282,10 +285,8 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     for start in range(0, len(expected), step):
         rows = np.arange(start, min(start + step, len(expected)))
         n = len(bare.learner_names)
-        logits = engine.logit(
-            bare.diagnoser, bare.params, np.tile(np.arange(n), len(rows)), np.repeat(rows, n)
-        )
-        p = (0.5 * (np.tanh(0.5 * logits / bare.temperature) + 1)).reshape(len(rows), n)
+        logits = bare.logit(np.tile(np.arange(n), len(rows)), np.repeat(rows, n))
+        p = sigmoid(logits).reshape(len(rows), n)
         expected[rows] = p.mean(axis=1)
         inside = slice(starts[rows[0]], starts[rows[-1] + 1])
         predicted[inside] = p[cells.sample[inside] - start, cells.learner[inside]]
@@ -293,7 +294,7 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
     frame = frame.hstack(accuracy_columns(cells.sample, cells, len(expected)))
-    if bare.diagnoser.engine == "counts":  # difficulty is 1 − accuracy
+    if readout.counted:  # difficulty is 1 − accuracy
         ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
         frame = frame.with_columns(**ends)
     return frame.sort(pl.col("sample").replace_strict(_places(table.samples), return_dtype=pl.Int64))
@@ -324,9 +325,7 @@ def _provenance(
     table: ResponseTable, found: Found, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
     fitted = found.fit
-    packages = ["numpy", "scipy", "polars"] + (
-        ["jax", "optax"] if fitted.diagnoser.engine == "neural" else []
-    )
+    packages = ["numpy", "scipy", "polars", *engine_of(fitted.diagnoser).packages]
     return {
         "diagnoser": fitted.diagnoser.name,
         "settings": settings_as_data(fitted.diagnoser),
@@ -360,7 +359,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _what_to_try(fitted: engine.FittedDiagnoser) -> str:
+def _what_to_try(fitted: fitting.FittedDiagnoser) -> str:
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
         "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "

@@ -16,12 +16,11 @@ from safetensors import SafetensorError
 from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 from camilla.display import IN_NOTEBOOK, html_table
 from camilla.errors import DataError, FormatError
-from camilla.fitting.fit import logit, place
-from camilla.fitting.protocol import Readout, Size
-from camilla.fitting.scale import Level, expected_on, level_of, logit_slopes
+from camilla.fitting.engines import engine_of
+from camilla.fitting.protocol import Indices, Level, Readout, Size
 from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
 from camilla.names import nearest
@@ -88,18 +87,22 @@ class Diagnosis:
 
     def chances(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> "Chances":
         """`predict` for pairs of places in `learner_names` and `sample_names`, as arrays."""
-        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
+        logits = self.logit(learner, sample)
         se = self._logit_se(learner, sample)
         if se is None:
-            return Chances(_sigmoid(logits), None, None)
-        return Chances(_sigmoid(logits), _sigmoid(logits - Z * se), _sigmoid(logits + Z * se))
+            return Chances(sigmoid(logits), None, None)
+        return Chances(sigmoid(logits), sigmoid(logits - Z * se), sigmoid(logits + Z * se))
 
     def probabilities(self) -> Floats:
         """The expected response of every learner on every sample: [learners, samples] in the names' order."""
         n, m = len(self.learner_names), len(self.sample_names)
         learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
-        logits = logit(self.diagnoser, self.params, learner, sample) / self.temperature
-        return _sigmoid(logits).reshape(n, m)
+        return sigmoid(self.logit(learner, sample)).reshape(n, m)
+
+    def logit(self, learner: Indices, sample: Indices) -> Floats:
+        """The logit of the expected response for pairs of places in `learner_names` and `sample_names`."""
+        logits = engine_of(self.diagnoser).logit(self.diagnoser, self.params, learner, sample)
+        return logits / self.temperature
 
     def ability(self, samples: Iterable[str] | None = None) -> pl.DataFrame:
         """Every learner's ability on any set of samples (Figure 3 of the paper), accuracy beside it."""
@@ -116,7 +119,9 @@ class Diagnosis:
     def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners [n, skills] on these sample indices."""
         if self.readout.skill_weight is None or self.readout.expected:
-            value, se = expected_on(self.diagnoser, self.params, self.readout, ability, covariance, samples)
+            value, se = engine_of(self.diagnoser).expected(
+                self.diagnoser, self.params, self.readout, ability, covariance, samples
+            )
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight
@@ -137,7 +142,7 @@ class Diagnosis:
     def beside_accuracy(self, frame: pl.DataFrame, accuracy: pl.DataFrame) -> pl.DataFrame:
         """Both together; an ability that is the plain mean of these responses has that mean's interval."""
         joined = frame.hstack(accuracy)
-        if self.diagnoser.engine != "counts":
+        if not self.readout.counted:
             return joined
         same = (pl.col("ability") - pl.col("accuracy")).abs() < 10**-DECIMALS
         ends = {end: pl.when(same).then(f"accuracy_{end}").otherwise(end) for end in ("low", "high")}
@@ -231,7 +236,7 @@ class Diagnosis:
         return np.array([position[name] for name in wanted], np.int64)
 
     def _logit_se(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats | None:
-        slopes = logit_slopes(self.diagnoser, self.params, learner, sample)
+        slopes = engine_of(self.diagnoser).slopes(self.diagnoser, self.params, learner, sample)
         if slopes is None:
             return None
         variance = np.einsum("ck,ckl,cl->c", slopes, self.readout.covariance[learner], slopes)
@@ -253,8 +258,9 @@ class Diagnosis:
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]
         right[where[known]] = (cells.weight * cells.response)[mine][known]
-        placement = place(self.diagnoser, self.params, weight, right, self.readout.sample_weight)
-        level = level_of(self.diagnoser, self.params, placement)
+        engine = engine_of(self.diagnoser)
+        placement = engine.place(self.diagnoser, self.params, weight, right, self.readout.sample_weight)
+        level = engine.level(self.diagnoser, self.params, placement)
         return Level(level.ability, level.covariance * self.readout.dispersion), where
 
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
@@ -294,10 +300,6 @@ def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) ->
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": ends.low, "accuracy_high": ends.high,
                "n": n.astype(np.int64)}  # fmt: skip
     return pl.DataFrame(columns).with_columns(pl.exclude("n").fill_nan(None))
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return 0.5 * (np.tanh(0.5 * x) + 1)
 
 
 FORMAT = 1

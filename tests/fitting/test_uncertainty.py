@@ -3,12 +3,13 @@
 import numpy as np
 
 from camilla.fitting import bilinear, laplace
+from camilla.fitting.factors import Factors
 from camilla.fitting.layout import DenseLayout
 from camilla.fitting.protocol import Size
 from camilla.models.irt import IRT
 
 
-def fitted_world() -> tuple[IRT, DenseLayout, bilinear.Factors]:
+def fitted_world() -> tuple[IRT, DenseLayout, Factors]:
     rng = np.random.default_rng(0)
     theta, b, a = rng.normal(size=12), rng.normal(size=30), np.exp(rng.normal(0, 0.3, 30))
     x = (rng.random((30, 12)) < 1 / (1 + np.exp(-a[:, None] * (theta - b[:, None])))).astype(float)

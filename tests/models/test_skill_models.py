@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError
-from camilla.fitting.fit import parameter_count
+from camilla.fitting.engines import engine_of
 from camilla.fitting.neural import InTraining, remembered
 from camilla.fitting.protocol import Size
 from camilla.fitting.training import READING, Start, gathered, logit_of
@@ -71,7 +71,8 @@ def started(form: str, *, precision: float) -> tuple[Any, Any]:
 def test_parameter_counts_are_those_of_table_6(model: str) -> None:
     """Table 6 of the preprint, 248 learners on 22 metrics × 16 data sets."""
     count, name, settings = TABLE_6[model]
-    assert parameter_count(DIAGNOSERS[name](PREPRINT, **settings)) == count  # type: ignore[call-arg]
+    diagnoser = DIAGNOSERS[name](PREPRINT, **settings)  # type: ignore[call-arg]
+    assert engine_of(diagnoser).parameter_count(diagnoser) == count
 
 
 @pytest.mark.parametrize("form", ["gmf", "mf", "ncf1", "ncf2"])
@@ -79,7 +80,7 @@ def test_parameter_counts_of_kancds_forms(form: str) -> None:
     d, network = 8, 7 * 64 + 64 + 64 * 32 + 32 + 32 + 1
     maps = {"mf": 0, "gmf": 2 * (d + 1), "ncf1": 2 * (2 * d + 1), "ncf2": 2 * (2 * d * d + 2 * d + 1)}[form]
     diagnoser = DIAGNOSERS["ka-ncd"](PREPRINT, form=form, dimensions=d)  # type: ignore[call-arg]
-    assert parameter_count(diagnoser) == (248 + 352 + 7) * d + 352 + maps + network
+    assert engine_of(diagnoser).parameter_count(diagnoser) == (248 + 352 + 7) * d + 352 + maps + network
 
 
 def test_the_product_over_parents_is_the_sum_over_their_states() -> None:

@@ -10,10 +10,10 @@ from camilla import diagnosing
 from camilla.arrays import Floats
 from camilla.diagnosing import AUTO, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
-from camilla.fitting import fit as engine
+from camilla.fitting.engines import engine_of
+from camilla.fitting.fit import build
 from camilla.fitting.layout import Layout
 from camilla.fitting.protocol import Size
-from camilla.fitting.scale import bare_spread, expected_on
 from camilla.fitting.settings import check_settings
 from camilla.models import DIAGNOSERS
 
@@ -93,7 +93,7 @@ def check_names(one: Contender, size: Size) -> None:
             raise SettingError(f"{one.label!r}: auto chooses its own settings and takes none.")
         return
     check_settings(diagnoser_named(one.name), one.settings)
-    engine.build(diagnoser_named(one.name), size, _settings(one, size))
+    build(diagnoser_named(one.name), size, _settings(one, size))
 
 
 def every(size: Size) -> list[str]:
@@ -131,13 +131,13 @@ def fitted_contender(
 def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:
     """Every learner's ability over all samples, as the leaderboard of a diagnosis has it."""
     diagnoser, params = found.fit.diagnoser, found.fit.solution.params
-    bilinear = diagnoser.engine == "bilinear"
-    spread = bare_spread(diagnoser, params) if bilinear else engine.spread(diagnoser, params, layout)
-    readout = readout_of(found, spread)
+    engine = engine_of(diagnoser)
+    readout = readout_of(found, engine.spread(diagnoser, params, layout, errors=False))
     if readout.skill_weight is not None and not readout.expected:
         return readout.ability @ readout.skill_weight.mean(axis=0)
     everywhere = np.arange(diagnoser.size.n_samples)
-    return expected_on(diagnoser, params, readout, readout.ability, readout.covariance, everywhere)[0]
+    value, _ = engine.expected(diagnoser, params, readout, readout.ability, readout.covariance, everywhere)
+    return value
 
 
 def _silent(line: str) -> None:

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Watch, one_blas_thread
+from camilla.arrays import Watch, one_blas_thread, sigmoid
 from camilla.diagnosing import diagnoser_named, in_fitting_order, layout_of_table, size_of
 from camilla.errors import DataError
-from camilla.fitting import fit as engine
+from camilla.fitting.fit import fit
 from camilla.statistics.prediction import rmse
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split
@@ -94,13 +94,12 @@ def _gain(table: ResponseTable, diagnoser: str, seed: int) -> Gain:
             f"{table.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
         )
     with one_blas_thread():
-        fitted = engine.fit(
+        fitted = fit(
             diagnoser_named(diagnoser), size_of(table), layout_of_table(train),
             settings={}, seed=seed, valid=layout_of_table(valid), watch=lambda line: None,
         )  # fmt: skip
         cells = test.cells()
-        logits = engine.logit(fitted.diagnoser, fitted.solution.params, cells.learner, cells.sample)
-    predicted = 0.5 * (np.tanh(0.5 * logits / fitted.temperature) + 1)
+        predicted = sigmoid(fitted.logit(cells.learner, cells.sample))
     error = rmse(cells.response, predicted)
     return Gain(error, rmse(cells.response, _easy(train, valid)[cells.sample]) - error)
 

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla import diagnosing
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
 from camilla.errors import SettingError
 from camilla.experiments.contenders import Contender, fitted_contender, overall_ability
-from camilla.fitting import fit as engine
 from camilla.statistics.prediction import accuracy, auc, log_loss, macro_f1, mae, rmse
 from camilla.table.responses import ResponseTable
 
@@ -21,9 +20,8 @@ SCORES = ("acc", "f1", "auc", "rmse", "mae", "log_loss")
 def reliability(found: diagnosing.Found, test: ResponseTable) -> list[dict[str, Any]]:
     """Scores on cells that no fit saw; acc, f1 and auc of right/wrong responses only."""
     cells = test.cells()
-    logits = engine.logit(found.fit.diagnoser, found.fit.solution.params, cells.learner, cells.sample)
-    logits = logits / found.fit.temperature
-    predicted = 0.5 * (np.tanh(0.5 * logits) + 1)
+    logits = found.fit.logit(cells.learner, cells.sample)
+    predicted = sigmoid(logits)
     scores = {
         "rmse": rmse(cells.response, predicted),
         "mae": mae(cells.response, predicted),

@@ -1,7 +1,4 @@
-"""Table to fitted diagnoser: settings chosen on validation, the fit, a temperature.
-
-Engines answer four questions of any diagnoser they fit: solve, logit, place, spread.
-"""
+"""Responses to a fitted diagnoser: settings chosen on validation, the fit, a temperature."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -10,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, Watch
-from camilla.fitting import bilinear, laplace
+from camilla.arrays import Floats, Watch, sigmoid
+from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, layout_of
-from camilla.fitting.protocol import Diagnoser, Placement, Size, Solution, Spread
+from camilla.fitting.protocol import Diagnoser, Indices, Size, Solution
 from camilla.fitting.settings import check_settings
-from camilla.fitting.training import Start
 from camilla.statistics.prediction import log_loss
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
@@ -25,11 +21,16 @@ HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on whe
 class FittedDiagnoser(NamedTuple):
     """A diagnoser, where its fit arrived, and what was chosen on the way."""
 
-    diagnoser: Any
+    diagnoser: Diagnoser
     solution: Solution
     temperature: float
     chosen: dict[str, Any]
     validation_loss: float
+
+    def logit(self, learner: Indices, sample: Indices) -> Floats:
+        """The logit of the expected response of each (learner, sample) pair, at the fit's temperature."""
+        engine = engine_of(self.diagnoser)
+        return engine.logit(self.diagnoser, self.solution.params, learner, sample) / self.temperature
 
 
 def fit(
@@ -69,92 +70,29 @@ def refit(found: FittedDiagnoser, layout: Layout, *, seed: int, watch: Watch) ->
 def cell_losses(found: FittedDiagnoser, cells: Layout) -> Floats:
     """−[x log p + (1 − x) log(1 − p)] of every cell, at the fit's temperature."""
     learner, sample, weight, right = cells.cells()
-    logits = logit(found.diagnoser, found.solution.params, learner, sample) / found.temperature
+    logits = found.logit(learner, sample)
     return np.logaddexp(0, logits) - right / weight * logits
 
 
-def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Any:
+def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Diagnoser:
     """The diagnoser with these settings, once they are checked."""
     check_settings(kind, settings)
     return kind(size, **settings)  # type: ignore[call-arg]
 
 
 def solve(
-    diagnoser: Any, layout: Layout, seed: int, watch: Watch,
+    diagnoser: Diagnoser, layout: Layout, seed: int, watch: Watch,
     *, valid: Layout | None = None, earlier: Solution | None = None,
 ) -> Solution:  # fmt: skip
     """The diagnoser's parameters on these responses, going by an earlier solution where there is one."""
     rng = np.random.default_rng(seed)
-    if diagnoser.engine == "bilinear" and diagnoser.training is None:
-        return bilinear.solve(
-            diagnoser, layout, rng, watch, start=None if earlier is None else earlier.params
-        )
-    if diagnoser.engine == "bilinear":
-        from camilla.fitting import published
-
-        return published.solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
-    if diagnoser.engine == "neural":
-        from camilla.fitting import neural
-
-        return neural.solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
-    return diagnoser.solve(layout, rng, watch)
-
-
-def logit(diagnoser: Any, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
-    """The logit of the expected response of each (learner, sample) pair, before any temperature."""
-    if diagnoser.engine == "bilinear":
-        return bilinear.bilinear_logit(diagnoser, params, learner, sample)
-    if diagnoser.engine == "neural":
-        from camilla.fitting.training import neural_logit
-
-        return neural_logit(diagnoser, params, learner, sample)
-    return diagnoser.logit(params, learner, sample)
-
-
-def place(
-    diagnoser: Any, params: Any, weight: Floats, right: Floats, sample_weight: Floats | None = None
-) -> Placement:
-    """One learner with every sample frozen; weight, weight × response: [samples].
-
-    sample_weight: of the readout, where samples do not count alike.
-    """
-    if diagnoser.engine == "bilinear":
-        return bilinear.place(diagnoser, params, weight, right)
-    if diagnoser.engine == "neural":
-        from camilla.fitting import neural
-
-        return neural.place(diagnoser, params, weight, right, sample_weight)
-    return diagnoser.place(params, weight, right)
-
-
-def parameter_count(diagnoser: Any) -> int:
-    """How many numbers a bilinear or neural diagnoser fits: every entry of its parameters, moments aside."""
-    size: Size = diagnoser.size
-    if diagnoser.engine == "bilinear":
-        free = diagnoser.problem().free
-        return size.n_learners * free.shape[1] + int(free.sum()) + size.n_samples
-    start = Start(np.zeros(size.n_learners), np.zeros(size.n_samples))
-    fields = diagnoser.init(np.random.default_rng(0), start)._asdict()
-    trained = [value for name, value in fields.items() if diagnoser.axes[name][0] != "moment"]
-    parts = [part for value in trained for part in (value if isinstance(value, tuple) else (value,))]
-    return sum(part.size for part in parts)
-
-
-def spread(diagnoser: Any, params: Any, layout: Layout, *, standard: bool = True) -> Spread | None:
-    """How sure the fit is; None where the diagnoser's own readout knows."""
-    if diagnoser.engine == "bilinear":
-        return laplace.spread(diagnoser, params, layout, standard=standard)
-    if diagnoser.engine == "neural":
-        from camilla.fitting.learner_rows import neural_spread
-
-        return neural_spread(diagnoser, params, layout)
-    return None
+    return engine_of(diagnoser).solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
 
 
 def _choose(
     kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
     *, settings: Mapping[str, Any], seed: int, watch: Watch,
-) -> tuple[Any, dict[str, Any], Solution | None]:  # fmt: skip
+) -> tuple[Diagnoser, dict[str, Any], Solution | None]:  # fmt: skip
     """One setting after the other at its best on validation, the others where they stand.
 
     The best trial's own solution is handed on if it was fitted to all samples.
@@ -177,7 +115,7 @@ def _choose(
                 watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
                 diagnoser = build(kind, small, trial)
                 near = tried.get(_key(open_choices, current)) if name != "dimensions" else None
-                earlier = None if near is None or kind.engine == "neural" else near[1]
+                earlier = near[1] if near is not None and engine_of(kind).continues else None
                 solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
                 tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
         current[name] = min(values, key=lambda v: tried[_key(open_choices, current | {name: v})][0])
@@ -228,16 +166,17 @@ def hold_out(layout: Layout, seed: int) -> tuple[Layout, Layout]:
     return part(~out), part(out)
 
 
-def _temperature(diagnoser: Any, params: Any, valid: Layout) -> tuple[float, float]:
+def _temperature(diagnoser: Diagnoser, params: Any, valid: Layout) -> tuple[float, float]:
     """The T that makes σ(logit / T) fit validation best, and the loss there: convex in 1/T."""
     learner, sample, weight, right = valid.cells()
-    logits = logit(diagnoser, params, learner, sample)
+    engine = engine_of(diagnoser)
+    logits = engine.logit(diagnoser, params, learner, sample)
     response = right / weight
-    if diagnoser.engine in ("counts", "linear"):
+    if not engine.tempered(diagnoser):
         return 1.0, log_loss(response, logits, weight)
     inverse = 1.0
     for _ in range(50):
-        p = 1 / (1 + np.exp(-inverse * logits))
+        p = sigmoid(inverse * logits)
         slope = np.average(logits * (p - response), weights=weight)
         curve = np.average(logits**2 * p * (1 - p), weights=weight) + 1e-9
         step = np.clip(slope / curve, -0.5 * inverse, 0.5 * inverse)

@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from camilla.arrays import Floats
 from camilla.errors import ConvergenceError
-from camilla.fitting.bilinear import Bilinear, Factors, HasProblem, learner_prior, pool_scale
+from camilla.fitting.factors import Bilinear, Factors, HasProblem, learner_prior, pool_scale
 from camilla.fitting.layout import BLOCK_CELLS, Layout
 from camilla.fitting.protocol import Spread
 

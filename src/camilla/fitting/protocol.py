@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, Watch
 from camilla.errors import DataError
+from camilla.fitting.layout import Layout
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,13 @@ class Spread(NamedTuple):
         )
 
 
+class Level(NamedTuple):
+    """Learners on the scale that abilities are read on; one learner's, or several with an axis in front."""
+
+    ability: Floats  # [skills]
+    covariance: Floats  # [skills, skills]
+
+
 class Placement(NamedTuple):
     """A learner put on a scale whose samples are frozen."""
 
@@ -122,14 +130,15 @@ class Readout(NamedTuple):
     discrimination_se: Floats | None = None  # [samples]
     guessing: Floats | None = None  # [samples]
     dispersion: float = 1.0  # of fractional responses, by which covariances are scaled
+    counted: bool = False  # ability and difficulty are plain means, whose intervals are Wilson's
     credible: bool = False  # ability is the chance of having the skill, its interval a set of no and yes
 
 
 class Diagnoser(Protocol):
     """A model of responses: a frozen dataclass of a size and settings.
 
-    `engine` names who fits it: "bilinear" and "neural" fit what the diagnoser describes; those of "counts",
-    "em" and "linear" bring solve, logit and place with them.
+    `engine` is the name in `ENGINES` of who fits it. "bilinear" and "neural" fit what the diagnoser
+    describes; a diagnoser of "own" brings solve, logit, place and level with it.
     """
 
     name: ClassVar[str]
@@ -147,4 +156,94 @@ class Diagnoser(Protocol):
         """Settings to choose on validation when not given, with their candidates in the order tried."""
         ...
 
-    def readout(self, params: Any, spread: Spread) -> Readout: ...
+    def readout(self, params: Any, spread: Any) -> Readout: ...
+
+
+M_contra = TypeVar("M_contra", contravariant=True)  # the diagnosers an engine can fit
+P_contra = TypeVar(
+    "P_contra", bound=tuple[Any, ...], contravariant=True
+)  # the NamedTuple of their parameters
+Indices = NDArray[np.integer]
+
+
+class Engine(Protocol[M_contra, P_contra]):
+    """Everything that is asked of a fit: the one place where the kind of a diagnoser makes a difference."""
+
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """What its numbers depend on, NumPy, SciPy and Polars aside."""
+        ...
+
+    @property
+    def continues(self) -> bool:
+        """Whether a solution for other settings is a good start."""
+        ...
+
+    def tempered(self, diagnoser: M_contra) -> bool:
+        """Whether predictions are corrected by a temperature fitted to held-out responses."""
+        ...
+
+    def solve(
+        self, diagnoser: M_contra, layout: Layout, rng: np.random.Generator, watch: Watch,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        """The parameters on these responses, from an earlier solution where there is one."""
+        ...
+
+    def logit(self, diagnoser: M_contra, params: P_contra, learner: Indices, sample: Indices) -> Floats:
+        """The logit of the expected response of each (learner, sample) pair, before any temperature."""
+        ...
+
+    def slopes(
+        self, diagnoser: M_contra, params: P_contra, learner: Indices, sample: Indices
+    ) -> Floats | None:
+        """d logit / d ability on the read scale of each pair: [pairs, skills]; None where there is none."""
+        ...
+
+    def place(
+        self,
+        diagnoser: M_contra,
+        params: P_contra,
+        weight: Floats,
+        right: Floats,
+        sample_weight: Floats | None,
+    ) -> Placement:
+        """One learner with every sample frozen; weight, weight × response: [samples].
+
+        sample_weight: of the readout, where samples do not count alike.
+        """
+        ...
+
+    def level(self, diagnoser: M_contra, params: P_contra, placement: Placement) -> Level:
+        """A placed learner on the scale that abilities are read on."""
+        ...
+
+    def spread(
+        self,
+        diagnoser: M_contra,
+        params: P_contra,
+        layout: Layout,
+        *,
+        standard: bool = True,
+        errors: bool = True,
+    ) -> Spread | None:
+        """Factors as they are read, and how sure the fit is of them; None where the readout itself knows.
+
+        Not `standard`: abilities are for expected responses. Not `errors`: abilities alone are wanted.
+        """
+        ...
+
+    def expected(
+        self, diagnoser: M_contra, params: P_contra, readout: Readout,
+        ability: Floats, covariance: Floats, samples: Indices,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Mean expected response over the samples of learners on the read scale, and its standard error.
+
+        No temperature: it corrects single predictions that are too sure, while the fit's own means are
+        right, and it would draw them to ½.
+        """
+        ...
+
+    def parameter_count(self, diagnoser: M_contra) -> int:
+        """How many numbers are fitted."""
+        ...

@@ -12,7 +12,7 @@ from camilla.arrays import Floats, Watch
 from camilla.errors import SettingError
 from camilla.fitting.counts import clipped_logit
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Placement, Readout, Size, Solution, Spread, needed_skills
+from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread, needed_skills
 
 MOST_SKILLS = 12  # 2¹² states a learner
 LOW, HIGH = 1e-3, 0.5 - 1e-3  # slip and guess stay here, so that 1 − slip > guess
@@ -35,7 +35,8 @@ class DINA:
     """
 
     name: ClassVar[str] = "dina"
-    engine: ClassVar[str] = "em"
+    engine: ClassVar[str] = "own"
+    tempered: ClassVar[bool] = True
     parameters_type: ClassVar[Any] = DINAParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "slip": ("sample",),
@@ -116,6 +117,11 @@ class DINA:
             self.able.astype(np.float64), params.slip, params.guess, params.share, weight[None], right[None]
         )
         return Placement(posterior[0], np.zeros((0, 0)), True)
+
+    def level(self, params: DINAParams, placement: Placement) -> Level:
+        """Mastery of the skills, from the posterior over states."""
+        read = self.readout(params._replace(posterior=placement.row[None]), None)
+        return Level(read.ability[0], read.covariance[0])
 
     def readout(self, params: DINAParams, spread: Spread | None) -> Readout:
         """Mastery is the posterior probability of the skill; its 95 % set holds 0, 1 or both."""

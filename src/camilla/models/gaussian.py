@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch, one_blas_thread
 from camilla.fitting.counts import clipped_logit
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Placement, Readout, Size, Solution, Spread
+from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread
 
 MOST_DIMENSIONS = 20  # 50 gained nothing on any table we measured
 INSIDE = 0.01  # predictions stay this far from 0 and 1
@@ -36,7 +36,8 @@ class Gaussian:
     """
 
     name: ClassVar[str] = "gaussian"
-    engine: ClassVar[str] = "linear"
+    engine: ClassVar[str] = "own"
+    tempered: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = GaussianParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "row": ("learner", "latent"),
@@ -97,6 +98,9 @@ class Gaussian:
         """Mean expected response of rows on these samples, and its standard error."""
         mean = params.factor[samples].mean(axis=0)
         return ability @ mean, np.sqrt(np.einsum("nkl,k,l->n", covariance, mean, mean))
+
+    def level(self, params: GaussianParams, placement: Placement) -> Level:
+        return Level(placement.row, placement.covariance)
 
     def readout(self, params: GaussianParams, spread: Spread | None) -> Readout:
         """Difficulty 1 − mean expected response; discrimination the slope of responses on ability."""

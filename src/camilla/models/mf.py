@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from camilla.fitting.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.fitting.factors import FACTOR_AXES, Bilinear, Factors
 from camilla.fitting.protocol import Readout, Size, Spread
 from camilla.fitting.training import RELEASED, Training
 

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from camilla.arrays import Floats
-from camilla.fitting.bilinear import FACTOR_AXES, Bilinear, Factors
+from camilla.fitting.factors import FACTOR_AXES, Bilinear, Factors
 from camilla.fitting.protocol import Readout, Size, Spread, needed_skills
 from camilla.fitting.training import RELEASED, Training
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.fitting.counts import clipped_logit, grouped_means, learner_means, sample_means
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Placement, Readout, Size, Solution, Spread, needed_skills
+from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread, needed_skills
 
 
 class SkillVanillaParams(NamedTuple):
@@ -30,7 +30,8 @@ class SkillVanilla:
     """
 
     name: ClassVar[str] = "skill-vanilla"
-    engine: ClassVar[str] = "counts"
+    engine: ClassVar[str] = "own"
+    tempered: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = SkillVanillaParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "pattern": ("sample",),
@@ -86,6 +87,9 @@ class SkillVanilla:
         row = np.array([s.mean[0] for s in skills])
         return Placement(row, np.diag([s.variance[0] for s in skills]), True)
 
+    def level(self, params: SkillVanillaParams, placement: Placement) -> Level:
+        return Level(placement.row, placement.covariance)
+
     def readout(self, params: SkillVanillaParams, spread: Spread | None) -> Readout:
         covariance = np.zeros((*params.variance.shape, params.variance.shape[1]))
         diagonal = np.arange(params.variance.shape[1])
@@ -98,6 +102,7 @@ class SkillVanilla:
             discrimination=np.full(self.size.n_samples, np.nan),
             interval="Wilson's, over samples",
             unit_scale=True,
+            counted=True,
             explicit=True,
             difficulty_se=np.sqrt(params.sample_variance),
         )

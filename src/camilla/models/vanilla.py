@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.fitting.counts import GroupMeans, clipped_logit, learner_means, sample_means
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Placement, Readout, Size, Solution, Spread
+from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread
 
 
 class VanillaParams(NamedTuple):
@@ -26,7 +26,8 @@ class Vanilla:
     """p = ρᵢ, the learner's mean response; a learner without responses has the pool's mean."""
 
     name: ClassVar[str] = "vanilla"
-    engine: ClassVar[str] = "counts"
+    engine: ClassVar[str] = "own"
+    tempered: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = VanillaParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "mean": ("learner",),
@@ -60,6 +61,9 @@ class Vanilla:
         variance = np.sum((right[seen] - weight[seen] * mean) ** 2) / weight.sum() ** 2 * count / (count - 1)
         return Placement(np.array([mean]), np.array([[variance]]), True)
 
+    def level(self, params: VanillaParams, placement: Placement) -> Level:
+        return Level(placement.row, placement.covariance)
+
     def readout(self, params: VanillaParams, spread: Spread | None) -> Readout:
         return Readout(
             ability=params.mean[:, None],
@@ -69,6 +73,7 @@ class Vanilla:
             discrimination=params.item_rest,
             interval="Wilson's, over samples",
             unit_scale=True,
+            counted=True,
             difficulty_se=np.sqrt(params.sample_variance),
         )
 

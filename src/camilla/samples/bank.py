@@ -9,8 +9,7 @@ from camilla.arrays import Floats, one_blas_thread
 from camilla.diagnosing import layout_of_table, size_of
 from camilla.errors import SettingError
 from camilla.fitting import bilinear
-from camilla.fitting.fit import build
-from camilla.models import DIAGNOSERS
+from camilla.models.mirt import MIRT
 from camilla.table.responses import ResponseTable
 from camilla.table.validity import check_diagnosable
 
@@ -89,8 +88,7 @@ def fitted_model(
     .27 standard errors at most (means on the digits and two simulated tables); the misfit is seen on fits
     stopped alike.
     """
-    settings = {"dimensions": dimensions, "precision": precision}
-    diagnoser = build(DIAGNOSERS["mirt"], size_of(table), settings)
+    diagnoser = MIRT(size_of(table), dimensions=dimensions, precision=precision)
     with one_blas_thread():
         found = bilinear.solve(
             diagnoser, layout_of_table(table), np.random.default_rng(seed), lambda line: None, max_steps=steps

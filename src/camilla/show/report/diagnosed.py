@@ -204,7 +204,7 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
     columns["difficulty_se"] = np.where(unsure, np.nan, columns["difficulty_se"])
     responses = of.responses.T[kept]  # [samples, learners]
     seen = np.isfinite(responses)
-    shown_expected = of.found.diagnoser.engine != "counts" and seen.size <= MOST_EXPECTED
+    shown_expected = not of.found.readout.counted and seen.size <= MOST_EXPECTED
     return {
         "total": len(of.samples),
         "suspects": len(of.suspects),

@@ -1,0 +1,105 @@
+"""The neural engine's answers; only training, placing and standard errors load JAX."""
+
+from typing import Any, ClassVar
+
+import numpy as np
+
+from camilla.arrays import Floats, Watch, sigmoid
+from camilla.fitting.layout import BLOCK_CELLS, Layout
+from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
+from camilla.fitting.training import Neural, Start, neural_expected, neural_logit, neural_slopes
+
+REACH = 1e4  # levels looked at, in logits: a sample of the least weight moves by a hundred
+HALVINGS = 60
+
+
+class NeuralEngine:
+    """camilla, neural-cd, ka-ncd, hier-mirt, hier-ncd, qc-cdm: mastery compared with samples by a network."""
+
+    packages: ClassVar[tuple[str, ...]] = ("jax",)
+    continues: ClassVar[bool] = False
+
+    def tempered(self, diagnoser: Neural) -> bool:
+        return True
+
+    def solve(
+        self, diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        from camilla.fitting.neural import solve
+
+        return solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
+
+    def logit(self, diagnoser: Neural, params: tuple[Any, ...], learner: Indices, sample: Indices) -> Floats:
+        return neural_logit(diagnoser, params, learner, sample)
+
+    def slopes(self, diagnoser: Neural, params: tuple[Any, ...], learner: Indices, sample: Indices) -> Floats:
+        return neural_slopes(diagnoser, params, learner, sample)
+
+    def place(
+        self,
+        diagnoser: Neural,
+        params: tuple[Any, ...],
+        weight: Floats,
+        right: Floats,
+        sample_weight: Floats | None,
+    ) -> Placement:
+        from camilla.fitting.neural import place
+
+        return place(diagnoser, params, weight, right, sample_weight)
+
+    def level(self, diagnoser: Neural, params: tuple[Any, ...], placement: Placement) -> Level:
+        from camilla.fitting.learner_rows import levels
+
+        read = levels(diagnoser, params, placement.row[None], placement.covariance[None])
+        return Level(read.ability[0], read.covariance[0])
+
+    def spread(
+        self, diagnoser: Neural, params: tuple[Any, ...], layout: Layout,
+        *, standard: bool = True, errors: bool = True,
+    ) -> Spread:  # fmt: skip
+        from camilla.fitting.learner_rows import neural_spread
+
+        return neural_spread(diagnoser, params, layout)
+
+    def expected(
+        self, diagnoser: Neural, params: tuple[Any, ...], readout: Readout,
+        ability: Floats, covariance: Floats, samples: Indices,
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Where samples do not count alike, the weighted count is read as a mean response."""
+        weight, logit = readout.sample_weight, readout.sample_logit
+        counts = np.ones(diagnoser.size.n_samples) if weight is None else weight
+        value, slope = neural_expected(diagnoser, params, ability, samples, counts)
+        se = np.sqrt(np.einsum("nk,nkl,nl->n", slope, covariance, slope))
+        if weight is None or logit is None:
+            return value, se
+        mean, by_value = unweighted(value, weight[samples], logit[samples])
+        return mean, se * by_value
+
+    def parameter_count(self, diagnoser: Neural) -> int:
+        """Every entry of the parameters, moments aside."""
+        start = Start(np.zeros(diagnoser.size.n_learners), np.zeros(diagnoser.size.n_samples))
+        fields = diagnoser.init(np.random.default_rng(0), start)._asdict()
+        trained = [value for name, value in fields.items() if diagnoser.axes[name][0] != "moment"]
+        parts = [part for value in trained for part in (value if isinstance(value, tuple) else (value,))]
+        return sum(part.size for part in parts)
+
+
+def unweighted(value: Floats, weight: Floats, logit: Floats) -> tuple[Floats, Floats]:
+    """Mean responses at the levels where weighted ones have these values, and their slopes by them.
+
+    At level ℓ sample j has the chance σ(logitⱼ + weightⱼ ℓ), so both means rise with ℓ: bisection.
+    """
+    mean, by_value = np.empty(len(value)), np.empty(len(value))
+    step = max(1, BLOCK_CELLS // len(weight))
+    for rows in (slice(start, start + step) for start in range(0, len(value), step)):
+        low, high = np.full(len(value[rows]), -REACH), np.full(len(value[rows]), REACH)
+        for _ in range(HALVINGS):
+            level = (low + high) / 2
+            p = sigmoid(logit + weight * level[:, None], np)
+            under = p @ weight < value[rows] * weight.sum()
+            low, high = np.where(under, level, low), np.where(under, high, level)
+        change = p * (1 - p) * weight
+        mean[rows] = p.mean(axis=1)
+        by_value[rows] = change.mean(axis=1) / np.maximum(change @ weight / weight.sum(), 1e-300)
+    return mean, by_value
