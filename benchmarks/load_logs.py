@@ -71,9 +71,9 @@ def line(learner: int, task: str, doc: int, passage: str) -> str:
 def load(folder: str) -> Row:
     """Job: folder to table, and the table to a file."""
     with phase("import"):
-        from camilla.reading.logs import load as load_logs
+        from camilla.reading.inputs import read
     with phase("load"):
-        table = load_logs(folder)
+        table = read(folder)
     with phase("write"):
         table.write(Path(folder, "responses.parquet"))
     return {

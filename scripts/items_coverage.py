@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from camilla.diagnosing import diagnose
-from camilla.samples.items import sample_quality
+from camilla.samples.items import items
 from camilla.table.responses import ResponseTable
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests/quality"))
@@ -46,7 +46,7 @@ COLUMNS = (
 def shares(world: ItemWorld) -> list[float]:
     """Shares of samples, in the order of COLUMNS; NaN where a kind does not apply."""
     table = ResponseTable.from_matrix(world.responses)
-    found = sample_quality(table).samples.sort("sample")
+    found = items(table).samples.sort("sample")
     ends = diagnose(table, "irt").samples
 
     def inside(name: str, truth: np.ndarray, frame=found) -> np.ndarray:  # type: ignore[no-untyped-def]

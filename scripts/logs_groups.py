@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from camilla.samples.dif import group_differences
+from camilla.samples.dif import dif
 from logs_tables import Found, Rows, swebench
 
 
@@ -17,7 +17,7 @@ def release_dates() -> Rows:
         values = list(dates.values())
         if kind != "release date":
             np.random.default_rng(int(kind[-1])).shuffle(values)
-        found = group_differences(table, dict(zip(dates, values, strict=True)), focal="new")
+        found = dif(table, dict(zip(dates, values, strict=True)), focal="new")
         first = found.samples.row(0, named=True)
         rows.append(
             {

@@ -9,7 +9,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 import camilla
-from camilla.samples.items import sample_quality
+from camilla.samples.items import items
 from logs_tables import Found, Rows, helm, metabench, swebench
 from make_digits import FOLDS, LEARNERS, SEED
 
@@ -19,7 +19,7 @@ SLOW = {"boosting 100", "mlp 2", "mlp 8", "mlp 128", "mlp 64 32", "forest 100", 
 
 def quality(table: camilla.ResponseTable) -> Rows:
     """How many samples carry each flag, and the first three."""
-    found = sample_quality(table)
+    found = items(table)
     flags = found.flagged()["flags"].str.split(", ").explode().value_counts().sort("flags")
     first = (
         found.samples.head(3)
@@ -48,7 +48,7 @@ def wrong_labels() -> Rows:
             labels[changed] = (digit[changed] + rng.integers(1, 10, len(changed))) % 10
             names = [f"digit-{j:04d}" for j in range(len(digit))]
             table = camilla.ResponseTable.from_predictions(guesses, labels, samples=names)
-            found = sample_quality(table).samples
+            found = items(table).samples
             flagged = set(found.filter(pl.col("flags").str.contains("mislabelled"))["sample"])
             ranked = set(found.sort("mislabelled", descending=True)["sample"].head(len(changed)))
             true = {names[j] for j in changed}

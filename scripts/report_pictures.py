@@ -15,7 +15,7 @@ from playwright.sync_api import sync_playwright
 
 import camilla
 from camilla.experiments.running import experiment
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 
 IMAGES = Path(__file__).parents[1] / "docs/images"
 VIEWS = {
@@ -60,7 +60,7 @@ def make(folder: Path) -> Path:
             name, {"digits": table}, diagnosers=WITH, seeds=SEEDS, store=folder / "experiments.parquet"
         )
     sources = [folder / name for name in ("diagnosis", "epp", "experiments.parquet")]
-    return write_report(sources, folder / "report.html", title="42 classifiers of handwritten digits").page
+    return report(sources, folder / "report.html", title="42 classifiers of handwritten digits").page
 
 
 def shoot(browser: Any, page: Path, theme: str) -> None:

@@ -7,7 +7,7 @@ import polars as pl
 from camilla.classifiers import ranked
 from camilla.classifiers.mastery import mastery_agreement
 from camilla.diagnosing import diagnose
-from camilla.samples.skills import find_skills
+from camilla.samples.skills import skills
 from camilla.table.responses import ResponseTable
 from figures import number, with_interval
 
@@ -35,7 +35,7 @@ def held_out(table: ResponseTable) -> str:
     ]
     names = ("doa", "random", "ceiling", "doa_weighted", "random_weighted")
     for label, (number_of, by) in ways.items():
-        found = [find_skills(table, number_of, by=by, seed=seed).judgement for seed in FIVE]  # type: ignore[arg-type]
+        found = [skills(table, number_of, by=by, seed=seed).judgement for seed in FIVE]  # type: ignore[arg-type]
         cells = [with_interval(pl.Series([getattr(one, name) for one in found])) for name in names]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return f"""## Skills that hold
@@ -71,7 +71,7 @@ def by_diagnosers(table: ResponseTable) -> str:
     }
     names = ("r2_within", "doa", "doc", "ceiling", "ceiling_weighted", "borda", "doa_star", "doa_weighted")
     lines = [f"| diagnoser | {' | '.join(names)} |", "|---" * (len(names) + 1) + "|"]
-    maps = [find_skills(table, 7, seed=seed).skill_map for seed in FIVE]
+    maps = [skills(table, 7, seed=seed).skill_map for seed in FIVE]
     for label, (name, settings, ranks) in contenders.items():
         found = []
         for skill_map in maps:
@@ -91,7 +91,7 @@ samples, `ceiling_weighted`: little is left below it.
 
 def one_finding(table: ResponseTable) -> str:
     """The skills of the first halving, as found."""
-    found = find_skills(table, 7, seed=FIVE[0])
+    found = skills(table, 7, seed=FIVE[0])
     lines = ["| skill | samples | DOA | ceiling | random |", "|---|---|---|---|---|"]
     for row in found.judgement.skills.to_dicts():
         cells = " | ".join(number(row[name]) for name in ("doa", "ceiling", "random"))

@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 from hypothesis import settings
 
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
 from camilla.table.responses import ResponseTable
 
 # A busy machine is no reason to fail, and the same commit always runs the same examples.

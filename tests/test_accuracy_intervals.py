@@ -7,7 +7,7 @@ from scipy.stats import binomtest
 from scipy.stats import t as student
 
 import camilla
-from camilla.learners.rank import rank_learners
+from camilla.learners.rank import rank
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
@@ -54,7 +54,7 @@ def test_a_diagnosis_and_a_ranking_have_one_interval_of_a_mean() -> None:
     """To rounding: what a learner's mean is worth does not depend on the command that is asked."""
     table = ResponseTable.from_matrix(board(), learners=list("abcdefghi"))
     told = camilla.diagnose(table, "vanilla").learners.sort("learner")
-    ranked = rank_learners(table).rows.sort("learner")
+    ranked = rank(table).rows.sort("learner")
     for ours, theirs in (("accuracy", "mean"), ("accuracy_low", "low"), ("accuracy_high", "high")):
         assert told[ours].to_numpy() == pytest.approx(ranked[theirs].to_numpy(), abs=1e-12)
 

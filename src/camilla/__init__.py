@@ -20,10 +20,10 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.experiments.results import experiment_summary as experiment_summary
     from camilla.experiments.running import experiment as experiment
     from camilla.fitting.training import Training as Training
-    from camilla.learners.check import check_table as check_table
-    from camilla.learners.compare import compare_learners as compare_learners
-    from camilla.learners.power import design_of as design_of
-    from camilla.learners.rank import rank_learners as rank_learners
+    from camilla.learners.check import check as check
+    from camilla.learners.compare import compare as compare
+    from camilla.learners.power import power as power
+    from camilla.learners.rank import rank as rank
     from camilla.ranking.boards import agreement as agreement
     from camilla.ranking.boards import compare_fits as compare_fits
     from camilla.ranking.boards import fit_by_rounds as fit_by_rounds
@@ -32,21 +32,18 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.ranking.newcomer import place_newcomer as place_newcomer
     from camilla.ranking.search import worth_searching as worth_searching
     from camilla.ranking.teams import team_epp as team_epp
-    from camilla.reading.logs import load as load
-    from camilla.reading.tables import read as read
+    from camilla.reading.inputs import read as read
     from camilla.reading.tournaments import read_tournaments as read_tournaments
     from camilla.samples.adapt import AdaptiveTest as AdaptiveTest
-    from camilla.samples.dif import group_differences as group_differences
-    from camilla.samples.items import sample_quality as sample_quality
+    from camilla.samples.adapt import adapt as adapt
+    from camilla.samples.dif import dif as dif
+    from camilla.samples.items import items as items
     from camilla.samples.replay import replay as replay
     from camilla.samples.select import select as select
     from camilla.samples.skills import FoundSkills as FoundSkills
-    from camilla.samples.skills import find_skills as find_skills
-    from camilla.show.report.build import write_report as write_report
+    from camilla.samples.skills import skills as skills
+    from camilla.show.report.build import report as report
     from camilla.statistics.power import Design as Design
-    from camilla.statistics.power import difference_for as difference_for
-    from camilla.statistics.power import power_of as power_of
-    from camilla.statistics.power import samples_for as samples_for
     from camilla.table.embedded import digits as digits
     from camilla.table.responses import ResponseTable as ResponseTable
     from camilla.table.simulate import simulate as simulate
@@ -73,39 +70,36 @@ _WHERE: dict[str, str] = {
     "SkillMap": "camilla.table.skills",
     "Tournament": "camilla.table.tournament",
     "Training": "camilla.fitting.training",
+    "adapt": "camilla.samples.adapt",
     "agreement": "camilla.ranking.boards",
-    "check_table": "camilla.learners.check",
+    "check": "camilla.learners.check",
     "classifier_metrics": "camilla.classifiers.metrics",
+    "compare": "camilla.learners.compare",
     "compare_fits": "camilla.ranking.boards",
-    "compare_learners": "camilla.learners.compare",
-    "design_of": "camilla.learners.power",
     "diagnose": "camilla.diagnosing",
     "diagnose_classifiers": "camilla.classifiers",
-    "difference_for": "camilla.statistics.power",
+    "dif": "camilla.samples.dif",
     "digits": "camilla.table.embedded",
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
     "experiment_summary": "camilla.experiments.results",
-    "find_skills": "camilla.samples.skills",
     "fit_by_rounds": "camilla.ranking.boards",
-    "group_differences": "camilla.samples.dif",
-    "load": "camilla.reading.logs",
+    "items": "camilla.samples.items",
     "mastery_agreement": "camilla.classifiers.mastery",
     "permutation_control": "camilla.experiments.control",
     "place_newcomer": "camilla.ranking.newcomer",
-    "power_of": "camilla.statistics.power",
-    "rank_learners": "camilla.learners.rank",
-    "read": "camilla.reading.tables",
+    "power": "camilla.learners.power",
+    "rank": "camilla.learners.rank",
+    "read": "camilla.reading.inputs",
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
-    "sample_quality": "camilla.samples.items",
-    "samples_for": "camilla.statistics.power",
+    "report": "camilla.show.report.build",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.simulate",
+    "skills": "camilla.samples.skills",
     "split": "camilla.table.split",
     "team_epp": "camilla.ranking.teams",
     "worth_searching": "camilla.ranking.search",
-    "write_report": "camilla.show.report.build",
 }
 
 __all__ = sorted(_WHERE)  # noqa: PLE0605

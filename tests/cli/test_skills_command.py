@@ -6,7 +6,7 @@ from pathlib import Path
 import polars as pl
 from command_line import camilla
 
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
 from camilla.table.simulate import simulate
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from camilla.display import _finite
 from camilla.errors import CamillaError
-from camilla.learners.check import check_table
-from camilla.learners.compare import compare_learners
-from camilla.learners.rank import rank_learners
+from camilla.learners.check import check
+from camilla.learners.compare import compare
+from camilla.learners.rank import rank
 from camilla.table.responses import ResponseTable
 
 RESPONSES = st.sampled_from([0.0, 1.0, 1.0, 0.5, None])
@@ -41,7 +41,7 @@ def tables(draw: st.DrawFn) -> ResponseTable:
 @given(tables())
 def test_comparisons_hold_their_difference_or_are_refused(table: ResponseTable) -> None:
     try:
-        found = compare_learners(table, "m0", "m1")
+        found = compare(table, "m0", "m1")
     except CamillaError:
         return
     json.dumps(_finite(found.to_document()), allow_nan=False)
@@ -56,7 +56,7 @@ def test_comparisons_hold_their_difference_or_are_refused(table: ResponseTable) 
 @given(tables())
 def test_boards_hold_their_means_and_pairs_mirror_each_other(table: ResponseTable) -> None:
     try:
-        found = rank_learners(table)
+        found = rank(table)
     except CamillaError:
         return
     json.dumps(_finite(found.to_document(pairs=True)), allow_nan=False)
@@ -75,7 +75,7 @@ def test_boards_hold_their_means_and_pairs_mirror_each_other(table: ResponseTabl
 @given(tables())
 def test_checks_say_something_of_any_table_with_responses(table: ResponseTable) -> None:
     try:
-        found = check_table(table)
+        found = check(table)
     except CamillaError:
         assert table.n_responses == 0
         return

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from camilla.experiments.control import permutation_control, permuted_within_samples
-from camilla.learners.check import Checked, check_table
+from camilla.learners.check import Checked, check
 from camilla.statistics.dimensions import parallel_analysis
 from camilla.statistics.missingness import missingness_of, overlap_of, rank_correlation
 from camilla.table.responses import ResponseTable
@@ -18,7 +18,7 @@ def levels(found: Checked) -> dict[str, str]:
 
 def test_a_good_table_is_fine() -> None:
     table = simulate(30, 120, kind="1pl", seed=1).table
-    found = levels(check_table(table))
+    found = levels(check(table))
     assert set(found.values()) <= {"fine", "note"}
     assert found["missing responses"] == "fine"
 
@@ -29,12 +29,12 @@ def test_constants_and_copies_are_named() -> None:
     matrix[3, 7] = 0
     matrix[:, 8] = matrix[:, 9]
     table = ResponseTable.from_matrix(matrix)
-    found = {finding.about: finding for finding in check_table(table).findings}
+    found = {finding.about: finding for finding in check(table).findings}
     assert found["constant learners"].names == ("learner-03",)
     assert found["copies of learners"].names == ("learner-04", "learner-05")
     assert found["copies of samples"].names == ("sample-08", "sample-09")
     matrix[3, 7] = 1
-    constant = {finding.about: finding for finding in check_table(ResponseTable.from_matrix(matrix)).findings}
+    constant = {finding.about: finding for finding in check(ResponseTable.from_matrix(matrix)).findings}
     assert constant["constant samples"].names == ("sample-07",)
     assert "1 all right" in constant["constant samples"].says
 
@@ -56,7 +56,7 @@ def test_gaps_at_random_are_fine_and_gaps_on_hard_samples_are_not() -> None:
     hard = missingness_of(np.where(u < 0.6 * (1 - p.mean(axis=0)), np.nan, matrix))
     assert hard.by_sample < -0.5
     table = ResponseTable.from_matrix(np.where(u < 0.6 * (1 - p.mean(axis=0)), np.nan, matrix))
-    assert levels(check_table(table))["missing at random"] == "warning"
+    assert levels(check(table))["missing at random"] == "warning"
 
 
 def test_samples_and_learners_without_responses_are_no_sign_of_anything() -> None:
@@ -73,7 +73,7 @@ def test_samples_and_learners_without_responses_are_no_sign_of_anything() -> Non
     gaps = np.isnan(matrix)
     assert found.by_sample == pytest.approx(spearmanr(gaps.mean(axis=0)[asked], easy).statistic)
     assert found.by_learner == pytest.approx(spearmanr(gaps.mean(axis=1)[present], doing).statistic)
-    checked = {finding.about: finding for finding in check_table(ResponseTable.from_matrix(matrix)).findings}
+    checked = {finding.about: finding for finding in check(ResponseTable.from_matrix(matrix)).findings}
     assert checked["missing at random"].level == "fine"
     assert "40 samples were answered by nobody" in checked["missing responses"].says
 
@@ -87,7 +87,7 @@ def test_whole_blocks_are_seen() -> None:
     assert (overlap.fewest, overlap.none, overlap.parts) == (50, 0, 1)
     matrix[:20, 100:150] = np.nan
     assert overlap_of(~np.isnan(matrix))._replace(median=0) == (0, 0, 400, 2)
-    assert levels(check_table(ResponseTable.from_matrix(matrix)))["overlap"] == "warning"
+    assert levels(check(ResponseTable.from_matrix(matrix)))["overlap"] == "warning"
 
 
 def test_rank_correlation_is_scipys() -> None:

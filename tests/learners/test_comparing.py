@@ -9,7 +9,7 @@ from compare_worlds import WORLDS
 from scipy.stats import ttest_rel
 
 from camilla.errors import DataError, SettingError
-from camilla.learners.compare import compare_learners, two_tables
+from camilla.learners.compare import compare, two_tables
 from camilla.statistics.paired import estimate, noise_of, pair_of, sign_flip
 from camilla.table.responses import ResponseTable
 
@@ -32,7 +32,7 @@ def test_right_or_wrong_by_hand() -> None:
     |7 − 30d| = 1.96 √(30 (2q + d(1 − d))), with q the root of 60q² + (53d − 11)q − 2d(1 − d)."""
     a = np.array([0] * 9 + [1] * 2 + [1] * 19, float)
     b = np.array([1] * 9 + [0] * 2 + [1] * 19, float)
-    found = compare_learners(table_of(a, b), "a", "b")
+    found = compare(table_of(a, b), "a", "b")
     overall = found.overall
     for d in (overall.low, overall.high):
         q = max(np.roots([60, 53 * d - 11, -2 * d * (1 - d)]))
@@ -47,7 +47,7 @@ def test_right_or_wrong_by_hand() -> None:
 def test_scores_have_the_paired_t_interval_of_scipy() -> None:
     rng = np.random.default_rng(1)
     a, b = rng.random(50), rng.random(50)
-    overall = compare_learners(table_of(a, b), "a", "b").overall
+    overall = compare(table_of(a, b), "a", "b").overall
     expected = ttest_rel(b, a).confidence_interval()
     np.testing.assert_allclose((overall.low, overall.high), expected, rtol=1e-9)
     assert overall.test == "sign flips"
@@ -84,7 +84,7 @@ def test_tests_reject_a_true_null_as_often_as_they_say() -> None:
 def test_swapping_the_learners_turns_the_sign() -> None:
     rng = np.random.default_rng(5)
     table = table_of(rng.random(40), rng.random(40), cluster=[f"c{j % 8}" for j in range(40)])
-    ab, ba = compare_learners(table, "a", "b").overall, compare_learners(table, "b", "a").overall
+    ab, ba = compare(table, "a", "b").overall, compare(table, "b", "a").overall
     assert ab.difference == pytest.approx(-ba.difference)
     assert (ab.low, ab.high) == pytest.approx((-ba.high, -ba.low))
     assert ab.p_value == ba.p_value
@@ -96,7 +96,7 @@ def test_each_sample_counts_once_whatever_its_trials() -> None:
     table = ResponseTable.from_long(
         pl.DataFrame(rows, schema=["learner", "sample", "response"], orient="row")
     )
-    assert compare_learners(table, "a", "b").overall.mean_a == pytest.approx(1 / 3)
+    assert compare(table, "a", "b").overall.mean_a == pytest.approx(1 / 3)
 
 
 def test_trial_noise_is_found_again() -> None:
@@ -127,7 +127,7 @@ def test_a_rerun_moves_the_difference_by_no_more_than_its_standard_error() -> No
     trials[1, 0] = 1
     learner, sample, _ = (place.ravel() for place in np.indices(trials.shape))
     frame = pl.DataFrame({"learner": learner, "sample": sample, "response": trials.ravel()})
-    found = compare_learners(ResponseTable.from_long(frame), "0", "1")
+    found = compare(ResponseTable.from_long(frame), "0", "1")
     assert found.noise is not None
     d = trials.mean(axis=2)[1] - trials.mean(axis=2)[0]
     assert found.noise.share == 1
@@ -153,14 +153,14 @@ def test_a_row_of_weight_2_is_two_trials() -> None:
     expected = [sum(np.var(trials[name][j], ddof=1) / len(trials[name][j]) for name in "ab") for j in (0, 1)]
     for table in (each, weighed):
         np.testing.assert_allclose(pair_of(table, 0, 1).noise, expected, rtol=1e-12)
-    found = [compare_learners(table, "a", "b") for table in (each, weighed)]
+    found = [compare(table, "a", "b") for table in (each, weighed)]
     assert found[0].noise == found[1].noise
     assert found[0].overall == found[1].overall
 
 
 def test_samples_of_one_learner_are_left_out_and_counted() -> None:
     matrix = np.array([[1, 1, 0, 1, np.nan], [1, 0, 0, np.nan, 1.0]])
-    found = compare_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"]), "a", "b")
+    found = compare(ResponseTable.from_matrix(matrix, learners=["a", "b"]), "a", "b")
     assert (found.overall.n, found.only_a, found.only_b) == (3, 1, 1)
     assert "left out" in found.notes[0]
 
@@ -168,7 +168,7 @@ def test_samples_of_one_learner_are_left_out_and_counted() -> None:
 def test_tasks_are_tested_each_with_holm_over_them() -> None:
     rng = np.random.default_rng(7)
     a, b = (rng.random((2, 90)) < [[0.5], [0.6]]).astype(float)
-    found = compare_learners(table_of(a, b, task=[f"t{j % 3}" for j in range(90)]), "a", "b")
+    found = compare(table_of(a, b, task=[f"t{j % 3}" for j in range(90)]), "a", "b")
     assert [task.task for task in found.tasks] == ["t0", "t1", "t2"]
     assert sum(task.won for task in found.tasks) == found.overall.won
     alone = sorted(task.p_value for task in found.tasks)
@@ -177,7 +177,7 @@ def test_tasks_are_tested_each_with_holm_over_them() -> None:
 
 def test_learners_with_the_same_responses_are_not_told_apart_and_not_sure_to_be_equal() -> None:
     same = np.tile([0.25, 0.5, 1.0, 0.0], 10)
-    overall = compare_learners(table_of(same, same), "a", "b").overall
+    overall = compare(table_of(same, same), "a", "b").overall
     assert (overall.difference, overall.p_value) == (0, 1)
     assert overall.low < 0 < overall.high
 
@@ -189,7 +189,7 @@ def test_the_same_difference_everywhere_is_not_known_exactly(n: int, clusters: b
     |x − nd| = 1.96 √(n (2q + d(1 − d))), q = max(0, (x − (2n − x) d)/2n)."""
     a = np.random.default_rng(n).integers(0, 9, n) / 10
     columns = {"cluster": [f"c{j}" for j in range(n)]} if clusters else {}
-    overall = compare_learners(table_of(a, a + 0.1, **columns), "a", "b").overall
+    overall = compare(table_of(a, a + 0.1, **columns), "a", "b").overall
     x = n / 10
     for d in (overall.low, overall.high):
         q = max(0.0, (x - (2 * n - x) * d) / (2 * n))
@@ -199,7 +199,7 @@ def test_the_same_difference_everywhere_is_not_known_exactly(n: int, clusters: b
 
 
 def test_one_cluster_has_no_interval_and_a_margin_is_not_shown() -> None:
-    found = compare_learners(table_of(np.ones(6), np.r_[np.ones(5), 0], cluster=["c"] * 6), "a", "b")
+    found = compare(table_of(np.ones(6), np.r_[np.ones(5), 0], cluster=["c"] * 6), "a", "b")
     assert np.isnan((found.overall.low, found.overall.high)).all()
     assert "no interval" in found.notes[0]
     assert found.is_worse(0.5)
@@ -208,12 +208,12 @@ def test_one_cluster_has_no_interval_and_a_margin_is_not_shown() -> None:
 def test_worse_without_and_with_a_margin() -> None:
     """B loses 20 of 100: worse. B equal to A on 40 samples is not shown to be within .01."""
     a, b = np.ones(100), np.r_[np.zeros(20), np.ones(80)]
-    worse = compare_learners(table_of(a, b), "a", "b")
+    worse = compare(table_of(a, b), "a", "b")
     assert worse.is_worse()
     assert worse.is_worse(0.1)
     assert not worse.is_worse(0.5)
-    assert not compare_learners(table_of(b, a), "a", "b").is_worse()
-    even = compare_learners(table_of(a[:40], a[:40]), "a", "b")
+    assert not compare(table_of(b, a), "a", "b").is_worse()
+    even = compare(table_of(a[:40], a[:40]), "a", "b")
     assert not even.is_worse()
     assert even.is_worse(0.01)
 
@@ -223,7 +223,7 @@ def test_two_tables_with_one_learner_each_become_one() -> None:
     other = ResponseTable.from_matrix([[1, 1, 1]], learners=["m"], samples=["y", "z", "w"])
     table = two_tables(one, other, labels=("runs/a", "runs/b"))
     assert table.learners == ("runs/a", "runs/b")
-    assert compare_learners(table, "runs/a", "runs/b").overall.n == 2
+    assert compare(table, "runs/a", "runs/b").overall.n == 2
     with pytest.raises(DataError, match="2 learners"):
         two_tables(table, other, labels=("t", "o"))
 
@@ -239,12 +239,12 @@ def test_what_one_table_says_of_samples_holds_for_both() -> None:
     a, b = whole.take_learners([0]), whole.take_learners([1])
     short = a.take_samples(range(38))
     for bare in (replace(b, cluster=None), replace(b, task=None), replace(b, task=None, cluster=None)):
-        expected = compare_learners(two_tables(short, b, labels=("a", "b")), "a", "b")
+        expected = compare(two_tables(short, b, labels=("a", "b")), "a", "b")
         assert expected.overall.n_clusters == 4
-        found = compare_learners(two_tables(short, bare, labels=("a", "b")), "a", "b")
+        found = compare(two_tables(short, bare, labels=("a", "b")), "a", "b")
         assert found.overall == expected.overall
         assert (found.tasks, found.only_b) == (expected.tasks, 2)
-        turned = compare_learners(two_tables(bare, short, labels=("b", "a")), "a", "b")
+        turned = compare(two_tables(bare, short, labels=("b", "a")), "a", "b")
         assert turned.overall == expected.overall
     with pytest.raises(DataError, match="Give each sample one cluster"):
         two_tables(a, replace(b, cluster=("c0",) * 40), labels=("a", "b"))
@@ -257,17 +257,17 @@ def test_weights_and_trials_of_one_table_are_kept() -> None:
     merged = frame.group_by("learner", "sample", "response", maintain_order=True).len("weight")
     b = ResponseTable.from_matrix([[0, 0, 1, 0]], learners=["b"], samples=[f"q{j}" for j in range(4)])
     for a in (ResponseTable.from_long(frame), ResponseTable.from_long(merged, weight="weight")):
-        overall = compare_learners(two_tables(a, b, labels=("a", "b")), "a", "b").overall
+        overall = compare(two_tables(a, b, labels=("a", "b")), "a", "b").overall
         assert (overall.mean_a, overall.mean_b) == (pytest.approx(2 / 3), 0.25)
 
 
 def test_what_cannot_be_compared_is_said() -> None:
     table = ResponseTable.from_matrix([[1, np.nan], [np.nan, 1]], learners=["a", "b"])
     with pytest.raises(DataError, match="share 0 samples"):
-        compare_learners(table, "a", "b")
+        compare(table, "a", "b")
     with pytest.raises(DataError, match="Did you mean 'a'"):
-        compare_learners(table, "aa", "b")
+        compare(table, "aa", "b")
     with pytest.raises(SettingError, match="itself"):
-        compare_learners(table, "a", "a")
+        compare(table, "a", "a")
     with pytest.raises(SettingError, match="level"):
-        compare_learners(table, "a", "b", level=95)
+        compare(table, "a", "b", level=95)

@@ -13,7 +13,7 @@ from statsmodels.stats.power import TTestPower
 
 import camilla
 from camilla.errors import DataError, SettingError
-from camilla.learners.power import design_of, laid_out, plan
+from camilla.learners.power import design_of, power
 from camilla.statistics.clusters import spread_of
 from camilla.statistics.paired import mcnemar_p
 from camilla.statistics.power import Design, difference_for, power_of, samples_for
@@ -140,7 +140,7 @@ def test_trials_of_a_table_are_taken_apart() -> None:
     assert design_of(ResponseTable.from_long(merged, weight="weight")).design == design
     assert design.sd == pytest.approx(np.sqrt(0.5), rel=0.05)
     assert design.trial_share == pytest.approx(0.8, rel=0.05)
-    assert (design.trials, laid_out(design, trials=10, icc=None).trials) == (3, 10)
+    assert (design.trials, power(design, trials=10).design.trials) == (3, 10)
 
 
 def test_differences_that_cancel_within_clusters_are_planned_as_if_they_did_not_correlate() -> None:
@@ -173,23 +173,22 @@ def test_the_range_over_neighbours_is_of_what_the_design_says(trials: int) -> No
 
 
 def test_a_plan_answers_what_was_asked() -> None:
-    found = plan(Design(sd=0.4), differences=[0.05], samples=[300])
+    found = power(Design(sd=0.4), differences=0.05, samples=[300])
     assert found.chance == pytest.approx(TTestPower().power(0.125, 300, 0.05))
     document = found.to_document()
     assert document["needed"] == [{"difference": 0.05, "samples": 505}]
-    assert [row["samples"] for row in plan(Design(discordance=0.05)).to_document()["seen"]][:2] == [100, 300]
-    assert [row.difference for row in plan(Design(discordance=0.05)).needed] == [0.01, 0.02, 0.05]
+    assert [row["samples"] for row in power(Design(discordance=0.05)).to_document()["seen"]][:2] == [100, 300]
+    assert [row.difference for row in power(Design(discordance=0.05)).needed] == [0.01, 0.02, 0.05]
 
 
 def test_a_plan_says_what_it_rests_on_with_a_table_and_without() -> None:
     table = ResponseTable.from_matrix([[1, 0, 1, 1], [0, 0, 1, 0]])
-    estimated = design_of(table).design
-    for made in (plan(estimated, table=table).provenance, plan(Design(sd=0.4), alpha=0.01).provenance):
+    for made in (power(table).provenance, power(Design(sd=0.4), alpha=0.01).provenance):
         assert made["versions"]["scipy"] == version("scipy")
         assert made["versions"]["camilla"] == camilla.__version__
     assert made["settings"]["alpha"] == 0.01
     assert made["settings"]["sd"] == 0.4
-    assert plan(estimated, table=table).provenance["data_hash"] == table.digest()
+    assert power(table).provenance["data_hash"] == table.digest()
 
 
 @pytest.mark.parametrize(

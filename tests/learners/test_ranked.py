@@ -14,8 +14,8 @@ from statsmodels.stats.proportion import proportion_confint
 
 from camilla.diagnosing import diagnose
 from camilla.errors import DataError
-from camilla.learners.compare import compare_learners
-from camilla.learners.rank import learner_ends, learner_spread, rank_learners, told_apart_by_holm
+from camilla.learners.compare import compare
+from camilla.learners.rank import learner_ends, learner_spread, rank, told_apart_by_holm
 from camilla.statistics.all_pairs import pair_tests
 from camilla.statistics.clusters import spread_of
 from camilla.statistics.multiplicity import rank_bounds
@@ -117,7 +117,7 @@ def test_the_board_by_hand() -> None:
     """Two equals far above a third: ranks 1–2, 1–2, 3; Wilson's interval as statsmodels has it."""
     matrix = np.zeros((3, 60))
     matrix[0, :50], matrix[1, 5:55], matrix[2, 57:] = 1, 1, 1
-    found = rank_learners(ResponseTable.from_matrix(matrix, learners=["x", "y", "z"]))
+    found = rank(ResponseTable.from_matrix(matrix, learners=["x", "y", "z"]))
     assert found.learners == ("x", "y", "z")
     assert found.rows.select("rank_low", "rank_high").rows() == [(1, 2), (1, 2), (3, 3)]
     assert found.groups == ((1, 2), (3, 3))
@@ -138,7 +138,7 @@ def test_a_board_counts_samples_and_plain_accuracy_counts_trials() -> None:
         }
     )
     table = ResponseTable.from_long(frame)
-    board = rank_learners(table).rows
+    board = rank(table).rows
     assert board["learner"].to_list() == ["B", "A"]
     assert board["mean"].to_list() == pytest.approx([2 / 3, 1 / 3])
     by_trials = diagnose(table, "vanilla").learners
@@ -155,8 +155,8 @@ def test_rank_and_compare_tell_one_story(partial: bool) -> None:
     matrix[6, 7] = 0.5 if partial else 1
     table = ResponseTable.from_matrix(matrix, learners=list("abcdefg"))
     kinds = []
-    for row in rank_learners(table).pairs().to_dicts():
-        alone = compare_learners(table, row["a"], row["b"]).overall
+    for row in rank(table).pairs().to_dicts():
+        alone = compare(table, row["a"], row["b"]).overall
         a, b = matrix["abcdefg".index(row["a"])], matrix["abcdefg".index(row["b"])]
         kinds.append(alone.test)
         p = alone.p_value
@@ -171,7 +171,7 @@ def test_one_partial_score_elsewhere_leaves_the_interval_of_right_or_wrong_learn
     """Wilson's as statsmodels has it for 50 of 60, whoever else is on the board."""
     matrix = np.zeros((2, 60))
     matrix[0, :50], matrix[1, :20], matrix[1, 0] = 1, 1, 0.5
-    rows = rank_learners(ResponseTable.from_matrix(matrix, learners=["x", "y"])).rows
+    rows = rank(ResponseTable.from_matrix(matrix, learners=["x", "y"])).rows
     assert rows.select("low", "high").row(0) == pytest.approx(proportion_confint(50, 60, method="wilson"))
 
 
@@ -179,7 +179,7 @@ def test_p_values_do_not_end_where_single_precision_does() -> None:
     """394 flips one way: 2 · 2^−394; the difference is B less A and to the last digit."""
     matrix = np.zeros((2, 500))
     matrix[0, :394] = 1
-    pair = rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"])).pairs().row(0, named=True)
+    pair = rank(ResponseTable.from_matrix(matrix, learners=["a", "b"])).pairs().row(0, named=True)
     assert pair["p_value"] == pytest.approx(2.0**-393, rel=1e-9)
     assert pair["difference"] == -0.788
 
@@ -190,7 +190,7 @@ def test_equal_means_go_by_name_however_their_sums_round() -> None:
     sums = {float(np.roll(row, k).mean()): k for k in range(8)}
     assert len(sums) > 1
     matrix = np.array([np.roll(row, sums[mean]) for mean in (min(sums), max(sums))])
-    assert rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b"])).learners == ("a", "b")
+    assert rank(ResponseTable.from_matrix(matrix, learners=["a", "b"])).learners == ("a", "b")
 
 
 def test_few_clusters_are_said() -> None:
@@ -198,7 +198,7 @@ def test_few_clusters_are_said() -> None:
     for clusters, said in ((19, True), (20, False)):
         number = pl.col("sample").rank("dense") % clusters
         table = ResponseTable.from_long(frame.with_columns(page=number.cast(pl.String)), cluster="page")
-        assert any(f"only {clusters} clusters" in note for note in rank_learners(table).notes) == said
+        assert any(f"only {clusters} clusters" in note for note in rank(table).notes) == said
 
 
 def test_a_constant_difference_is_judged_by_its_signs() -> None:
@@ -238,11 +238,11 @@ def test_a_learner_with_one_score_everywhere_is_not_known_exactly(group: np.ndar
 
 def test_learners_that_answered_different_samples_are_said() -> None:
     matrix = np.array([[1, 0, 1, np.nan, np.nan], [np.nan, np.nan, np.nan, 1, 1.0], [1, 1, 0, 0, 1]])
-    found = rank_learners(ResponseTable.from_matrix(matrix, learners=["a", "b", "c"]))
+    found = rank(ResponseTable.from_matrix(matrix, learners=["a", "b", "c"]))
     assert "different samples, 2 to 5 of 5" in found.notes[0]
     assert "1 pairs share no sample" in found.notes[1]
 
 
 def test_one_learner_is_no_board() -> None:
     with pytest.raises(DataError, match="two at least"):
-        rank_learners(ResponseTable.from_matrix([[1, 0], [np.nan, np.nan]]))
+        rank(ResponseTable.from_matrix([[1, 0], [np.nan, np.nan]]))

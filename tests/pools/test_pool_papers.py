@@ -8,7 +8,7 @@ from camilla.pools.esol import esol_pool
 from camilla.pools.results import only, summary, write_pool
 from camilla.pools.running import run
 from camilla.pools.titanic import titanic_pool
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
 
 
 def test_titanic_families_are_as_good_as_table_3_says(data_folder: Path, tmp_path: Path) -> None:

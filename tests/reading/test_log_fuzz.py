@@ -10,7 +10,7 @@ from mutations import bombs, mutated
 
 from camilla.errors import CamillaError, DataError
 from camilla.reading.formats import LOADERS
-from camilla.reading.logs import load
+from camilla.reading.inputs import read
 from camilla.reading.peeking import peek
 from camilla.reading.sniffing import match
 
@@ -50,7 +50,7 @@ def test_a_zip_bomb_is_refused(bomb: int, tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     path.write_bytes(bombs()[bomb])
     with pytest.raises(DataError, match=r"zip bomb|zip archive"):
-        load(path)
+        read(path)
 
 
 def test_names_that_climb_out_of_an_archive_write_nothing(tmp_path: Path) -> None:
@@ -65,5 +65,5 @@ def test_names_that_climb_out_of_an_archive_write_nothing(tmp_path: Path) -> Non
         "samples/ok.json": sample,
     }
     (inside / "log.eval").write_bytes(log_seeds.zip_of(names, 8))
-    assert load(inside / "log.eval").response.tolist() == [1]
+    assert read(inside / "log.eval").response.tolist() == [1]
     assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["log.eval"]

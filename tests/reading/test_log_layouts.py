@@ -8,8 +8,9 @@ import pytest
 
 from camilla.errors import DataError, SettingError
 from camilla.reading.formats import LOADERS
+from camilla.reading.inputs import read
 from camilla.reading.joining import Choices
-from camilla.reading.logs import LoadedLogs, load, load_logs
+from camilla.reading.logs import LoadedLogs, load_logs
 from camilla.reading.tournaments import read_tournaments
 
 
@@ -56,7 +57,7 @@ def test_first_right_second_wrong(layout: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["lm-eval filters", "inspect zstd", "every-eval-ever"])
 def test_subjects_are_offered_as_skills(layout: str, tmp_path: Path) -> None:
     written(log_seeds.LAYOUTS[layout](), tmp_path)
-    table = load(tmp_path, skills=["subject"])
+    table = read(tmp_path, skills=["subject"])
     assert table.skill_map is not None
     assert table.skill_map.skills == ("law", "physics")
     np.testing.assert_array_equal(table.skill_map.mask, [[False, True], [True, False]])
@@ -72,7 +73,7 @@ def test_lm_eval_keeps_filters_apart(tmp_path: Path) -> None:
     assert chosen is not None
     assert chosen.pair == ("exact_match", "strict-match")
     assert chosen.others == [("exact_match", "flexible-extract")]
-    flexible = load(tmp_path, filter="flexible-extract")
+    flexible = read(tmp_path, filter="flexible-extract")
     np.testing.assert_array_equal(flexible.matrix(), [[1.0, 1.0]])
 
 
@@ -83,7 +84,7 @@ def test_lm_eval_says_which_metrics_are_no_scores(tmp_path: Path) -> None:
     assert chosen is not None
     assert chosen.left_out == {"word_perplexity": "not a single number", "brier": "lower is better"}
     with pytest.raises(SettingError, match=r"word_perplexity.*no scores \(not a single number\)"):
-        load(tmp_path, metric="word_perplexity")
+        read(tmp_path, metric="word_perplexity")
 
 
 def test_lm_eval_repeats_are_trials(tmp_path: Path) -> None:
@@ -134,7 +135,7 @@ def inspect_log(folder: Path, samples: list[object]) -> Path:
 def test_inspect_values_are_read_as_inspect_reads_them(value: object, score: float, tmp_path: Path) -> None:
     """Written from the definition of `value_to_float`."""
     path = inspect_log(tmp_path, [log_seeds.inspect_sample(0, value)])
-    assert load(path).response.tolist() == [score]
+    assert read(path).response.tolist() == [score]
 
 
 def test_inspect_parts_of_a_score_are_metrics_of_their_own(tmp_path: Path) -> None:
@@ -143,8 +144,8 @@ def test_inspect_parts_of_a_score_are_metrics_of_their_own(tmp_path: Path) -> No
         log_seeds.inspect_sample(1, {"fluent": 0.5}),
     ]
     path = inspect_log(tmp_path, samples)
-    assert load(path, metric="choice/fluent").response.tolist() == [1, 0.5]
-    assert load(path, metric="choice/true").response.tolist() == [0]
+    assert read(path, metric="choice/fluent").response.tolist() == [1, 0.5]
+    assert read(path, metric="choice/true").response.tolist() == [0]
 
 
 def test_inspect_errors_limits_and_nan_are_missing_and_counted(tmp_path: Path) -> None:
@@ -169,7 +170,7 @@ def test_inspect_errors_limits_and_nan_are_missing_and_counted(tmp_path: Path) -
 
 def test_inspect_epochs_are_trials(tmp_path: Path) -> None:
     samples = [log_seeds.inspect_sample(0, value, epoch) for epoch, value in enumerate("CIC", start=1)]
-    table = load(inspect_log(tmp_path, samples))
+    table = read(inspect_log(tmp_path, samples))
     assert table.response.tolist() == [1, 0, 1]
     assert table.cells().response.tolist() == [pytest.approx(2 / 3)]
 
@@ -182,7 +183,7 @@ def test_helm_joins_by_what_is_asked_not_by_the_number_of_the_instance(tmp_path:
         name: data.replace(b"id7", b"id9").replace(b"org/m", b"org/n") for name, data in seed.files.items()
     }
     written(seed._replace(files=other), tmp_path / "b")
-    table = load(tmp_path)
+    table = read(tmp_path)
     assert table.learners == ("org/m", "org/n")
     np.testing.assert_array_equal(np.sort(table.matrix(), axis=1), [[0, 1], [0, 1]])
     assert table.task == ("quiz:level=1",) * 2
@@ -193,7 +194,7 @@ def test_helm_perturbed_instances_are_samples_of_the_same_cluster(with_texts: bo
     """The first instance and its typos (right, wrong) are one cluster, the second instance another."""
     seed = log_seeds.helm(perturbed=True)
     files = {name: data for name, data in seed.files.items() if with_texts or "instances" not in name}
-    table = load(written(seed._replace(files=files), tmp_path))
+    table = read(written(seed._replace(files=files), tmp_path))
     assert (table.n_samples, table.task) == (3, ("quiz:level=1",) * 3)
     assert table.cluster is not None
     clusters = sorted(table.cluster, key=table.cluster.count)
@@ -212,7 +213,7 @@ def test_helm_clusters_of_two_tasks_are_apart(tmp_path: Path) -> None:
             if "instances" not in name
         }
         written(seed._replace(files=files), tmp_path)
-    table = load(tmp_path)
+    table = read(tmp_path)
     assert (table.n_samples, len(set(table.cluster or ()))) == (6, 4)
 
 
@@ -265,8 +266,8 @@ def test_opencompass_samples_are_the_same_by_what_they_ask(shape: str, tmp_path:
     opencompass_run(tmp_path, "m", [0, 1, 2, 3, 4, 5], "base")
     opencompass_run(tmp_path, "n", [5, 0, 1, 2, 3, 4], shape)
     with pytest.raises(DataError, match="every sample means different things"):
-        load(tmp_path)
-    table = load(tmp_path, join="content")
+        read(tmp_path)
+    table = read(tmp_path, join="content")
     assert table.n_samples == 6
     np.testing.assert_array_equal(table.matrix()[0], table.matrix()[1])
     assert sorted(table.matrix()[0]) == sorted(RIGHT)
@@ -294,7 +295,7 @@ def test_swe_bench_failures_of_the_evaluation_are_missing(layout: str, tmp_path:
         {"django__django-1": 1.0, "sympy__sympy-2": 0.0, "sympy__sympy-3": np.nan}, nan_ok=True
     )
     assert found.merged.missing["errored"] == 1
-    table = load(tmp_path, skills=["repo"])
+    table = read(tmp_path, skills=["repo"])
     assert table.skill_map is not None
     assert table.skill_map.skills == ("django/django", "sympy/sympy")
 
@@ -305,7 +306,7 @@ def test_swe_bench_experiments_fail_what_they_do_not_name(tmp_path: Path) -> Non
     other = log_seeds.swe_experiments()
     path = other.target.replace("20260121_m", "20260122_n")
     written(other._replace(files={path: b'{"resolved": ["sympy__sympy-2"]}'}), tmp_path)
-    by_name = load(tmp_path)
+    by_name = read(tmp_path)
     np.testing.assert_array_equal(by_name.matrix(), [[1, 0, np.nan], [0, 1, 0]])
     whole = load_logs([tmp_path], Choices(universe=(*log_seeds.SWE, "never__solved-1"))).table
     assert whole.n_samples == 4
@@ -338,7 +339,7 @@ def test_battles_become_a_tournament(layout: str, tmp_path: Path) -> None:
     assert tournament.matches is not None
     assert tournament.matches.outcome.tolist() == [1, 0, 0.5, 0.5, 0]
     with pytest.raises(DataError, match="camilla epp"):
-        load(path)
+        read(path)
 
 
 def test_alpaca_eval_is_also_a_tournament(tmp_path: Path) -> None:
@@ -356,7 +357,7 @@ def test_openml_correct_is_the_true_label(tmp_path: Path) -> None:
     assert (table.learners, table.samples) == (("run_77",), ("openml_task_9/11", "openml_task_9/12"))
     assert table.response.tolist() == [1, 0, 0]
     assert table.cluster == ("openml_task_9 fold 0", "openml_task_9 fold 1")
-    assert load(tmp_path, metric="confidence").response.tolist() == [0.9, 0.2, 0.4]
+    assert read(tmp_path, metric="confidence").response.tolist() == [0.9, 0.2, 0.4]
 
 
 def test_openml_folds_of_two_tasks_are_apart(tmp_path: Path) -> None:
@@ -364,7 +365,7 @@ def test_openml_folds_of_two_tasks_are_apart(tmp_path: Path) -> None:
     seed = log_seeds.openml()
     other = {name: data.replace(b"task_9", b"task_8") for name, data in seed.files.items()}
     written(seed._replace(files=other), tmp_path / "eight")
-    assert len(set(load(tmp_path).cluster or ())) == 4
+    assert len(set(read(tmp_path).cluster or ())) == 4
 
 
 @pytest.mark.parametrize("fold", ["@attribute fold numeric\n", ""])
@@ -375,7 +376,7 @@ def test_openml_without_several_folds_has_no_clusters(fold: str, tmp_path: Path)
         f"@relation openml_task_1_predictions\n{fold}@attribute row_id numeric\n"
         f"@attribute prediction {{a,b}}\n@attribute correct {{a,b}}\n@data\n{number}1,a,a\n{number}2,a,b\n"
     )
-    table = load(tmp_path)
+    table = read(tmp_path)
     assert (table.response.tolist(), table.cluster) == ([1, 0], None)
 
 
@@ -384,7 +385,7 @@ def test_openml_regressions_are_refused_with_a_way_out(tmp_path: Path) -> None:
     path.write_text("@relation openml_task_1_predictions\n@attribute row_id numeric\n"
                     "@attribute prediction numeric\n@attribute truth numeric\n@data\n1,2.5,2\n")  # fmt: skip
     with pytest.raises(DataError, match="from_errors"):
-        load(path)
+        read(path)
 
 
 def test_py_irt_subjects(tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ from camilla.errors import CamillaError
 from camilla.reading.decoding import ANY_JSON, decode, shortened, start_of
 from camilla.reading.formats.every_eval_ever import runs as instances
 from camilla.reading.formats.every_eval_ever import write_instances
+from camilla.reading.inputs import read
 from camilla.reading.joining import Choices, merge
-from camilla.reading.logs import load
 from camilla.reading.runs import About, Collection, Row, Run
-from camilla.reading.tables import read
 from camilla.table.responses import ResponseTable
 
 NAME = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), min_size=1, max_size=8)
@@ -175,7 +174,7 @@ def test_responses_come_back_from_every_eval_ever(table: ResponseTable) -> None:
     """Names without a response have no line, and so do not come back."""
     with TemporaryDirectory() as folder:
         path = write_instances(table, Path(folder, "t.jsonl"))
-        back = load(path, metric="score")
+        back = read(path, metric="score")
     said = {
         (table.learners[i], f"t/{table.samples[j].removeprefix('t/')}"): r
         for i, j, r in zip(table.learner, table.sample, table.response, strict=True)

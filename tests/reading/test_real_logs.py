@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError
-from camilla.reading.logs import load, load_logs
+from camilla.reading.inputs import read
+from camilla.reading.logs import load_logs
 
 
 @pytest.fixture(scope="module")
@@ -43,12 +44,12 @@ def test_inspect_accuracies_are_those_of_the_logs(fixtures: Path) -> None:
         scores = (log.get("results") or {}).get("scores")
         if not scores:
             with pytest.raises(DataError, match="no sample of 'popularity' has a score"):
-                load(path)
+                read(path)
             continue
         metrics = scores[0]["metrics"]
         if "accuracy" not in metrics:
             continue
-        table = load(path)
+        table = read(path)
         assert table.learner_means().mean[0] == pytest.approx(metrics["accuracy"]["value"], abs=1e-9), path
         assert table.learners == (log["eval"]["model"],)
         compared += 1
@@ -64,7 +65,7 @@ def _log(path: Path) -> dict:
 
 def test_inspect_archive_and_json_of_one_run_agree(fixtures: Path) -> None:
     for name in ("log_formats", "log_read_sample"):
-        one, other = (load(fixtures / "inspect_ai" / f"{name}{ending}") for ending in (".eval", ".json"))
+        one, other = (read(fixtures / "inspect_ai" / f"{name}{ending}") for ending in (".eval", ".json"))
         assert one.digest() == other.digest()
         found = load_logs([fixtures / "inspect_ai" / f"{name}{ending}" for ending in (".eval", ".json")])
         assert found.merged is not None
@@ -73,7 +74,7 @@ def test_inspect_archive_and_json_of_one_run_agree(fixtures: Path) -> None:
 
 
 def test_inspect_epochs_are_trials(fixtures: Path) -> None:
-    table = load(fixtures / "inspect_ai/log_streaming.eval")
+    table = read(fixtures / "inspect_ai/log_streaming.eval")
     assert (table.n_samples, table.n_responses) == (2, 4)
     assert table.trial is not None
     assert sorted(table.trial) == [0, 0, 1, 1]
@@ -81,7 +82,7 @@ def test_inspect_epochs_are_trials(fixtures: Path) -> None:
 
 def test_inspect_reduced_scores_stand_in_for_samples_that_were_not_logged(fixtures: Path) -> None:
     """Accuracy 2/3 over three samples, as the log's results say."""
-    table = load(fixtures / "inspect_ai/2025-05-12T20-28-13-04-00_no-samples.json")
+    table = read(fixtures / "inspect_ai/2025-05-12T20-28-13-04-00_no-samples.json")
     assert table.response.tolist() == [1, 1, 0]
 
 
@@ -94,7 +95,7 @@ def test_helm_means_are_those_of_stats_json(fixtures: Path, metric: str) -> None
             _by_split(stats, name)
             for name in ({"name": metric, "split": split} for split in ("valid", "test"))
         ]
-        table = load(folder, metric=metric)
+        table = read(folder, metric=metric)
         count = sum(n for n, _ in splits)
         assert count == table.n_samples
         mean = sum(n * mean for n, mean in splits) / count
@@ -115,7 +116,7 @@ def test_lm_eval_names_and_hashes(fixtures: Path) -> None:
     """The harness's own hash is SHA-256 of the document, indented by two."""
     folder = fixtures / "lm_eval_every_eval_ever"
     (path,) = folder.glob("*.jsonl")
-    table = load(folder)
+    table = read(folder)
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert table.learners[0].startswith("RylanSchaeffer/mem_Qwen3-93M")
     assert table.samples == tuple(f"math_perturbed_full/{row['doc_id']}" for row in rows)
@@ -143,10 +144,10 @@ def test_swe_bench_counts_are_those_of_the_report(fixtures: Path) -> None:
     """6 resolved; 76 unresolved and 3 empty patches failed; 6 were never submitted and have no row."""
     path = fixtures / "swebench/multi_swebench_java_results.json"
     report = json.loads(path.read_bytes())
-    table = load(path)
+    table = read(path)
     assert table.response.sum() == report["resolved_instances"] == 6
     assert table.n_samples == report["unresolved_instances"] + report["resolved_instances"] + 3 == 85
-    skilled = load(path, skills=["repo"])
+    skilled = read(path, skills=["repo"])
     assert skilled.skill_map is not None
     assert "fasterxml/jackson-core" in skilled.skill_map.skills
 
@@ -154,12 +155,12 @@ def test_swe_bench_counts_are_those_of_the_report(fixtures: Path) -> None:
 def test_alpaca_eval_means_are_those_of_the_preferences(fixtures: Path) -> None:
     for path in every(fixtures, "alpaca_eval", ".json"):
         rows = json.loads(path.read_bytes())
-        table = load(path)
+        table = read(path)
         assert table.learners == (rows[0]["generator_2"],)
         mean = np.mean([row["preference"] - 1 for row in rows])
         assert table.learner_means().mean[0] == pytest.approx(mean, abs=1e-9)
 
 
 def test_models_under_one_judge_share_their_samples(fixtures: Path) -> None:
-    table = load(fixtures / "alpaca_eval", tasks=["*weighted*"])
+    table = read(fixtures / "alpaca_eval", tasks=["*weighted*"])
     assert (table.n_learners, table.n_samples, table.is_complete) == (2, 12, True)

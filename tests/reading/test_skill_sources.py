@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError, SettingError
+from camilla.reading.inputs import read
 from camilla.reading.skills import SkillSource, skill_source
-from camilla.reading.tables import read
 
 
 @pytest.fixture

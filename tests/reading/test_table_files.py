@@ -3,7 +3,7 @@ import polars as pl
 import pytest
 
 from camilla.errors import DataError, SettingError
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
 from camilla.table.simulate import simulate
 
 

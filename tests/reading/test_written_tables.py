@@ -9,8 +9,8 @@ import pytest
 
 from camilla.errors import CamillaError, DataError, FormatError
 from camilla.reading.account import briefly, lines
-from camilla.reading.logs import load, load_logs
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
+from camilla.reading.logs import load_logs
 from camilla.table.files import KEY
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -38,7 +38,7 @@ def table() -> ResponseTable:
 
 
 def test_everything_comes_back(table: ResponseTable, tmp_path: Path) -> None:
-    back = read(table.write(tmp_path / "t.parquet"))
+    back = load_logs([table.write(tmp_path / "t.parquet")]).table
     for name in ("learners", "samples", "task", "cluster", "n_missing"):
         assert getattr(back, name) == getattr(table, name)
     for name in ("learner", "sample", "response", "weight", "trial"):
@@ -84,7 +84,7 @@ def test_a_column_that_says_nothing_is_not_there(ending: str, tmp_path: Path) ->
     frame = frame.with_columns(pl.col("cluster").cast(pl.String))
     frame.write_csv(path) if ending == ".csv" else frame.write_ndjson(path)
     assert read(path).cluster is None
-    assert load(path).digest() == read(path).digest()
+    assert load_logs([path]).table.digest() == read(path).digest()
     with pytest.raises(DataError, match="column 'cluster' has no name"):
         read(path, cluster="cluster")
 
@@ -99,7 +99,7 @@ def test_other_skills_take_the_place_of_those_in_the_file(table: ResponseTable, 
 
 
 def test_loading_a_written_table_keeps_its_skills(table: ResponseTable, tmp_path: Path) -> None:
-    back = load(table.write(tmp_path / "t.parquet"))
+    back = load_logs([table.write(tmp_path / "t.parquet")]).table
     assert back.samples == ("x", "y", "z")  # those with a response
     assert back.skill_map is not None
     assert back.skill_map.skills == ("s", "r")
@@ -112,7 +112,7 @@ def test_skills_of_two_tables_join_if_they_agree(table: ResponseTable, tmp_path:
     assert table.skill_map is not None
     halves = [table.take_samples([0, 1]), table.take_samples([1, 2])]
     paths = [half.write(tmp_path / f"{number}.parquet") for number, half in enumerate(halves)]
-    joined = load(*paths).skill_map
+    joined = read(*paths).skill_map
     assert joined is not None
     np.testing.assert_array_equal(joined.mask, table.skill_map.mask[:3])
 

@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 import camilla
 from camilla.errors import DataError, SettingError
-from camilla.samples.adapt import AdaptiveTest, answers
+from camilla.samples.adapt import AdaptiveTest, adapt, answers
 from camilla.samples.replay import calibrate_with_misfit, play, replay
 from camilla.table.responses import ResponseTable
 
-SMALL = AdaptiveTest.from_table(camilla.simulate(20, 15, seed=5).table).bank
+SMALL = adapt(camilla.simulate(20, 15, seed=5).table).bank
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def run(test: AdaptiveTest, table: ResponseTable, who: int) -> AdaptiveTest:
 
 
 def test_it_stops_at_a_budget_and_asks_nothing_twice(table: ResponseTable) -> None:
-    test = AdaptiveTest.from_table(table, budget=25)
+    test = adapt(table, budget=25)
     asked = []
     for _ in range(25):
         asked.append(test.next())
@@ -40,13 +40,13 @@ def test_it_stops_at_a_budget_and_asks_nothing_twice(table: ResponseTable) -> No
 
 def test_it_stops_at_a_standard_error(table: ResponseTable) -> None:
     for name, target in (("ability_se", 0.35), ("score_se", 0.04)):
-        state = run(AdaptiveTest.from_table(table, **{name: target}), table, 3).state()
+        state = run(adapt(table, **{name: target}), table, 3).state()
         assert getattr(state, name) <= target
         assert 5 < state.asked < 120
 
 
 def test_after_every_sample_the_score_is_the_accuracy(table: ResponseTable) -> None:
-    state = run(AdaptiveTest.from_table(table), table, 7).state()
+    state = run(adapt(table), table, 7).state()
     assert state.asked == 120
     assert state.score == pytest.approx(table.matrix()[7].mean(), abs=1e-12)
     assert state.score_se == pytest.approx(0, abs=1e-12)
@@ -66,7 +66,7 @@ def test_the_standard_error_falls_faster_than_with_random_samples(table: Respons
 
 
 def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> None:
-    test = AdaptiveTest.from_table(table)
+    test = adapt(table)
     test.record("sample-003", 1)
     before = test.state()
     for sample, response, words in (
@@ -79,7 +79,7 @@ def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> N
             test.record(sample, response)
     assert test.state() == before
     with pytest.raises(SettingError, match="budget must be above 0"):
-        AdaptiveTest.from_table(table, budget=0)
+        adapt(table, budget=0)
 
 
 def test_a_sample_that_could_not_be_run_is_neither_counted_nor_asked_again() -> None:
@@ -121,14 +121,14 @@ def test_the_order_of_learners_and_samples_changes_nothing(table: ResponseTable)
     rng = np.random.default_rng(3)
     shuffled = table.take_learners(rng.permutation(60)).take_samples(rng.permutation(120))
     assert shuffled.digest() == table.digest()
-    one, other = (AdaptiveTest.from_table(each, budget=3, seed=2) for each in (table, shuffled))
+    one, other = (adapt(each, budget=3, seed=2) for each in (table, shuffled))
     assert one.bank.misfit == other.bank.misfit
     assert run(one, table, 5).state() == run(other, table, 5).state()
     assert one.provenance == other.provenance
 
 
 def test_lines_of_json_lead_through_a_test(table: ResponseTable) -> None:
-    test = AdaptiveTest.from_table(table, budget=4)
+    test = adapt(table, budget=4)
     said: list[dict] = []
 
     def learner():  # type: ignore[no-untyped-def]
@@ -154,7 +154,7 @@ BAD = ["", "{", "[]", "null", '"x"', '{"sample": 3}', '{"sample": "sample-001"}'
 
 
 def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: ResponseTable) -> None:
-    test = AdaptiveTest.from_table(table, budget=2)
+    test = adapt(table, budget=2)
     lines = [*BAD, '{"sample": "sample-001", "response": true}', '{"stop": true}', "never read"]
     said = [json.loads(line) for line in answers(test, lines)]
     assert [one["error"] is not None for one in said] == [False, *[True] * (len(BAD) - 1), False, False]

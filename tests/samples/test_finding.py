@@ -8,7 +8,7 @@ import pytest
 
 import camilla
 from camilla.errors import DataError, SettingError
-from camilla.samples.skills import find_skills, group_names
+from camilla.samples.skills import group_names, skills
 from camilla.table.responses import ResponseTable
 from camilla.table.simulate import simulate
 from camilla.table.skills import SkillMap
@@ -30,7 +30,7 @@ def world(noise: float = 0.5, n_learners: int = 60, alike: bool = False) -> Resp
 @pytest.mark.parametrize("by", ["sample", "task"])
 def test_tasks_that_rank_learners_differently_become_the_skills(by: str) -> None:
     table = world()
-    found = find_skills(table, 3, by=by)  # type: ignore[arg-type]
+    found = skills(table, 3, by=by)  # type: ignore[arg-type]
     assert sorted(found.skill_map.skills) == sorted(TASKS)
     column = [found.skill_map.skills[k] for k in np.argmax(found.skill_map.mask, axis=1)]
     assert tuple(column) == table.task
@@ -44,19 +44,19 @@ def test_they_hold_where_random_groups_do_not() -> None:
     A random group mixes three unrelated orders: its samples agree at about .6. The half point between them
     is far from both.
     """
-    judgement = find_skills(world(), 3).judgement
+    judgement = skills(world(), 3).judgement
     assert judgement.doa > 0.8 > 0.75 > judgement.random
     assert judgement.doa <= judgement.ceiling
     assert judgement.learners == 30
 
 
 def test_the_number_of_skills_is_that_of_the_world() -> None:
-    assert find_skills(world()).skill_map.n_skills == 3
+    assert skills(world()).skill_map.n_skills == 3
 
 
 def test_where_all_samples_rank_alike_skills_gain_nothing_and_that_is_shown() -> None:
     """One order of learners: any grouping does as well; groups of other sizes differ by their noise only."""
-    judgement = find_skills(world(alike=True), 3).judgement
+    judgement = skills(world(alike=True), 3).judgement
     assert judgement.doa_weighted == pytest.approx(judgement.random_weighted, abs=0.02)
 
 
@@ -65,18 +65,18 @@ def test_skills_hold_in_a_world_of_three_and_seldom_in_a_world_of_one() -> None:
 
     Of 40 such worlds 3.6 are expected to pass; P(more than 9) = .2 % by the binomial distribution.
     """
-    assert find_skills(world(), 3).judgement.holds
+    assert skills(world(), 3).judgement.holds
     passed = 0
     for seed in range(40):
         right = simulate(24, 40, seed=seed).table
-        passed += find_skills(right, 3, seed=seed).judgement.holds
+        passed += skills(right, 3, seed=seed).judgement.holds
     assert passed <= 9
 
 
 def test_attributes_are_split_by_families_of_tasks() -> None:
     table = world()
     mask = np.column_stack([np.arange(36) % 2 == 0, np.arange(36) % 2 == 1])
-    found = find_skills(table.with_skills(SkillMap(("even", "odd"), mask)), 3, by="attribute")
+    found = skills(table.with_skills(SkillMap(("even", "odd"), mask)), 3, by="attribute")
     wanted = {f"{side} · {task}" for side in ("even", "odd") for task in TASKS}
     assert set(found.skill_map.skills) == wanted
     assert found.skill_map.mask.sum(axis=0).tolist() == [6] * 6
@@ -87,7 +87,7 @@ def test_constant_samples_are_said_and_go_with_their_task() -> None:
     matrix = table.matrix()
     matrix[:, 20] = 0.5
     constant = replace(ResponseTable.from_matrix(matrix, samples=table.samples), task=table.task)
-    found = find_skills(constant, 3)
+    found = skills(constant, 3)
     assert "rhymes-20" in found.notes[0]
     assert found.skill_map.skills[int(np.argmax(found.skill_map.mask[20]))] == "rhymes"
 
@@ -96,8 +96,8 @@ def test_the_order_of_samples_and_learners_changes_nothing() -> None:
     table = world()
     rng = np.random.default_rng(0)
     samples, learners = rng.permutation(36), rng.permutation(60)
-    mixed = find_skills(table.take_samples(samples).take_learners(learners), 3)
-    straight = find_skills(table, 3)
+    mixed = skills(table.take_samples(samples).take_learners(learners), 3)
+    straight = skills(table, 3)
     assert mixed.skill_map.skills == straight.skill_map.skills
     np.testing.assert_array_equal(mixed.skill_map.mask, straight.skill_map.mask[samples])
     assert mixed.judgement.doa == straight.judgement.doa
@@ -106,7 +106,7 @@ def test_the_order_of_samples_and_learners_changes_nothing() -> None:
 def test_half_of_the_responses_missing_is_enough() -> None:
     table = world(noise=0.3)
     holes = np.random.default_rng(1).random(table.n_responses) < 0.5
-    found = find_skills(table.keep(~holes), 3)
+    found = skills(table.keep(~holes), 3)
     assert sorted(found.skill_map.skills) == sorted(TASKS)
 
 
@@ -149,21 +149,21 @@ def test_many_tasks_are_counted_and_equal_names_numbered() -> None:
 def test_one_learner_too_few_and_words_nobody_knows() -> None:
     table = world()
     with pytest.raises(DataError, match="8"):
-        find_skills(table.take_learners(range(7)))
+        skills(table.take_learners(range(7)))
     with pytest.raises(SettingError, match="sample, task, attribute"):
-        find_skills(table, by="colour")  # type: ignore[arg-type]
+        skills(table, by="colour")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="at least 2"):
-        find_skills(table, 1)
+        skills(table, 1)
     with pytest.raises(DataError, match="task"):
-        find_skills(replace(table, task=None), by="task")
+        skills(replace(table, task=None), by="task")
     with pytest.raises(DataError, match="skill map"):
-        find_skills(table, by="attribute")
+        skills(table, by="attribute")
     flat = ResponseTable.from_matrix(np.tile([0.0, 1.0], (8, 1)))
     with pytest.raises(DataError, match="no sample ranks"):
-        find_skills(flat, 2)
+        skills(flat, 2)
 
 
 def test_digits_have_no_second_order_and_the_judgement_says_so() -> None:
     """42 classifiers of digits differ in one ability: skills gain less than .03 over random groups."""
-    judgement = find_skills(camilla.digits(), 3).judgement
+    judgement = skills(camilla.digits(), 3).judgement
     assert judgement.doa_weighted - judgement.random_weighted < 0.03

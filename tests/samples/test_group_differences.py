@@ -10,7 +10,7 @@ from scipy.stats import false_discovery_control
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 from camilla.errors import DataError, SettingError
-from camilla.samples.dif import cut_at, group_differences, read_groups
+from camilla.samples.dif import cut_at, dif, read_groups
 from camilla.statistics.items import RIDGE, logistic_fits, mantel_haenszel
 from camilla.table.responses import ResponseTable
 
@@ -100,7 +100,7 @@ def test_regressions_are_those_of_statsmodels() -> None:
 def test_tables_without_differences_have_few_flags_though_the_groups_differ_in_ability() -> None:
     """Twelve tables of 100 samples at a rate of .05: with true nulls any flag in a table is false, which is
     to happen in about one table of twenty; three of twelve has probability .02."""
-    found = [group_differences(*world(seed)) for seed in range(12)]
+    found = [dif(*world(seed)) for seed in range(12)]
     assert sum(bool(one.samples["differs"].any()) for one in found) <= 2
     p = np.concatenate([one.samples["p_value"].to_numpy() for one in found])
     assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.02)
@@ -111,13 +111,13 @@ def test_trials_are_no_more_evidence_than_they_are(together: float) -> None:
     """Eight trials a cell, independent or going together, groups that differ in ability alone: 5 % of 480
     p-values below .05, a standard error of one point, two with samples of a table hanging together; half of
     them below ½, of five points. With 2 logits put into six samples of 60 most are found."""
-    found = [group_differences(*trials_world(seed, together=together)).samples for seed in range(8)]
+    found = [dif(*trials_world(seed, together=together)).samples for seed in range(8)]
     p = np.concatenate([one["p_value"].to_numpy() for one in found])
     assert np.mean(p < 0.05) == pytest.approx(0.05, abs=0.03)
     assert np.mean(p < 0.5) == pytest.approx(0.5, abs=0.1)
     assert sum(bool(one["differs"].any()) for one in found) <= 2
     assert "odds_ratio" not in found[0].columns
-    shifted = group_differences(*trials_world(1, together=together, shift=2), focal="new").samples
+    shifted = dif(*trials_world(1, together=together, shift=2), focal="new").samples
     put_in = shifted["sample"].str.slice(1).cast(int) < 6
     assert shifted.filter(put_in)["differs"].sum() >= 4
     effect = shifted.filter(put_in).select("effect_low", "effect_high").to_numpy()
@@ -132,7 +132,7 @@ def test_a_sample_that_a_side_did_not_answer_is_not_tested() -> None:
     matrix[new, 3] = matrix[~new, 4] = np.nan
     matrix[:, 5] = 1
     matrix[:, 6] = new
-    found = group_differences(ResponseTable.from_matrix(matrix), groups, focal="new").samples.sort("sample")
+    found = dif(ResponseTable.from_matrix(matrix), groups, focal="new").samples.sort("sample")
     for j in (3, 4, 5):
         row = found.row(j, named=True)
         untold = ("effect", "effect_low", "effect_high", "p_value", "q", "ets")
@@ -147,7 +147,7 @@ def test_a_sample_that_a_side_did_not_answer_is_not_tested() -> None:
 def test_learners_without_a_group_are_counted() -> None:
     table, groups = world(1)
     some = {name: group for name, group in groups.items() if name not in table.learners[:7]}
-    found = group_differences(table, some)
+    found = dif(table, some)
     assert found.provenance["n_without_group"] == 7
     assert found.groups["learners"].sum() == 113
 
@@ -156,7 +156,7 @@ def test_differences_put_in_are_found_with_their_sign_and_size() -> None:
     """A shift of 2.5 logits in 10 of 100 samples, 40 new learners: most are found, few others are."""
     true, flagged, effects = 0, 0, []
     for seed in range(6):
-        found = group_differences(*world(seed, shift=2.5), focal="new").samples
+        found = dif(*world(seed, shift=2.5), focal="new").samples
         put_in = found["sample"].str.extract(r"(\d+)").cast(int) < 10
         true += int((found["differs"] & put_in).sum())
         flagged += int(found["differs"].sum())
@@ -170,14 +170,14 @@ def test_differences_put_in_are_found_with_their_sign_and_size() -> None:
 def test_what_cannot_be_compared_is_refused() -> None:
     table, groups = world(1)
     with pytest.raises(DataError, match="name none of the 120 learners"):
-        group_differences(table, {"nobody": "x"})
+        dif(table, {"nobody": "x"})
     with pytest.raises(DataError, match="all 120 learners are of the group 'old'"):
-        group_differences(table, dict.fromkeys(groups, "old"))
+        dif(table, dict.fromkeys(groups, "old"))
     with pytest.raises(SettingError, match="no group 'newer'; there are 'new', 'old'"):
-        group_differences(table, groups, focal="newer")
+        dif(table, groups, focal="newer")
     few = {name: "a" if i < 3 else "b" for i, name in enumerate(table.learners)}
     with pytest.raises(DataError, match="3 learners are of the group 'a'"):
-        group_differences(table, few)
+        dif(table, few)
 
 
 def test_groups_come_from_files_and_columns(tmp_path: Path) -> None:

@@ -9,14 +9,14 @@ from item_worlds import ItemWorld, curve, item_world
 
 import camilla
 from camilla.errors import DataError, SettingError
-from camilla.samples.items import sample_quality
+from camilla.samples.items import items
 from camilla.table.responses import ResponseTable
 
 
 def covered(seed: int) -> tuple[float, ...]:
     """Shares of samples with discrimination, difficulty, item–rest correlation and accuracy inside."""
     world = item_world(seed)
-    found = sample_quality(ResponseTable.from_matrix(world.responses)).samples.sort("sample")
+    found = items(ResponseTable.from_matrix(world.responses)).samples.sort("sample")
     truths = {
         "discrimination": world.discrimination,
         "difficulty": world.difficulty,
@@ -55,7 +55,7 @@ def spoiled() -> ResponseTable:
 
 
 def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
-    found = sample_quality(spoiled())
+    found = items(spoiled())
     flags = dict(found.samples.select("sample", "flags").iter_rows())
     assert flags["sample-000"] == "mislabelled, negative"
     assert flags["sample-001"] == "everyone right"
@@ -70,7 +70,7 @@ def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
 
 def test_contradicting_learners_are_the_ablest_that_fail_and_the_weakest_that_solve() -> None:
     table = spoiled()
-    row = sample_quality(table).samples.row(0, named=True)
+    row = items(table).samples.row(0, named=True)
     accuracy = dict(zip(table.learners, table.learner_means().mean, strict=True))
     x = dict(zip(table.learners, table.matrix()[:, 0], strict=True))
     median = np.median(list(accuracy.values()))
@@ -97,7 +97,7 @@ def test_columns_are_what_their_formulas_say_and_counting(trials: int) -> None:
     """P = σ(discrimination (ability − difficulty)/temperature), abilities in their standard deviations; infit
     and outfit are sums over all trials of squares around it, as if each were a row. Rounding only."""
     _, each, table = with_trials(3, trials, missing=0.2)
-    found = sample_quality(table).samples.sort("sample")
+    found = items(table).samples.sort("sample")
     by_irt = camilla.diagnose(table, "irt")
     ability = by_irt.learners.sort("learner")["ability"].to_numpy()
     logit = found["discrimination"].to_numpy() * (ability[:, None] - found["difficulty"].to_numpy())
@@ -116,7 +116,7 @@ def test_trials_of_a_true_model_are_not_odd_and_their_intervals_cover() -> None:
     inside = []
     for seed in range(4):
         world, _, table = with_trials(seed, 8)
-        quality = sample_quality(table)
+        quality = items(table)
         found = quality.samples.sort("sample")
         low, high = (found[f"discrimination_{end}"].to_numpy() for end in ("low", "high"))
         inside.append(np.mean((low <= world.discrimination) & (world.discrimination <= high)))
@@ -130,12 +130,12 @@ def test_the_order_of_learners_and_samples_changes_nothing() -> None:
     table = spoiled()
     rng = np.random.default_rng(4)
     mixed = table.take_learners(rng.permutation(120)).take_samples(rng.permutation(150))
-    assert sample_quality(mixed).samples.equals(sample_quality(table).samples)
+    assert items(mixed).samples.equals(items(table).samples)
 
 
 def test_fractional_responses_are_judged_without_tests_made_for_right_and_wrong() -> None:
     table = camilla.simulate(30, 60, fractional=True, seed=1).table
-    found = sample_quality(table).samples
+    found = items(table).samples
     assert found["infit_z"].null_count() == 60
     assert found["item_rest"].null_count() == 0
     assert not found["flags"].str.contains("noisy").any()
@@ -143,21 +143,21 @@ def test_fractional_responses_are_judged_without_tests_made_for_right_and_wrong(
 
 def test_digits_shows_the_samples_whose_label_is_doubtful() -> None:
     """digit-1553 is answered right by a guesser and a stump of a tree and wrong by every good classifier."""
-    first = sample_quality(camilla.digits()).samples.row(0, named=True)
+    first = items(camilla.digits()).samples.row(0, named=True)
     assert (first["sample"], first["flags"]) == ("digit-1553", "mislabelled")
     assert "svm rbf" in first["failed_by"]
 
 
 def test_what_cannot_be_judged_is_refused() -> None:
     with pytest.raises(DataError, match="has 2 learners"):
-        sample_quality(ResponseTable.from_matrix([[0, 1, 1], [1, 0, 1]]))
+        items(ResponseTable.from_matrix([[0, 1, 1], [1, 0, 1]]))
     with pytest.raises(SettingError, match="rate is a share"):
-        sample_quality(spoiled(), rate=5)
+        items(spoiled(), rate=5)
 
 
 def test_provenance_says_what_it_rests_on() -> None:
     table = spoiled()
-    found = sample_quality(table, rate=0.1, seed=3)
+    found = items(table, rate=0.1, seed=3)
     made = found.provenance
     assert (made["n_learners"], made["n_samples"], made["n_responses"]) == (120, 150, 120 * 150)
     assert (made["settings"]["rate"], made["settings"]["seed"]) == (0.1, 3)
@@ -165,7 +165,7 @@ def test_provenance_says_what_it_rests_on() -> None:
         assert made["versions"][name] == version(name)
     assert made["twin_pairs"] == found.twins.height > 0
     again = {name: made["settings"][name] for name in ("rate", "seed")}
-    assert sample_quality(table, **again).samples.equals(found.samples)
+    assert items(table, **again).samples.equals(found.samples)
     matrix = table.matrix()
     matrix[7, 9] = 1 - matrix[7, 9]
     hashes = {ResponseTable.from_matrix(x).digest() for x in (table.matrix(), matrix)}

@@ -4,7 +4,7 @@ import numpy as np
 from scipy.stats import binom
 
 import camilla
-from camilla.samples.items import sample_quality
+from camilla.samples.items import items
 from camilla.samples.twins import log_chance, twins
 
 
@@ -49,7 +49,7 @@ def test_independent_samples_with_gaps_have_no_twins() -> None:
     tables = [
         camilla.simulate(30, 80, missing=gaps, seed=seed).table for gaps in (0.3, 0.5) for seed in range(6)
     ]
-    assert sum(sample_quality(table).provenance["twin_pairs"] > 0 for table in tables) <= 2
+    assert sum(items(table).provenance["twin_pairs"] > 0 for table in tables) <= 2
 
 
 def test_few_learners_that_agree_throughout_are_no_twins() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 import camilla
 from camilla.diagnosis import Diagnosis
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 
 FLAGS = [
     "--no-sandbox",
@@ -50,7 +50,7 @@ def digits_diagnosis() -> Diagnosis:
 def digits_page(digits_diagnosis: Diagnosis, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("digits")
     digits_diagnosis.save(folder / "diagnosis")
-    return write_report([folder / "diagnosis"], folder / "report.html").page
+    return report([folder / "diagnosis"], folder / "report.html").page
 
 
 @pytest.fixture(scope="session")

@@ -15,10 +15,10 @@ import camilla
 from camilla.cli.main import app
 from camilla.errors import FormatError
 from camilla.experiments.running import experiment
-from camilla.learners.compare import compare_learners
-from camilla.learners.rank import rank_learners
+from camilla.learners.compare import compare
+from camilla.learners.rank import rank
 from camilla.show.report import boards
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 
 
 @pytest.fixture(scope="module")
@@ -43,8 +43,8 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "rank-stability", tables, diagnosers=("vanilla",), seeds=(1, 2, 3), sizes=(20, 80), store=store
     )
     experiment("rank-consistency", tables, diagnosers=("vanilla", "irt:precision=3"), seeds=(1,), store=store)
-    ranking = rank_learners(table)
-    pair = compare_learners(table, *ranking.learners[:2])
+    ranking = rank(table)
+    pair = compare(table, *ranking.learners[:2])
     for name, document in (("rank", ranking.to_document()), ("pair", pair.to_document())):
         (folder / f"{name}.json").write_text(json.dumps(document))
     return folder
@@ -55,7 +55,7 @@ ALL = ("by skill", "overall", "epp", "rank.json", "pair.json", "experiments.parq
 
 def test_axe_finds_no_violation_in_any_view(saved: Path, tmp_path: Path, judged: Callable[..., Any]) -> None:
     """Every view that the demo's page has not; an experiment each, the two results without a model."""
-    page = write_report([saved / name for name in ALL], tmp_path / "page.html").page
+    page = report([saved / name for name in ALL], tmp_path / "page.html").page
     n_experiments = len(boards.experiment_sections(saved / "experiments.parquet"))
     assert n_experiments == 3
     views = ["summary?d=1", "learner?d=1", "epp", "comparisons", "comparisons?e=1", "made"]
@@ -66,12 +66,12 @@ def test_axe_finds_no_violation_in_any_view(saved: Path, tmp_path: Path, judged:
 def test_axe_finds_no_violation_in_a_page_without_a_diagnosis(
     saved: Path, tmp_path: Path, judged: Callable[..., Any], name: str
 ) -> None:
-    page = write_report([saved / name], tmp_path / "page.html").page
+    page = report([saved / name], tmp_path / "page.html").page
     assert judged(page, ["", "made"]) == []
 
 
 def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callable[..., Any]) -> None:
-    shown = opened(write_report([saved / name for name in ALL], tmp_path / "page.html").page)
+    shown = opened(report([saved / name for name in ALL], tmp_path / "page.html").page)
     page = shown.go("epp")
     assert "player 0" in page.inner_text("main .table")
     for k in range(3):
@@ -87,7 +87,7 @@ def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callab
 
 
 def test_a_leaderboard_alone_makes_a_page(saved: Path, tmp_path: Path, opened: Callable[..., Any]) -> None:
-    shown = opened(write_report([saved / "epp"], tmp_path / "page.html").page)
+    shown = opened(report([saved / "epp"], tmp_path / "page.html").page)
     assert shown.go("").inner_text("main h1") == "EPP leaderboard"
     assert shown.trouble == []
 
@@ -141,13 +141,13 @@ def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
     tmp_path: Path, opened: Callable[..., Any]
 ) -> None:
     table = camilla.simulate(5, 60, seed=9).table
-    ranking = rank_learners(table)
+    ranking = rank(table)
     first, second = ranking.learners[:2]
-    documents = {"rank": ranking.to_document(), "pair": compare_learners(table, first, second).to_document()}
+    documents = {"rank": ranking.to_document(), "pair": compare(table, first, second).to_document()}
     for name, document in documents.items():
         (tmp_path / f"{name}.json").write_text(json.dumps(document))
     sources = [tmp_path / "rank.json", tmp_path / "pair.json"]
-    shown = opened(write_report(sources, tmp_path / "page.html").page)
+    shown = opened(report(sources, tmp_path / "page.html").page)
     assert f"{ranking.rows['mean'][0]:.3f}" in shown.go("comparisons").inner_text("main")
     assert f"{second} less {first} on 60 shared samples" in shown.go("comparisons?e=1").inner_text("main")
     assert shown.trouble == []
@@ -179,7 +179,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     assert notes == ["all shared samples are of one cluster: no interval can be given."]
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
     assert json.loads(ranked.read_text())["learners"][0]["low"] is None
-    shown = opened(write_report([ranked, source], tmp_path / "page.html").page)
+    shown = opened(report([ranked, source], tmp_path / "page.html").page)
     for view, number in (("comparisons", "0.750"), ("comparisons?e=1", "35.00 points (no interval)")):
         page = shown.go(view)
         assert number in page.inner_text("main")
@@ -215,4 +215,4 @@ def _printed(target: Path, *arguments: str) -> Path:
 def test_another_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')
     with pytest.raises(FormatError, match="is no ranking or comparison"):
-        write_report([tmp_path / "other.json"], tmp_path / "page.html")
+        report([tmp_path / "other.json"], tmp_path / "page.html")

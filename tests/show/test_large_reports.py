@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import camilla
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 from camilla.table.responses import ResponseTable
 
 VIEWS = ("summary", "leaderboard", "learner", "compare", "samples", "skills", "made")
@@ -34,7 +34,7 @@ def test_real_tables_open(
 ) -> None:
     table: ResponseTable = request.getfixturevalue(name)
     camilla.diagnose(table, "camilla-base", precision=1.0, skill_correlation=0.8).save(tmp_path / "found")
-    walk(opened(write_report([tmp_path / "found"], tmp_path / "page.html").page))
+    walk(opened(report([tmp_path / "found"], tmp_path / "page.html").page))
 
 
 def test_eighty_thousand_samples_open_with_a_folder_beside(
@@ -43,7 +43,7 @@ def test_eighty_thousand_samples_open_with_a_folder_beside(
     camilla.diagnose(camilla.simulate(90, 80_000, seed=1).table, "irt", precision=3.0).save(
         tmp_path / "found"
     )
-    written = write_report([tmp_path / "found"], tmp_path / "page.html")
+    written = report([tmp_path / "found"], tmp_path / "page.html")
     assert written.tables is not None
     assert (written.tables / "responses.parquet").stat().st_size > 0
     shown = opened(written.page)
@@ -60,7 +60,7 @@ def test_fifty_thousand_samples_are_small_and_quick(tmp_path: Path, opened: Call
         tmp_path / "found"
     )
     before = time.process_time(), os.times().children_user
-    written = write_report([tmp_path / "found"], tmp_path / "page.html")
+    written = report([tmp_path / "found"], tmp_path / "page.html")
     assert time.process_time() - before[0] + os.times().children_user - before[1] <= 5
     assert written.tables is None
     assert written.page.stat().st_size <= 2.5e6

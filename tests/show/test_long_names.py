@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import camilla
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 from camilla.table.skills import SkillMap
 
 TAIL = ",level=1,use_official_examples=False,use_chain_of_thought=True"
@@ -29,7 +29,7 @@ def page_of(diagnoser: str, folder: Path) -> Path:
     table = camilla.ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float), learners=LEARNERS)
     table = table.with_skills(SkillMap.from_labels([SKILLS[j % 12] for j in range(120)]))
     camilla.diagnose(table, diagnoser).save(folder / diagnoser)
-    return write_report([folder / diagnoser], folder / f"{diagnoser}.html").page
+    return report([folder / diagnoser], folder / f"{diagnoser}.html").page
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import camilla
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 from camilla.table.skills import SkillMap
 
 NASTY = (
@@ -37,7 +37,7 @@ def nasty_page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = camilla.ResponseTable.from_matrix(right.astype(float), learners=NASTY, samples=samples)
     table = table.with_skills(SkillMap.from_labels([NASTY[j % 4] for j in range(64)]))
     camilla.diagnose(table, "camilla-base", precision=3.0, skill_correlation=0.5).save(folder / NASTY[2][:8])
-    return write_report([folder / NASTY[2][:8]], folder / "report.html", title=NASTY[0]).page
+    return report([folder / NASTY[2][:8]], folder / "report.html", title=NASTY[0]).page
 
 
 def test_no_name_becomes_markup(nasty_page: Path, opened: Callable[..., Any]) -> None:

@@ -15,7 +15,7 @@ import pytest
 import camilla
 from camilla.errors import DataError, SettingError
 from camilla.show.report import diagnosed
-from camilla.show.report.build import write_report
+from camilla.show.report.build import report
 from camilla.show.report.diagnosed import Diagnosed
 from camilla.show.report.flags import flagged
 from camilla.show.report.plain import text_of
@@ -51,7 +51,7 @@ def test_the_page_names_no_other_place(digits_page: Path) -> None:
 
 
 def test_the_same_input_gives_the_same_page(small: Path, tmp_path: Path) -> None:
-    one, other = (write_report([small], tmp_path / f"{name}.html").page for name in "ab")
+    one, other = (report([small], tmp_path / f"{name}.html").page for name in "ab")
     assert one.read_bytes() == other.read_bytes()
 
 
@@ -67,13 +67,13 @@ def test_what_cannot_be_done_is_said(
     small: Path, tmp_path: Path, sources: list[str], output: str, said: str
 ) -> None:
     with pytest.raises(DataError, match=said):
-        write_report([small.parent / name for name in sources], tmp_path / output)
+        report([small.parent / name for name in sources], tmp_path / output)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_page_of_another_ending_is_a_wrong_setting(small: Path, tmp_path: Path) -> None:
     with pytest.raises(SettingError, match=r"ends in \.html"):
-        write_report([small], tmp_path / "page.pdf")
+        report([small], tmp_path / "page.pdf")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -82,7 +82,7 @@ def test_many_samples_go_into_a_folder_beside_the_page(
 ) -> None:
     monkeypatch.setattr(diagnosed, "MOST_SAMPLES", 200)
     monkeypatch.setattr(diagnosed, "KEPT", 80)
-    written = write_report([small], tmp_path / "page.html")
+    written = report([small], tmp_path / "page.html")
     assert written.tables == tmp_path / "page_tables"
     beside = pl.read_parquet(written.tables / "responses.parquet")
     assert beside.shape == (3000, 3)
@@ -92,10 +92,10 @@ def test_many_samples_go_into_a_folder_beside_the_page(
     assert set(of.suspects[:20]) <= set(of.kept)
     whole, part = (of.column("samples", "accuracy")[rows] for rows in (np.arange(300), of.kept))
     assert np.quantile(part, [0.1, 0.5, 0.9]) == pytest.approx(np.quantile(whole, [0.1, 0.5, 0.9]), abs=0.1)
-    write_report([small], tmp_path / "page.html")
+    report([small], tmp_path / "page.html")
     (tmp_path / "page_tables/.camilla-report").unlink()
     with pytest.raises(DataError, match="is not overwritten"):
-        write_report([small], tmp_path / "page.html")
+        report([small], tmp_path / "page.html")
 
 
 def test_flags_say_what_the_responses_say() -> None:
@@ -158,5 +158,5 @@ def test_diagnosers_without_some_numbers_make_a_page_too(name: str, tmp_path: Pa
     """No discrimination, no intervals, latent dimensions or yes-or-no skills, with responses missing."""
     table = camilla.simulate(7, 60, skills=3, missing=0.2, seed=3).table
     camilla.diagnose(table, name).save(tmp_path / "found")
-    page = write_report([tmp_path / "found"], tmp_path / "page.html").page
+    page = report([tmp_path / "found"], tmp_path / "page.html").page
     assert "<title>7 learners on 60 samples</title>" in page.read_text(encoding="utf-8")

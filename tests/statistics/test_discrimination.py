@@ -19,7 +19,7 @@ def by_truth(world: ItemWorld) -> Ends:
 
 
 def fitted(world: ItemWorld) -> Ends:
-    """As `sample_quality` has them."""
+    """As `items` has them."""
     found = camilla.diagnose(ResponseTable.from_matrix(world.responses), "irt")
     curves = DiscriminationCurves(
         found.params.ability[:, 0], found.params.loading[:, 0], found.params.intercept

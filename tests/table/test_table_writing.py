@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from camilla.errors import DataError, SettingError
-from camilla.reading.logs import load
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
+from camilla.reading.logs import load_logs
 from camilla.table.responses import ResponseTable
 from camilla.table.simulate import simulate
 
@@ -46,10 +46,10 @@ def full() -> ResponseTable:
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_trials_weights_tasks_and_clusters_survive_a_file(tmp_path, ending, full):
-    """Read as it is, with all columns named, and by `load`: the table that was written, to the last bit."""
+    """Read as it is, with all columns named, and as a log: the table that was written, to the last bit."""
     path = full.write(tmp_path / f"t{ending}")
     named = {name: name for name in ("trial", "weight", "task", "cluster")}
-    for back in (read(path), read(path, **named), load(path)):
+    for back in (read(path), read(path, **named), load_logs([path]).table):
         assert back.digest() == full.digest()
         assert (back.learners, back.samples) == (full.learners, full.samples)
         assert (back.task, back.cluster) == (full.task, full.cluster)

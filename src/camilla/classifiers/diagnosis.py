@@ -23,7 +23,7 @@ from camilla.classifiers.tables import (
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import FormatError
-from camilla.reading.tables import read
+from camilla.reading.inputs import read
 from camilla.table.files import whole_file, write_frame
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap

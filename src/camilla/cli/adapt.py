@@ -42,10 +42,10 @@ def adapt(
     json: options.JsonOption = False,
 ) -> None:
     """Test a learner on the samples that tell most, calibrated on the learners of a table."""
-    from camilla.samples.adapt import AdaptiveTest, answers
+    from camilla.samples.adapt import adapt, answers
     from camilla.samples.replay import replay as play
 
-    stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
+    stops: dict[str, Any] = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
     played = {"shares": shares, "calibration": calibration, "splits": splits}
     if replay:
         _refuse(stops, "does nothing in a replay, which asks --shares of the samples")
@@ -60,7 +60,7 @@ def adapt(
     _refuse(played | {"json": json or None}, "does nothing without --replay")
     responses = columns.read(table)
     with progress("calibrating") as watch:
-        test = AdaptiveTest.from_table(responses, dimensions=dimensions, seed=seed, watch=watch, **stops)
+        test = adapt(responses, dimensions=dimensions, seed=seed, watch=watch, **stops)
     for line in answers(test, sys.stdin):
         typer.echo(line)
 

@@ -31,10 +31,10 @@ def check(
 ) -> None:
     """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
     from camilla.errors import DataError
-    from camilla.learners.check import TableFinding, check_table
+    from camilla.learners.check import TableFinding, check
 
     responses = columns.read(table)
-    found = check_table(responses, seed=seed)
+    found = check(responses, seed=seed)
     control = None
     if fit:
         from camilla.diagnosing import diagnoser_named

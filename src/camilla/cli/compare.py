@@ -39,7 +39,7 @@ def compare(
 ) -> None:
     """Compare two learners on the samples both answered: difference, interval, test, flips."""
     from camilla.errors import SettingError
-    from camilla.learners.compare import compare_learners
+    from camilla.learners.compare import compare
 
     if margin is not None and not (fail_if_worse and 0 <= margin < 1):
         raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
@@ -53,7 +53,7 @@ def compare(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
         )
     columns.refuse_idle_weight(table)
-    found = compare_learners(table, a, b, level=level, seed=seed)
+    found = compare(table, a, b, level=level, seed=seed)
     if json:
         print_json(found.to_document())
     else:

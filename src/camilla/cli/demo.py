@@ -18,7 +18,7 @@ def demo(
 ) -> None:
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
     from camilla.diagnosis import make_way
-    from camilla.show.report.build import write_report
+    from camilla.show.report.build import report
     from camilla.table.embedded import digits
 
     make_way(output / "diagnosis")
@@ -28,5 +28,5 @@ def demo(
     print_learner(found, found.learners["learner"][0])
     typer.echo(f"Written to {where}: learners, samples and skills as Parquet, and diagnosis.json.")
     typer.echo(f"Look again with: camilla show {where}")
-    page = write_report([where], output / "report.html", title="42 classifiers of handwritten digits").page
+    page = report([where], output / "report.html", title="42 classifiers of handwritten digits").page
     typer.echo(f"To look at and to send: open {page} in a browser.")

@@ -35,14 +35,14 @@ def dif(
     json: options.JsonOption = False,
 ) -> None:
     """Find samples that a group solves more or less often than its ability says: a sign of contamination."""
-    from camilla.samples.dif import cut_at, group_differences, read_groups
+    from camilla.samples.dif import cut_at, dif, read_groups
 
     responses = columns.read(table)
     groups = read_groups(group, responses, table, learner=columns.learner or "learner")
     if cut is not None:
         groups = cut_at(groups, cut)
     with progress("comparing groups") as watch:
-        found = group_differences(responses, groups, focal=focal, rate=rate, seed=seed, watch=watch)
+        found = dif(responses, groups, focal=focal, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(
             {

@@ -23,11 +23,11 @@ def items(
     json: options.JsonOption = False,
 ) -> None:
     """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
-    from camilla.samples.items import sample_quality
+    from camilla.samples.items import items
 
     responses = columns.read(table)
     with progress("judging samples") as watch:
-        found = sample_quality(responses, rate=rate, seed=seed, watch=watch)
+        found = items(responses, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(
             {

@@ -132,7 +132,7 @@ class TableOptions:
         """The table a command was given; what was done to fit the skill map is said on standard error."""
         from camilla.errors import SettingError
         from camilla.reading.logs import holds_logs
-        from camilla.reading.tables import read
+        from camilla.reading.tables import read_table
 
         if self.rows not in (None, "samples", "learners"):
             raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
@@ -143,7 +143,7 @@ class TableOptions:
         laid_out = {name: value for name, value in vars(self).items() if name not in ONLY_LOGS}
         if path.exists():
             self.refuse(f"on a table file, and {path} is read as one; it is for logs", but=laid_out)
-        table = read(
+        table = read_table(
             path, **laid_out | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
         )
         if table.skill_map is not None:

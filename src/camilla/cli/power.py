@@ -1,7 +1,7 @@
 """`camilla power`: how many samples show a difference, and what difference samples show."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,7 +11,7 @@ from camilla.display import percent, print_frame, print_json
 
 if TYPE_CHECKING:
     from camilla.learners.power import Plan
-    from camilla.statistics.power import Design
+    from camilla.table.responses import ResponseTable
 
 
 @reads_table("cluster")
@@ -41,30 +41,30 @@ def power(
     json: options.JsonOption = False,
 ) -> None:
     """Plan an evaluation: samples for a difference, or the difference samples can show."""
-    from camilla.learners.power import design_of, laid_out, plan
+    from camilla.learners.power import power as plan
     from camilla.statistics.power import Design
 
-    table, note = None, None
+    learners: tuple[str, str] | None = None
+    source: Design | ResponseTable
     if inputs:
         learners = _learners(inputs)
-        table = columns.read(Path(inputs[0]))
-        columns.refuse_idle_weight(table)
+        source = columns.read(Path(inputs[0]))
+        columns.refuse_idle_weight(source)
         _refuse_both(discordance, sd)
-        design, note = design_of(table, learners)
     else:
         columns.refuse("without a TABLE")
-        design = Design(discordance=discordance, sd=sd)
-    given = PowerOptions(trials, trial_share, cluster_size, icc)
-    design = laid_out(design, **given._asdict())
-    _refuse_idle(given, design)
+        source = Design(discordance=discordance, sd=sd)
     found = plan(
-        design,
+        source,
+        learners,
         differences=difference or (),
         samples=samples or (),
         power=target,
         alpha=alpha,
-        note=note,
-        table=table,
+        trials=trials,
+        trial_share=trial_share,
+        cluster_size=cluster_size,
+        icc=icc,
     )
     if json:
         print_json(found.to_document())
@@ -85,32 +85,6 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
 
     if discordance is not None or sd is not None:
         raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
-
-
-class PowerOptions(NamedTuple):
-    """What was said of trials and clusters."""
-
-    trials: int | None
-    trial_share: float | None
-    cluster_size: float | None
-    icc: float | None
-
-
-def _refuse_idle(given: PowerOptions, design: "Design") -> None:
-    """Trials without noise within samples, noise without trials, and a correlation of clusters of one."""
-    from camilla.errors import SettingError
-
-    estimated = "or a TABLE with several trials of a sample"
-    if given.trials is not None and given.trial_share is None and design.trial_share == 0:
-        raise SettingError(
-            f"--trials does nothing without chance within samples: give --trial-share {estimated}."
-        )
-    if given.trial_share is not None and given.trials is None and design.trials == 1:
-        raise SettingError(f"--trial-share does nothing with one trial a sample: give --trials {estimated}.")
-    if given.icc is not None and given.cluster_size is None and design.cluster_size == 1:
-        raise SettingError(
-            "--icc does nothing without clusters: give --cluster-size, or --cluster with a TABLE."
-        )
 
 
 def _print(found: "Plan") -> None:

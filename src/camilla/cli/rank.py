@@ -26,14 +26,14 @@ def rank(
 ) -> None:
     """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
     from camilla.errors import SettingError
-    from camilla.learners.rank import rank_learners
+    from camilla.learners.rank import rank
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
     responses = columns.read(table)
     columns.refuse_idle_weight(responses)
     with progress("ranking") as watch:
-        found = rank_learners(responses, level=level, watch=watch)
+        found = rank(responses, level=level, watch=watch)
     if json:
         print_json(found.to_document(pairs=pairs))
     else:

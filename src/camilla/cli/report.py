@@ -19,9 +19,9 @@ def report(
     ] = None,
 ) -> None:
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
-    from camilla.show.report.build import write_report
+    from camilla.show.report.build import report
 
-    written = write_report(sources, output, title=title)
+    written = report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6
     typer.echo(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
     if written.tables is not None:

@@ -36,14 +36,14 @@ def skills(
     """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
     from camilla.provenance import made_of
     from camilla.reading.skills import skill_source
-    from camilla.samples.skills import find_skills
+    from camilla.samples.skills import skills as find
     from camilla.table.files import checked_ending, write_frame
 
     checked_ending(output)
     source = None if skills is None else skill_source(skills).file
     keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)
-    found = find_skills(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
+    found = find(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
         print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})

@@ -53,7 +53,7 @@ class Checked:
         }
 
 
-def check_table(table: ResponseTable, *, seed: int = 0) -> Checked:
+def check(table: ResponseTable, *, seed: int = 0) -> Checked:
     """Constant samples and learners, copies, overlaps, what is missing, and how many dimensions there are."""
     if table.n_responses == 0:
         raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")

@@ -80,9 +80,7 @@ class Comparison:
         }
 
 
-def compare_learners(
-    table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0
-) -> Comparison:
+def compare(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
 
     Clusters and trials of the table are respected; tasks are tested each, with Holm over them.

@@ -146,20 +146,86 @@ def _alike(pairs: Sequence[PairedResponses]) -> str:
     )
 
 
-def plan(
-    design: Design,
+def power(
+    source: ResponseTable | Design,
+    learners: tuple[str, str] | None = None,
     *,
-    differences: Sequence[float] = (),
-    samples: Sequence[int] = (),
+    differences: float | Sequence[float] = (),
+    samples: int | Sequence[int] = (),
     power: float = 0.8,
     alpha: float = 0.05,
-    note: str | None = None,
-    table: ResponseTable | None = None,
+    trials: int | None = None,
+    trial_share: float | None = None,
+    cluster_size: float | None = None,
+    icc: float | None = None,
 ) -> Plan:
     """Samples needed for each difference, and the difference each number of samples shows.
 
-    With one of each, also the power of that pair.
+    The source is a `Design`, or a table of earlier responses from which it is estimated: from two `learners`,
+    or from neighbours on the board. Trials and clusters that are given replace those of the source. With one
+    difference and one number of samples, `chance` is the power of that pair.
     """
+    table, note = None, None
+    if isinstance(source, Design):
+        design = source
+        if learners is not None:
+            raise SettingError("learners are those of a table; a design was given. Leave them out.")
+    else:
+        table = source
+        design, note = design_of(table, learners)
+    given = Layout(trials, trial_share, cluster_size, icc)
+    design = replace(design, **{name: value for name, value in given._asdict().items() if value is not None})
+    _refuse_idle(given, design)
+    return _plan(
+        design,
+        differences=(differences,) if isinstance(differences, int | float) else tuple(differences),
+        samples=(samples,) if isinstance(samples, int) else tuple(samples),
+        power=power,
+        alpha=alpha,
+        note=note,
+        table=table,
+    )
+
+
+class Layout(NamedTuple):
+    """What was said of trials and clusters."""
+
+    trials: int | None
+    trial_share: float | None
+    cluster_size: float | None
+    icc: float | None
+
+
+def _refuse_idle(given: Layout, design: Design) -> None:
+    """Trials without noise within samples, noise without trials, and a correlation of clusters of one."""
+    estimated = "or a table with several trials of a sample"
+    if given.trials is not None and given.trial_share is None and design.trial_share == 0:
+        raise SettingError(
+            "the number of trials (--trials) does nothing without chance within samples: give its share "
+            f"(--trial-share) {estimated}."
+        )
+    if given.trial_share is not None and given.trials is None and design.trials == 1:
+        raise SettingError(
+            "the share of chance within samples (--trial-share) does nothing with one trial per sample: give "
+            f"their number (--trials) {estimated}."
+        )
+    if given.icc is not None and given.cluster_size is None and design.cluster_size == 1:
+        raise SettingError(
+            "a correlation within clusters (--icc) does nothing without clusters: give their size "
+            "(--cluster-size), or the column of clusters (--cluster) of a table."
+        )
+
+
+def _plan(
+    design: Design,
+    *,
+    differences: Sequence[float],
+    samples: Sequence[int],
+    power: float,
+    alpha: float,
+    note: str | None,
+    table: ResponseTable | None,
+) -> Plan:
     if few := [n for n in samples if n < FEWEST]:
         raise SettingError(f"{few[0]} samples show nothing; {FEWEST} at least were wanted.")
     most = design.discordance if design.discordance is not None else 1.0
@@ -177,8 +243,3 @@ def plan(
         () if note is None else (note,),
         {"settings": settings, "versions": versions()} if table is None else made_of(table, **settings),
     )  # fmt: skip
-
-
-def laid_out(design: Design, **given: float | None) -> Design:
-    """The design with what is given changed: trials, trial_share, cluster_size, icc."""
-    return replace(design, **{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]

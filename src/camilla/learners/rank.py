@@ -67,7 +67,7 @@ class Ranking:
         return document | ({"pairs": self.pairs().to_dicts()} if pairs else {})
 
 
-def rank_learners(table: ResponseTable, *, level: float = 0.95, watch: Watch = lambda line: None) -> Ranking:
+def rank(table: ResponseTable, *, level: float = 0.95, watch: Watch = lambda line: None) -> Ranking:
     """Learners by mean response over the samples each answered, every pair tested on shared samples.
 
     Each sample counts once, whatever its trials. Equal means are listed by name.

@@ -10,7 +10,7 @@ import polars as pl
 
 from camilla.errors import CamillaError, DataError, SettingError
 from camilla.names import quoted
-from camilla.reading.joining import Choices, Merged, OnError, Runs, merge
+from camilla.reading.joining import Choices, Merged, merge
 from camilla.reading.peeking import files_under, peek
 from camilla.reading.runs import Collection, Join, Loader, Run
 from camilla.reading.skills import skills_from
@@ -50,25 +50,6 @@ class LoadedLogs:
                 "the logs hold matches between players, no responses to samples. Rank them: camilla epp."
             )
         return self.merged.table
-
-
-def load(
-    *paths: str | Path,
-    format: str | None = None,
-    tasks: Sequence[str] = (),
-    metric: str | None = None,
-    filter: str | None = None,
-    on_error: OnError = "null",
-    runs: Runs = "newest",
-    join: Join = "id",
-    skills: Sequence[str] = (),
-) -> ResponseTable:
-    """The responses in logs of any known format: files, folders, or both, joined into one table.
-
-    `camilla.reading.logs.load_logs` also says what was found and decided.
-    """
-    choices = Choices(tuple(tasks), metric, filter, on_error, runs)
-    return load_logs([Path(path) for path in paths], choices, format=format, join=join, skills=skills).table
 
 
 def load_logs(

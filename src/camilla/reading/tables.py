@@ -56,7 +56,7 @@ class LoadedTable(NamedTuple):
     id: str
 
 
-def read(
+def read_table(
     path: str | Path,
     *,
     rows: WideRows | None = None,

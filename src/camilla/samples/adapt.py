@@ -43,6 +43,29 @@ class TestState(NamedTuple):
     done: bool
 
 
+def adapt(
+    table: ResponseTable,
+    *,
+    budget: int | None = None,
+    score_se: float | None = None,
+    ability_se: float | None = None,
+    dimensions: int | None = None,
+    seed: int = 0,
+    watch: Watch = lambda line: None,
+) -> "AdaptiveTest":
+    """A test of one learner, its samples calibrated on the learners of a table.
+
+    It ends after `budget` responses, or when the standard error of the score or of the ability has come down
+    to `score_se` or `ability_se`; without any of these it asks all samples. Learners and samples may come in
+    any order.
+    """
+    bank = calibrate_with_misfit(table.canonical().table, dimensions=dimensions, seed=seed, watch=watch)
+    stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
+    said = {name: value for name, value in stops.items() if value is not None}
+    made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **said)
+    return AdaptiveTest(bank, ability_se=ability_se, score_se=score_se, budget=budget, provenance=made)
+
+
 @dataclass(eq=False)
 class AdaptiveTest:
     """Asks the sample that is expected to narrow the score most, until a standard error or a budget is met.
@@ -68,22 +91,6 @@ class AdaptiveTest:
         self._response = np.zeros((1, len(self.bank.samples)))
         self._standing: TestStanding = at_start(self.bank, 1)
         self._state: TestState | None = None
-
-    @classmethod
-    def from_table(
-        cls,
-        table: ResponseTable,
-        *,
-        dimensions: int | None = None,
-        seed: int = 0,
-        watch: Watch = lambda line: None,
-        **stop: Any,
-    ) -> "AdaptiveTest":
-        """A test whose samples are calibrated on the learners of a table, the same in any order of both."""
-        ordered = table.canonical().table
-        bank = calibrate_with_misfit(ordered, dimensions=dimensions, seed=seed, watch=watch)
-        made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **stop)
-        return cls(bank, provenance=made, **stop)
 
     def next(self) -> str | None:
         """The sample to ask now; None when the test is over."""

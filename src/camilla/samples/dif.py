@@ -104,7 +104,7 @@ class GroupDifferences:
     provenance: dict[str, Any]
 
 
-def group_differences(
+def dif(
     table: ResponseTable, group: Mapping[str, str], *,
     focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
 ) -> GroupDifferences:  # fmt: skip

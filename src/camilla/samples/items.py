@@ -40,7 +40,7 @@ class SampleQuality:
         return self.samples.filter(pl.col("flags") != "")
 
 
-def sample_quality(
+def items(
     table: ResponseTable, *, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None
 ) -> SampleQuality:
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.

@@ -197,7 +197,7 @@ class FoundSkills:
     notes: tuple[str, ...]
 
 
-def find_skills(
+def skills(
     table: ResponseTable, n_skills: int | None = None, *, by: By = "sample", seed: int = 0
 ) -> FoundSkills:
     """Groups of samples that rank learners alike.

@@ -9,7 +9,7 @@ from camilla.errors import CamillaError
 from camilla.names import shown
 from camilla.reading.peeking import Peek
 from camilla.reading.runs import GIVEN, About, Loader, Row, Run, SampleSkills, Sniffed
-from camilla.reading.tables import LONG_NAMES, read
+from camilla.reading.tables import LONG_NAMES, read_table
 from camilla.table.files import has_written_header
 from camilla.table.frame_files import ENDINGS, column_names
 from camilla.table.responses import ResponseTable
@@ -75,9 +75,9 @@ def runs(path: Path) -> Iterator[Run]:
 def _read(path: Path) -> ResponseTable:
     names = column_names(path)
     if has_written_header(names):
-        return read(path)
+        return read_table(path)
     trial, task, cluster, weight = (role if role in names else None for role in ROLES)
-    return read(path, trial=trial, task=task, cluster=cluster, weight=weight)
+    return read_table(path, trial=trial, task=task, cluster=cluster, weight=weight)
 
 
 def _about(table: ResponseTable) -> dict[str, About]:

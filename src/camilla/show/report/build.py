@@ -29,7 +29,7 @@ class Written(NamedTuple):
     tables: Path | None
 
 
-def write_report(sources: Sequence[str | Path], output: str | Path, *, title: str | None = None) -> Written:
+def report(sources: Sequence[str | Path], output: str | Path, *, title: str | None = None) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
     Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet.
