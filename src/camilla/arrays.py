@@ -24,6 +24,11 @@ def softmax(x: Any, xp: Any = np) -> Any:
     return up / up.sum(axis=-1, keepdims=True)
 
 
+def log_loss(response: Floats, logit: Floats, weight: Floats | None = None) -> float:
+    """Mean of −[x log p + (1 − x) log(1 − p)], from logits so that nothing is clipped."""
+    return float(np.average(np.logaddexp(0, logit) - response * logit, weights=weight))
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """On the small matrices of a fit, threads cost up to ten times what they help."""

@@ -1,6 +1,7 @@
 """Table to diagnosis: which diagnoser, its fit, and the names put on its parameters."""
 
 import platform
+import re
 import warnings
 from collections.abc import Mapping
 from importlib.metadata import version
@@ -132,6 +133,48 @@ def diagnoser_named(name: str) -> type[Diagnoser]:
     if name not in DIAGNOSERS:
         raise SettingError(f"no diagnoser {name!r}; there are {', '.join([AUTO, *DIAGNOSERS])}.")
     return DIAGNOSERS[name]
+
+
+class Contender(NamedTuple):
+    """A diagnoser with settings: what `NAME:setting=value:…` says."""
+
+    label: str
+    name: str
+    settings: dict[str, Any]
+    as_published: bool = False
+    search: int = 0  # settings drawn from the paper's grid, the best on validation kept
+
+
+def contender(text: str) -> Contender:
+    """`camilla`, `mirt:dimensions=30`, `camilla:hidden=64x32`, `camilla:as_published:search=10`."""
+    name, *parts = text.strip().split(":")
+    if name != AUTO:
+        diagnoser_named(name)
+    settings: dict[str, Any] = {}
+    for part in parts:
+        if part == "as_published":
+            continue
+        key, equals, value = part.partition("=")
+        if not equals:
+            raise SettingError(f"{text!r}: {part!r} is not setting=value. Write NAME:setting=value:….")
+        settings[key] = _value(value)
+    search = settings.pop("search", 0)
+    if not isinstance(search, int) or search < 0 or (search and "as_published" not in parts):
+        raise SettingError(f"{text!r}: write NAME:as_published:search=10 to draw ten settings of the grid.")
+    return Contender(text.strip(), name, settings, "as_published" in parts, search)
+
+
+def _value(text: str) -> Any:
+    if text in ("true", "false"):
+        return text == "true"
+    if re.fullmatch(r"\d+(x\d+)+", text):
+        return tuple(int(part) for part in text.split("x"))
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
 
 
 def as_expected(readout: Readout) -> Readout:

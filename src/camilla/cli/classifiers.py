@@ -79,7 +79,7 @@ def _diagnosed(
     taken: tuple[str, str, bool], new: list[str], seed: int,
 ) -> "ClassifierDiagnosis":  # fmt: skip
     from camilla.classifiers import diagnose_classifiers
-    from camilla.experiments.contenders import contender
+    from camilla.diagnosing import contender
     from camilla.reading.skills import read_skill_graph
 
     chosen = contender(with_)

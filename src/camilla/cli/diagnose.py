@@ -48,8 +48,8 @@ def diagnose(
 
 def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
     """The diagnosis that `--with` asks for; a fit that did not converge is said on standard error."""
+    from camilla.diagnosing import contender
     from camilla.diagnosing import diagnose as fit
-    from camilla.experiments.contenders import contender
 
     chosen = contender(text)
     with fitting(chosen.name) as watch:

@@ -1,14 +1,13 @@
 """Who takes part in an experiment, and how it is fitted."""
 
-import re
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from camilla import diagnosing
 from camilla.arrays import Floats
-from camilla.diagnosing import AUTO, diagnoser_named, published_settings, readout_of
+from camilla.diagnosing import AUTO, Contender, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.fit import build
@@ -42,48 +41,6 @@ def draws(
             drawn["dimensions"] = latent
         out.append(drawn)
     return out
-
-
-class Contender(NamedTuple):
-    """A diagnoser with settings: what `NAME:setting=value:…` says."""
-
-    label: str
-    name: str
-    settings: dict[str, Any]
-    as_published: bool = False
-    search: int = 0  # settings drawn from the paper's grid, the best on validation kept
-
-
-def contender(text: str) -> Contender:
-    """`camilla`, `mirt:dimensions=30`, `camilla:hidden=64x32`, `camilla:as_published:search=10`."""
-    name, *parts = text.strip().split(":")
-    if name != AUTO:
-        diagnoser_named(name)
-    settings: dict[str, Any] = {}
-    for part in parts:
-        if part == "as_published":
-            continue
-        key, equals, value = part.partition("=")
-        if not equals:
-            raise SettingError(f"{text!r}: {part!r} is not setting=value. Write NAME:setting=value:….")
-        settings[key] = _value(value)
-    search = settings.pop("search", 0)
-    if not isinstance(search, int) or search < 0 or (search and "as_published" not in parts):
-        raise SettingError(f"{text!r}: write NAME:as_published:search=10 to draw ten settings of the grid.")
-    return Contender(text.strip(), name, settings, "as_published" in parts, search)
-
-
-def _value(text: str) -> Any:
-    if text in ("true", "false"):
-        return text == "true"
-    if re.fullmatch(r"\d+(x\d+)+", text):
-        return tuple(int(part) for part in text.split("x"))
-    for read in (int, float):
-        try:
-            return read(text)
-        except ValueError:
-            continue
-    return text
 
 
 def check_names(one: Contender, size: Size) -> None:

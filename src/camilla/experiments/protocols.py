@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla import diagnosing
-from camilla.arrays import Floats, sigmoid
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
+from camilla.arrays import Floats, log_loss, sigmoid
+from camilla.diagnosing import Contender, in_fitting_order, layout_of_table, size_of
 from camilla.errors import SettingError
-from camilla.experiments.contenders import Contender, fitted_contender, overall_ability
-from camilla.statistics.prediction import accuracy, auc, log_loss, macro_f1, mae, rmse
+from camilla.experiments.contenders import fitted_contender, overall_ability
+from camilla.statistics.prediction import accuracy, auc, macro_f1, mae, rmse
 from camilla.table.responses import ResponseTable
 
 SCORES = ("acc", "f1", "auc", "rmse", "mae", "log_loss")

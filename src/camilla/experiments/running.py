@@ -10,9 +10,9 @@ from joblib import Parallel, delayed
 
 from camilla import diagnosing
 from camilla.arrays import Watch, one_blas_thread
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
+from camilla.diagnosing import contender, in_fitting_order, layout_of_table, size_of
 from camilla.errors import DataError, SettingError
-from camilla.experiments.contenders import check_names, contender, every, fitted_contender
+from camilla.experiments.contenders import check_names, every, fitted_contender
 from camilla.experiments.protocols import (
     assumptions,
     check_sizes,

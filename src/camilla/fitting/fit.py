@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, Watch, sigmoid
+from camilla.arrays import Floats, Watch, log_loss, sigmoid
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, layout_of
 from camilla.fitting.protocol import Diagnoser, Indices, Size, Solution
 from camilla.fitting.settings import check_settings
-from camilla.statistics.prediction import log_loss
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
 HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given

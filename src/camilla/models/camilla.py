@@ -9,7 +9,8 @@ import numpy as np
 
 from camilla.arrays import Floats, sigmoid, softmax
 from camilla.fitting.protocol import Readout, Size
-from camilla.fitting.training import OURS, Start, Training, raised, rising_network, through, xavier
+from camilla.fitting.training import OURS, Start, Training
+from camilla.models.networks import raised, rising_network, through, xavier
 
 GAIN = 4.0
 

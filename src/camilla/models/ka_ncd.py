@@ -9,16 +9,8 @@ import numpy as np
 
 from camilla.arrays import Floats, sigmoid
 from camilla.fitting.protocol import Readout, Size, needed_skills
-from camilla.fitting.training import (
-    OURS,
-    Start,
-    Training,
-    raised,
-    released_biases,
-    rising_network,
-    through,
-    xavier,
-)
+from camilla.fitting.training import OURS, Start, Training
+from camilla.models.networks import raised, released_biases, rising_network, through, xavier
 
 GAIN = 4.0
 Form = Literal["gmf", "mf", "ncf1", "ncf2"]

@@ -9,7 +9,8 @@ import numpy as np
 
 from camilla.arrays import Floats, sigmoid
 from camilla.fitting.protocol import Readout, Size, needed_skills
-from camilla.fitting.training import OURS, Start, Training, raised, released_biases, through, xavier
+from camilla.fitting.training import OURS, Start, Training
+from camilla.models.networks import raised, released_biases, through, xavier
 
 
 class NeuralCDParams(NamedTuple):

@@ -40,8 +40,3 @@ def rmse(response: Floats, predicted: Floats) -> float:
 def mae(response: Floats, predicted: Floats) -> float:
     """Mean absolute error."""
     return float(np.mean(np.abs(response - predicted)))
-
-
-def log_loss(response: Floats, logit: Floats, weight: Floats | None = None) -> float:
-    """Mean of −[x log p + (1 − x) log(1 − p)], from logits so that nothing is clipped."""
-    return float(np.average(np.logaddexp(0, logit) - response * logit, weights=weight))
