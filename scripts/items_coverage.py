@@ -85,7 +85,7 @@ def row(shape: Shape, tables: int) -> str:
 PAGE = """# Coverage of items
 
 Nominal 95 % intervals, % of samples inside, over simulated tables of a 2PL
-(`tests/quality/item_worlds.py`): abilities N(0, 1), discriminations log-normal around 1 by .3, difficulties
+(`tests/samples/item_worlds.py`): abilities N(0, 1), discriminations log-normal around 1 by .3, difficulties
 N(0, 1); scores are Beta with a tenth of the variance of right/wrong responses. ± is the standard error over
 tables. Difficulty and discrimination are in standard deviations of the abilities of the learners there are;
 item–rest correlation and accuracy are of the population learners are drawn from.

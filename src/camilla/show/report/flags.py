@@ -31,7 +31,7 @@ def flagged(responses: Floats, ability: Floats, discrimination_high: Floats) -> 
     """From responses [learners, samples], NaN where missing, abilities, upper ends of discriminations.
 
     Wrong keys are judged as by `camilla items`, where a sample does not go along with the rest
-    (`quality/wrong_keys.py`); discrimination is negative where its interval, or that of the correlation
+    (`samples/wrong_keys.py`); discrimination is negative where its interval, or that of the correlation
     with the rest, lies below 0.
     """
     seen = np.isfinite(responses)
