@@ -22,7 +22,7 @@ from camilla.statistics.multiplicity import rank_bounds
 from camilla.statistics.paired import estimate, mcnemar_p, sign_flip
 from camilla.statistics.power import Design, power_of, samples_for
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests/compare"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/learners"))
 
 import compare_worlds as worlds
 from compare_worlds import NULLS, WORLDS, World

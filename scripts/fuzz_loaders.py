@@ -20,7 +20,7 @@ from random import Random
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "tests/loaders"))
+sys.path.insert(0, str(ROOT / "tests/reading"))
 PAGE = ROOT / "docs/results/fuzz.md"
 SECONDS = 2.0
 MEGABYTES = 1024

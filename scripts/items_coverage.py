@@ -14,7 +14,7 @@ from camilla.diagnosing import diagnose
 from camilla.samples.items import items
 from camilla.table.responses import ResponseTable
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests/quality"))
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests/samples"))
 
 from item_worlds import ItemWorld, item_world
 
