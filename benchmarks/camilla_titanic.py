@@ -70,7 +70,7 @@ def train_camilla(folder: str, n_epochs: str, placing: str) -> Row:
         trained(int(n_epochs))
     with phase("training"):
         found = trained(int(n_epochs))
-    return found | {"versions": versions("camilla", "jax", "optax", "numpy")}
+    return found | {"versions": versions("camilla", "jax", "numpy")}
 
 
 def train_torch(folder: str) -> Row:

@@ -1,15 +1,12 @@
 """Table to diagnosis: which diagnoser, its fit, and the names put on its parameters."""
 
-import platform
 import warnings
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-import camilla
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
@@ -20,6 +17,7 @@ from camilla.fitting.protocol import Diagnoser, Readout, Size, Spread
 from camilla.fitting.settings import settings_as_data
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
+from camilla.provenance import versions
 from camilla.table.cells import Cells
 from camilla.table.responses import ResponseTable
 from camilla.table.validity import check_diagnosable
@@ -325,7 +323,6 @@ def _provenance(
     table: ResponseTable, found: Found, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
     fitted = found.fit
-    packages = ["numpy", "scipy", "polars", *engine_of(fitted.diagnoser).packages]
     return {
         "diagnoser": fitted.diagnoser.name,
         "settings": settings_as_data(fitted.diagnoser),
@@ -350,8 +347,7 @@ def _provenance(
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
-        "versions": {"camilla": camilla.__version__, "python": platform.python_version()}
-        | {name: version(name) for name in packages},
+        "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from joblib import Parallel, delayed
 
 from camilla import diagnosing
 from camilla.arrays import Watch, one_blas_thread
@@ -30,6 +29,7 @@ from camilla.experiments.results import (
     rows_of,
     write_results,
 )
+from camilla.extras import needing
 from camilla.fitting.settings import settings_as_data
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split
@@ -89,8 +89,7 @@ def experiment(
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
     left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
-    work = (delayed(_done)(ordered[task.table], task) for task in left)
-    for number, frame in enumerate(Parallel(jobs, return_as="generator_unordered")(work), 1):
+    for number, frame in enumerate(_frames(ordered, left, jobs), 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
         if path is not None:
             write_results(results, path)
@@ -133,6 +132,19 @@ def _tasks(
             for label in labels
             for seed in seeds
         )
+
+
+def _frames(
+    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int
+) -> Iterator[pl.DataFrame]:
+    """The rows of each task, in the order tasks end."""
+    if jobs == 1:
+        yield from (_done(ordered[task.table], task) for task in left)
+        return
+    with needing("running experiments in parallel (jobs other than 1)"):
+        from joblib import Parallel, delayed
+    work = (delayed(_done)(ordered[task.table], task) for task in left)
+    yield from Parallel(jobs, return_as="generator_unordered")(work)
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
