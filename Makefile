@@ -6,12 +6,17 @@ BIN := $(VENV)/bin
 .PHONY: demo test test-slow check bench clean
 .DEFAULT_GOAL := test
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+# The demo needs the package alone; tests and checks need every extra and their tools, in the same environment.
+$(VENV)/.core: pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/pip install --constraint constraints.txt --editable .
 	touch $@
 
-demo: $(VENV)/.ready
+$(VENV)/.ready: $(VENV)/.core
+	$(BIN)/pip install --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: $(VENV)/.core
 	$(BIN)/camilla demo -o demo
 
 test: $(VENV)/.ready
@@ -28,7 +33,7 @@ check: $(VENV)/.ready
 
 $(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)-bench
-	$(VENV)-bench/bin/pip install --quiet -c constraints.txt --editable . -r benchmarks/requirements.txt
+	$(VENV)-bench/bin/pip install --quiet -c constraints.txt --editable '.[neural]' -r benchmarks/requirements.txt
 	$(VENV)-bench/bin/pip install --quiet --no-deps -r benchmarks/requirements-alone.txt
 	touch $@
 

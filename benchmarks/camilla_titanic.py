@@ -45,7 +45,7 @@ def train_camilla(folder: str, n_epochs: str, placing: str) -> Row:
         import numpy as np
 
         from camilla.fitting import neural
-        from camilla.fitting.protocol import Size
+        from camilla.fitting.layout import Size
         from camilla.fitting.training import Training, neural_logit
         from camilla.models.camilla import Camilla
         from camilla.statistics.prediction import auc, rmse
@@ -70,7 +70,7 @@ def train_camilla(folder: str, n_epochs: str, placing: str) -> Row:
         trained(int(n_epochs))
     with phase("training"):
         found = trained(int(n_epochs))
-    return found | {"versions": versions("camilla", "jax", "optax", "numpy")}
+    return found | {"versions": versions("camilla", "jax", "numpy")}
 
 
 def train_torch(folder: str) -> Row:

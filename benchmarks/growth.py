@@ -50,8 +50,8 @@ def fit(folder: str, name: str) -> Row:
     import numpy as np
 
     from camilla.fitting import fit as engine
-    from camilla.fitting.layout import DenseLayout
-    from camilla.fitting.protocol import Size, Solution
+    from camilla.fitting.layout import DenseLayout, Size
+    from camilla.fitting.protocol import Solution
     from camilla.models import DIAGNOSERS
 
     as_long = Solution(None, 0.0, 0.0, EPOCHS, True)  # as many epochs, no validation

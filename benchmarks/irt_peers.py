@@ -37,7 +37,7 @@ def fit_camilla(folder: str) -> Row:
         import numpy as np
 
         from camilla.fitting import bilinear
-        from camilla.fitting.protocol import Size
+        from camilla.fitting.layout import Size
         from camilla.models.irt import IRT
     seen, masked = dealt(folder)
     with phase("fit"):

@@ -18,7 +18,7 @@ def fit_mirt(folder: str) -> Row:
         import numpy as np
 
         from camilla.fitting import bilinear
-        from camilla.fitting.protocol import Size
+        from camilla.fitting.layout import Size
         from camilla.models.mirt import MIRT
         from camilla.statistics.prediction import auc, rmse
     train, _, test = dealt(folder)

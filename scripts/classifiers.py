@@ -20,9 +20,9 @@ import camilla
 from camilla.classifiers import as_scores, classifier_table, without_duplicates
 from camilla.classifiers.mastery import mastery_agreement, plain_means
 from camilla.classifiers.scores import ClassifierScores
-from camilla.diagnosing import diagnose, size_of
+from camilla.diagnosing import diagnose
 from camilla.fitting.engines import engine_of
-from camilla.fitting.protocol import Size
+from camilla.fitting.layout import Size, size_of
 from camilla.models import DIAGNOSERS
 from camilla.statistics import agreement as measure
 from camilla.table.responses import ResponseTable

@@ -1,6 +1,8 @@
 """Real tables, where CAMILLA_DATA says they are."""
 
 import os
+import shutil
+import tempfile
 from pathlib import Path
 
 import polars as pl
@@ -13,6 +15,21 @@ from camilla.table.responses import ResponseTable
 # A busy machine is no reason to fail, and the same commit always runs the same examples.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+
+# Processes of a run share what JAX compiles. Set before any of them starts; a folder of an earlier run on
+# another machine is never read.
+COMPILED = "JAX_COMPILATION_CACHE_DIR"
+COMPILED_HERE = COMPILED not in os.environ
+if COMPILED_HERE:
+    os.environ[COMPILED] = tempfile.mkdtemp(prefix="camilla-jax-")
+    os.environ["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0.1"
+    os.environ["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "0"
+
+
+def pytest_unconfigure() -> None:
+    """The process that made the folder removes it."""
+    if COMPILED_HERE:
+        shutil.rmtree(os.environ[COMPILED], ignore_errors=True)
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ import pytest
 import typer
 
 import camilla
+import command_line
 from camilla import errors
 from camilla.cli.main import app
 from camilla.diagnosis import Diagnosis
@@ -32,6 +33,7 @@ PROGRESS = re.compile(
     r"^(diagnosing with [\w-]+|pool \w+|experiment|ranking|control"
     r"|judging samples|selecting|calibrating|replaying|comparing groups): "
 )  # said every five seconds on a slow machine
+SHELL = re.compile(r"[|&;<>$`*?\[]")  # what a shell would act on
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 # What pages call public tables that the project does not ship, and where CAMILLA_DATA has them.
@@ -80,26 +82,34 @@ def run_session(session: list[Step], folder: Path) -> None:
     """
     if not (folder / "docs").exists():
         (folder / "docs").symlink_to(DOCS)
+    for step in session:
+        words = shlex.split(step.command)
+        if words[0] == "cat" and not (folder / words[1]).exists():
+            (folder / words[1]).write_text("\n".join(step.printed) + "\n", encoding="utf-8")
+            continue
+        run = run_step(step.command, folder)
+        printed = [line for line in _lines(run.stdout) if not PROGRESS.match(line)]
+        if step.printed:
+            assert agrees(printed, step.printed), f"$ {step.command}\n" + "\n".join(printed)
+        else:
+            assert run.returncode == 0, run.stdout
+
+
+def run_step(command: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """A plain `camilla …` in this process; whatever else a shell can do in a shell."""
+    words = shlex.split(command)
+    if words[0] == "camilla" and not SHELL.search(command):
+        return command_line.camilla(*words[1:], cwd=folder, columns=100, one_stream=True)
     environment = os.environ | {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "COLUMNS": "100",
         "NO_COLOR": "1",
         "OMP_NUM_THREADS": "1",
     }
-    for step in session:
-        words = shlex.split(step.command)
-        if words[0] == "cat" and not (folder / words[1]).exists():
-            (folder / words[1]).write_text("\n".join(step.printed) + "\n", encoding="utf-8")
-            continue
-        run = subprocess.run(
-            step.command, shell=True, cwd=folder, env=environment, text=True, check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        printed = [line for line in _lines(run.stdout) if not PROGRESS.match(line)]
-        if step.printed:
-            assert agrees(printed, step.printed), f"$ {step.command}\n" + "\n".join(printed)
-        else:
-            assert run.returncode == 0, run.stdout
+    return subprocess.run(
+        command, shell=True, cwd=folder, env=environment, text=True, check=False,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    )  # fmt: skip
 
 
 def agrees(printed: list[str], shown: list[str]) -> bool:

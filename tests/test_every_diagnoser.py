@@ -12,9 +12,9 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import camilla
-from camilla.diagnosing import in_fitting_order, layout_of_table
 from camilla.diagnosis import Diagnosis
 from camilla.fitting.engines import engine_of
+from camilla.fitting.layout import layout_of_table
 from camilla.fitting.learner_rows import levels, place_rows
 from camilla.fitting.training import READING, Training, gathered
 from camilla.models import DIAGNOSERS
@@ -277,7 +277,7 @@ def test_learners_of_the_pool_are_placed_at_their_own_ranks(form: str) -> None:
 
 def at_their_modes(found: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     """Ability of every learner moved from where it stopped to its mode, samples frozen."""
-    weight, right = layout_of_table(in_fitting_order(table)).block(np.arange(table.n_samples))
+    weight, right = layout_of_table(table.in_fitting_order()).block(np.arange(table.n_samples))
     rows, covariance, _ = place_rows(found.diagnoser, found.params, weight.T, right.T, start=True)
     level = levels(found.diagnoser, found.params, rows, covariance)
     ability = found.ability_on(level.ability, level.covariance, np.arange(table.n_samples))

@@ -11,7 +11,8 @@ import pytest
 
 from camilla.fitting.engines import engine_of
 from camilla.fitting.factors import Factors
-from camilla.fitting.protocol import Size, Spread
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Spread
 from camilla.models import DIAGNOSERS
 from camilla.models import camilla as camilla_file
 from camilla.models import dina as dina_file

@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import ConvergenceWarning as ConvergenceWarning
     from camilla.errors import DataError as DataError
     from camilla.errors import FormatError as FormatError
+    from camilla.errors import MissingPackageError as MissingPackageError
     from camilla.errors import SettingError as SettingError
     from camilla.experiments.control import permutation_control as permutation_control
     from camilla.experiments.results import experiment_summary as experiment_summary
@@ -64,6 +65,7 @@ _WHERE: dict[str, str] = {
     "FormatError": "camilla.errors",
     "FoundSkills": "camilla.samples.skills",
     "Leaderboard": "camilla.ranking.leaderboard",
+    "MissingPackageError": "camilla.errors",
     "ResponseTable": "camilla.table.responses",
     "SettingError": "camilla.errors",
     "SkillGraph": "camilla.table.skills",

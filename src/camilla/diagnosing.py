@@ -1,29 +1,25 @@
 """Table to diagnosis: which diagnoser, its fit, and the names put on its parameters."""
 
-import platform
 import re
 import warnings
 from collections.abc import Mapping
-from importlib.metadata import version
 from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
-import camilla
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.diagnosis import Diagnosis, Z, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
-from camilla.fitting.layout import Layout, layout_of
-from camilla.fitting.protocol import Diagnoser, Readout, Size, Spread
-from camilla.fitting.settings import settings_as_data
+from camilla.fitting.layout import Layout, Prepared, Size, prepared
+from camilla.fitting.protocol import Diagnoser, Readout
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
+from camilla.provenance import versions
 from camilla.table.cells import Cells
 from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
 
 AUTO = "auto"
 FEW_LEARNERS = 20
@@ -102,7 +98,7 @@ def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watc
     _, sample, weight, _ = outer.cells()
     trials = tuple(
         Trial(
-            found.diagnoser.name, settings_as_data(found.diagnoser), found.validation_loss,
+            found.diagnoser.name, found.settings, found.validation_loss,
             *_behind(loss - best, weight, sample),
         )
         for found, loss in zip(fits, losses, strict=True)
@@ -197,28 +193,39 @@ def diagnose(
     paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
     learners, samples and skills.
     """
-    check_diagnosable(table)
-    ordered = in_fitting_order(table)
-    size, layout = size_of(ordered), layout_of_table(ordered)
-    given = published_settings(diagnoser, size) | settings if as_published else settings
+    chosen = contender(diagnoser)
+    watch("putting the responses in order")
     with one_blas_thread():
-        found = fit_chosen(diagnoser, size, layout, settings=given, seed=seed, valid=None, watch=watch)
+        found, ready = _found(table, chosen, settings, as_published=as_published, seed=seed, watch=watch)
         watch("standard errors")
-        fitted = found.fit.diagnoser
-        spread = engine_of(fitted).spread(
-            fitted, found.fit.solution.params, layout, standard=not found.trials
-        )
-        readout = readout_of(found, spread)
+        readout = readout_of(found, ready.layout)
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit), ConvergenceWarning, stacklevel=2)
-    provenance = _provenance(table, found, readout, seed=seed, as_published=as_published)
-    return named(table, ordered, found.fit, readout, provenance)
+    provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
+    return named(table, ready.table, found.fit, readout, provenance)
 
 
-def readout_of(found: Found, spread: Spread | None) -> Readout:
+def _found(
+    table: ResponseTable, chosen: Contender, settings: dict[str, Any],
+    *, as_published: bool, seed: int, watch: Watch,
+) -> tuple[Found, Prepared]:  # fmt: skip
+    """The diagnoser that was asked for, fitted to the table."""
+    if chosen.search:
+        raise SettingError(f"{chosen.label!r}: search goes with camilla experiment.")
+    ready = prepared(table)
+    published = as_published or chosen.as_published
+    given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
+    found = fit_chosen(
+        chosen.name, ready.size, ready.layout, settings=given, seed=seed, valid=None, watch=watch
+    )
+    return found, ready
+
+
+def readout_of(found: Found, layout: Layout, *, errors: bool = True) -> Readout:
     """What a person reads of a fit: the diagnoser's own abilities, or expected responses where auto chose."""
-    readout = found.fit.diagnoser.readout(found.fit.solution.params, spread)
-    return as_expected(readout) if found.trials else readout
+    if found.trials:
+        return as_expected(found.fit.readout(layout, standard=False, errors=errors))
+    return found.fit.readout(layout, errors=errors)
 
 
 def published_settings(name: str, size: Size) -> dict[str, Any]:
@@ -227,38 +234,6 @@ def published_settings(name: str, size: Size) -> dict[str, Any]:
         raise SettingError("auto is of no paper; as_published wants the name of a diagnoser.")
     kind = diagnoser_named(name)
     return kind.as_published(size) if hasattr(kind, "as_published") else {}
-
-
-def in_fitting_order(table: ResponseTable) -> ResponseTable:
-    """Learners and samples by name, skills by which samples need them: a fit that no order can change."""
-    ordered = table.canonical().table
-    if ordered.skill_map is None:
-        return ordered
-    keys = [np.packbits(column).tobytes() for column in ordered.skill_map.mask.T]
-    order = sorted(range(len(keys)), key=lambda k: (keys[k], ordered.skill_map.skills[k]))  # type: ignore[union-attr]
-    skill_map = type(ordered.skill_map)(
-        tuple(ordered.skill_map.skills[k] for k in order),
-        ordered.skill_map.mask[:, order],
-        ordered.skill_map.notes,
-    )
-    return ordered.with_skills(skill_map, graph=ordered.skill_graph)
-
-
-def size_of(table: ResponseTable) -> Size:
-    """What a diagnoser is told of the table."""
-    graph, skill_map = table.skill_graph, table.skill_map
-    mask = None if skill_map is None else skill_map.mask
-    edges = None if graph is None or skill_map is None else graph.among(skill_map.skills)
-    return Size(table.n_learners, table.n_samples, mask, not table.is_binary, edges)
-
-
-def layout_of_table(table: ResponseTable) -> Layout:
-    """The responses as the engines take them."""
-    cells = table.cells()
-    return layout_of(
-        cells.learner, cells.sample, cells.response, cells.weight,
-        n_learners=table.n_learners, n_samples=table.n_samples,
-    )  # fmt: skip
 
 
 def named(
@@ -336,7 +311,7 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     columns |= _sample_fit(cells, predicted, len(expected), binary=table.is_binary)
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
-    frame = frame.hstack(accuracy_columns(cells.sample, cells, len(expected)))
+    frame = frame.hstack(accuracy_columns(cells, "sample", len(expected)))
     if readout.counted:  # difficulty is 1 − accuracy
         ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
         frame = frame.with_columns(**ends)
@@ -365,18 +340,17 @@ def _places(names: tuple[str, ...]) -> dict[str, int]:
 
 
 def _provenance(
-    table: ResponseTable, found: Found, readout: Readout, *, seed: int, as_published: bool
+    ready: Prepared, found: Found, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
-    fitted = found.fit
-    packages = ["numpy", "scipy", "polars", *engine_of(fitted.diagnoser).packages]
+    fitted, table = found.fit, ready.table
     return {
         "diagnoser": fitted.diagnoser.name,
-        "settings": settings_as_data(fitted.diagnoser),
+        "settings": fitted.settings,
         "chosen_on_validation": fitted.chosen,
         "candidates": [trial._asdict() for trial in found.trials],
         "as_published": as_published,
         "seed": seed,
-        "data_hash": table.digest(),
+        "data_hash": ready.digest,
         "n_learners": table.n_learners,
         "n_samples": table.n_samples,
         "n_responses": table.n_responses,
@@ -393,8 +367,7 @@ def _provenance(
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
-        "versions": {"camilla": camilla.__version__, "python": platform.python_version()}
-        | {name: version(name) for name in packages},
+        "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import NormalDist
-from typing import Any, NamedTuple, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -20,12 +20,13 @@ from camilla.arrays import Floats, sigmoid
 from camilla.display import IN_NOTEBOOK, html_table
 from camilla.errors import DataError, FormatError
 from camilla.fitting.engines import engine_of
-from camilla.fitting.protocol import Indices, Level, Readout, Size
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Indices, Level, Readout
 from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
 from camilla.names import nearest
 from camilla.statistics.intervals import mean_ends
-from camilla.table.cells import Cells
+from camilla.table.cells import Cells, means
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph
 
@@ -135,9 +136,7 @@ class Diagnosis:
         """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
         inside = np.zeros(len(self.sample_names), bool)
         inside[samples] = True
-        rows = inside[self.cells.sample]
-        part = self.cells.take(rows)
-        return accuracy_columns(part.learner, part, len(self.learner_names))
+        return accuracy_columns(self.cells, "learner", len(self.learner_names), inside[self.cells.sample])
 
     def beside_accuracy(self, frame: pl.DataFrame, accuracy: pl.DataFrame) -> pl.DataFrame:
         """Both together; an ability that is the plain mean of these responses has that mean's interval."""
@@ -284,15 +283,17 @@ class Diagnosis:
 def _accuracy_of(table: ResponseTable, index: int, inside: NDArray[np.bool_]) -> pl.DataFrame:
     """The accuracy of one learner on those of its cells that are `inside`."""
     cells = table.cells()
-    part = cells.take(np.flatnonzero(cells.learner == index)[inside])
-    return accuracy_columns(np.zeros(len(part.learner), np.int32), part, 1)
+    rows = np.flatnonzero(cells.learner == index)[inside]
+    return accuracy_columns(cells._replace(learner=np.zeros_like(cells.learner)), "learner", 1, rows)
 
 
-def accuracy_columns(group: NDArray[np.integer], cells: Cells, n_groups: int) -> pl.DataFrame:
+def accuracy_columns(
+    cells: Cells, by: Literal["learner", "sample"], n_groups: int, rows: NDArray[Any] | None = None
+) -> pl.DataFrame:
     """accuracy, its standard error and 95 % interval, n cells; the interval is what rank has of learners."""
-    from camilla.table.cells import means
-
-    mean, se, _ = means(group.astype(np.int32), cells, n_groups)
+    cells = cells if rows is None else cells.take(rows)
+    group = getattr(cells, by)
+    mean, se, _ = means(group, cells, n_groups)
     n = np.bincount(group, minlength=n_groups).astype(np.float64)
     scored = ~np.isin(cells.response, (0, 1)) | (cells.weight != 1)
     exact = np.bincount(group[scored], minlength=n_groups) == 0

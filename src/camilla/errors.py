@@ -4,7 +4,8 @@ CamillaError
 ├── DataError            the table, file or name that came in cannot be used; exit code 1
 │   └── FormatError      a saved diagnosis is damaged or newer than this version
 ├── SettingError         a setting that does not exist, does not fit or cannot act; exit code 2
-└── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
+├── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
+└── MissingPackageError  a package that comes with an extra is not installed; exit code 1
 
 ConvergenceWarning       a fit stopped before it arrived; its results are where it stood
 """
@@ -32,6 +33,10 @@ class SettingError(CamillaError):
 
 class ConvergenceError(CamillaError):
     """A fit ended where nothing can be read from it; the message says what to try."""
+
+
+class MissingPackageError(CamillaError):
+    """A package that comes with one of Camilla's extras is not installed; the message has the line to run."""
 
 
 class ConvergenceWarning(UserWarning):

@@ -1,7 +1,7 @@
-"""What a model-free result rests on."""
+"""What a result rests on."""
 
 import platform
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import camilla
@@ -23,13 +23,21 @@ def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
     }
 
 
-def versions() -> dict[str, str]:
-    """Of what computes a model-free result."""
-    return {
-        "camilla": camilla.__version__,
-        "python": platform.python_version(),
-        **{name: version(name) for name in ("numpy", "scipy", "polars")},
-    }
+def versions(*more: str) -> dict[str, str]:
+    """Of what computes every result, and of `more` packages."""
+    packages = package_versions("numpy", "scipy", "polars", *more)
+    return {"camilla": camilla.__version__, "python": platform.python_version(), **packages}
+
+
+def package_versions(*packages: str) -> dict[str, str]:
+    """Of the packages that are installed."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
 
 
 def place_of(table: ResponseTable, learner: str) -> int:

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command_line import CAMILLA
 from typer.main import get_command
 
+import command_line
 from camilla.cli.main import app, main
 
 
@@ -29,9 +29,7 @@ def here(monkeypatch, capsys):
 
 
 def camilla(*arguments):
-    return subprocess.run(
-        [*CAMILLA, "epp", *map(str, arguments)], capture_output=True, text=True, check=False
-    )
+    return command_line.camilla("epp", *arguments, cwd=Path.cwd())
 
 
 @pytest.fixture

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from command_line import CAMILLA, ENVIRONMENT
+
+from command_line import CAMILLA, ENVIRONMENT, camilla
 
 HEADER = "learner,sample,response"
 ROWS = [f"m{i},s{j},{int((i * 7 + j * 3) % 5 > 1)}" for i in range(9) for j in range(12)]
@@ -14,10 +15,13 @@ TABLE = "\n".join([HEADER, *ROWS]) + "\n"
 
 
 def run(*arguments: object, cwd: Path, shell: str = "") -> subprocess.CompletedProcess[bytes]:
-    """The command in a process of its own; `shell` is what follows it on a shell's line."""
-    command = [*CAMILLA, *map(str, arguments)]
-    if shell:
-        command = ["sh", "-c", f'"$@" {shell}', "sh", *command]
+    """The command; with what follows it on a shell's line, `shell`, in a process of its own."""
+    if not shell:
+        done = camilla(*arguments, cwd=cwd)
+        return subprocess.CompletedProcess(
+            done.args, done.returncode, done.stdout.encode(), done.stderr.encode()
+        )
+    command = ["sh", "-c", f'"$@" {shell}', "sh", *CAMILLA, *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=ENVIRONMENT, capture_output=True, timeout=300, check=False)
 
 

@@ -17,7 +17,7 @@ import camilla
 from camilla.experiments.contenders import draws
 from camilla.experiments.results import told_apart
 from camilla.experiments.running import EXPERIMENTS
-from camilla.fitting.protocol import Size
+from camilla.fitting.layout import Size
 from camilla.models.camilla import Camilla
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.fitting.learner_rows import learner_rows, place_rows, with_learner_rows
 from camilla.fitting.training import neural_logit, start_of
 from camilla.models.camilla import Camilla
@@ -15,7 +15,7 @@ def test_a_level_is_at_the_mode_of_the_penalised_likelihood_along_it() -> None:
     The objective is in float32 at some hundreds, so a difference over steps of .05 is good to about 1e-3;
     a level that is off by a tenth of its standard error would show a hundred times that.
     """
-    table = in_fitting_order(simulate(12, 300, seed=3).table)
+    table = simulate(12, 300, seed=3).table.in_fitting_order()
     layout = layout_of_table(table)
     diagnoser = Camilla(size_of(table), dimensions=4, hidden=(8, 4))
     begin = diagnoser.init(np.random.default_rng(0), start_of(layout, informed=True))
@@ -41,7 +41,7 @@ def test_a_level_is_at_the_mode_of_the_penalised_likelihood_along_it() -> None:
 def test_a_new_learner_begins_at_the_row_of_the_pool_that_fits_it_best() -> None:
     """The least of −Σⱼ log p(xⱼ | row) + ½ τ |row|² over the pool and the prior's mean 0, written out; a
     learner who is wrong throughout is not begun at 0."""
-    table = in_fitting_order(simulate(12, 300, seed=3).table)
+    table = simulate(12, 300, seed=3).table.in_fitting_order()
     layout = layout_of_table(table)
     diagnoser = Camilla(size_of(table), dimensions=4, hidden=(8, 4))
     begin = diagnoser.init(np.random.default_rng(0), start_of(layout, informed=True))

@@ -4,8 +4,7 @@ import numpy as np
 
 from camilla.fitting import bilinear, laplace
 from camilla.fitting.factors import Factors
-from camilla.fitting.layout import DenseLayout
-from camilla.fitting.protocol import Size
+from camilla.fitting.layout import DenseLayout, Size
 from camilla.models.irt import IRT
 
 

@@ -6,7 +6,6 @@ from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla import ResponseTable, diagnose
-from camilla.diagnosing import in_fitting_order
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +94,7 @@ def test_levels_keep_the_weighted_count_of_right_responses(table, found):
     count of 80 that leaves .1. Unweighted counts are off by more.
     """
     logit = logits(found.params)
-    missed = in_fitting_order(table).matrix() - sigmoid(logit)
+    missed = table.in_fitting_order().matrix() - sigmoid(logit)
     by_level = (logits(found.params, 1e-4) - logits(found.params, -1e-4)).mean(axis=1) / 2e-4
     pull = found.params.ability.astype(float).sum(axis=1)
     kept = missed @ slopes_on_the_mean(logit) - pull / by_level

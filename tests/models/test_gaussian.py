@@ -5,8 +5,8 @@ from typing import NamedTuple
 import numpy as np
 
 import camilla
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
 from camilla.fitting.fit import fit
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models.gaussian import Gaussian
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split
@@ -74,7 +74,7 @@ def test_intervals_of_ability_cover_the_expected_response() -> None:
 
 def test_a_regressors_log_is_foretold_better_than_by_the_papers_camilla(esol: ResponseTable) -> None:
     """The Camilla paper and its code reach an RMSE of .253; a full covariance by EM .227 (three seeds)."""
-    ordered = in_fitting_order(esol)
+    ordered = esol.in_fitting_order()
     train, valid, test = split(ordered, by="cell", proportions=(6, 2, 2), seed=7)
     found = fit(
         Gaussian, size_of(ordered), layout_of_table(train),

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from camilla.fitting.layout import Size
 from camilla.fitting.learner_rows import levels, place_rows, with_learner_rows
 from camilla.fitting.neural import InTraining, remembered
-from camilla.fitting.protocol import Size
 from camilla.fitting.training import READING, Start
 from camilla.models import DIAGNOSERS
 

@@ -10,8 +10,8 @@ import pytest
 
 from camilla.errors import DataError
 from camilla.fitting.engines import engine_of
+from camilla.fitting.layout import Size
 from camilla.fitting.neural import InTraining, remembered
-from camilla.fitting.protocol import Size
 from camilla.fitting.training import READING, Start, gathered, logit_of
 from camilla.models import DIAGNOSERS
 from camilla.models import hier as hier_file

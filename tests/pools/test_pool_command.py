@@ -1,6 +1,5 @@
 """`camilla pool` as a user meets it."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,6 +8,7 @@ import polars as pl
 import pytest
 import typer
 
+import command_line
 from camilla.cli.main import main
 from camilla.cli.pool import app
 
@@ -17,9 +17,7 @@ PAGE = Path(__file__).parents[2] / "docs/commands/pool.md"
 
 
 def camilla(*words: object, cwd: Path = HERE) -> "subprocess.CompletedProcess[str]":
-    command = [sys.executable, "-c", "from camilla.cli.main import main; main()", "pool", *map(str, words)]
-    environment = os.environ | {"COLUMNS": "120", "NO_COLOR": "1"}
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+    return command_line.camilla("pool", *words, cwd=cwd)
 
 
 def test_every_option_of_every_pool_is_on_the_page() -> None:

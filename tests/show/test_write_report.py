@@ -2,10 +2,7 @@
 
 import base64
 import hashlib
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +10,7 @@ import polars as pl
 import pytest
 
 import camilla
+import command_line
 from camilla.errors import DataError, SettingError
 from camilla.show.report import diagnosed
 from camilla.show.report.build import report
@@ -134,10 +132,8 @@ def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosi
 
 
 def test_the_command_writes_and_says_where(small: Path, tmp_path: Path) -> None:
-    run = subprocess.run(
-        [sys.executable, "-c", "from camilla.cli.main import main; main()", "report", small, "-o", "a.html"],
-        cwd=tmp_path, env=os.environ, capture_output=True, text=True, check=True,
-    )  # fmt: skip
+    run = command_line.camilla("report", small, "-o", "a.html", cwd=tmp_path)
+    assert run.returncode == 0, run.stderr
     assert run.stdout.startswith("Written to a.html (0.")
     assert "<title>10 learners on 300 samples</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
 

@@ -48,14 +48,10 @@ def diagnose(
 
 def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
     """The diagnosis that `--with` asks for; a fit that did not converge is said on standard error."""
-    from camilla.diagnosing import contender
     from camilla.diagnosing import diagnose as fit
 
-    chosen = contender(text)
-    with fitting(chosen.name) as watch:
-        found = fit(
-            table, chosen.name, seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings
-        )
+    with fitting(text) as watch:
+        found = fit(table, text, seed=seed, watch=watch)
     if found.readout.explicit and table.skill_map is not None:
         warn_of_skills(table.skill_map)
     return found

@@ -10,6 +10,7 @@ from camilla.cli.options import checked_seed
 REPLICATES = 1000
 
 if TYPE_CHECKING:
+    from camilla.ranking.boards import Drawing
     from camilla.ranking.leaderboard import Findings, Leaderboard
 
 
@@ -78,10 +79,24 @@ def epp(
     }
     findings = {name: asked(board, found[name], test and [test]) for name, board in boards.items()}
     if output is not None:
-        from camilla.show.pictures.epp import write_folder
+        from camilla.ranking.boards import write_boards
 
-        typer.echo(f"written to {write_folder(boards, found, output, findings)}", err=True)
+        where = write_boards(boards, found, output, findings, drawing=_drawing())
+        typer.echo(f"written to {where}", err=True)
     typer.echo(_as_json(boards, findings) if json else _as_text(boards, findings))
+
+
+def _drawing() -> "Drawing | None":
+    """Who draws, where Matplotlib is installed; tables are written without it, and that is said."""
+    from camilla.errors import MissingPackageError
+    from camilla.ranking.boards import Drawing
+
+    try:
+        from camilla.show.pictures.epp import draw_algorithms, draw_board
+    except MissingPackageError as missing:
+        typer.echo(f"note: only tables are written; {missing}", err=True)
+        return None
+    return Drawing(draw_board, draw_algorithms)
 
 
 def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:

@@ -28,12 +28,7 @@ def plot(
     ] = None,
 ) -> None:
     """Draw one picture of a diagnosis, or all of them."""
-    from importlib.util import find_spec
-
     from camilla.diagnosis import Diagnosis
-
-    if find_spec("matplotlib") is None:
-        raise SettingError("pictures need matplotlib: pip install 'camilla[plots]'.")
     from camilla.show.pictures.drawing import Shown, draw, write_figure
 
     if diagnosis.suffix == ".parquet":

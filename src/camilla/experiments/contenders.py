@@ -11,8 +11,7 @@ from camilla.diagnosing import AUTO, Contender, diagnoser_named, published_setti
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.fit import build
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Size
+from camilla.fitting.layout import Layout, Size
 from camilla.fitting.settings import check_settings
 from camilla.models import DIAGNOSERS
 
@@ -88,12 +87,13 @@ def fitted_contender(
 def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:
     """Every learner's ability over all samples, as the leaderboard of a diagnosis has it."""
     diagnoser, params = found.fit.diagnoser, found.fit.solution.params
-    engine = engine_of(diagnoser)
-    readout = readout_of(found, engine.spread(diagnoser, params, layout, errors=False))
+    readout = readout_of(found, layout, errors=False)
     if readout.skill_weight is not None and not readout.expected:
         return readout.ability @ readout.skill_weight.mean(axis=0)
     everywhere = np.arange(diagnoser.size.n_samples)
-    value, _ = engine.expected(diagnoser, params, readout, readout.ability, readout.covariance, everywhere)
+    value, _ = engine_of(diagnoser).expected(
+        diagnoser, params, readout, readout.ability, readout.covariance, everywhere
+    )
     return value
 
 

@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Watch, one_blas_thread, sigmoid
-from camilla.diagnosing import diagnoser_named, in_fitting_order, layout_of_table, size_of
+from camilla.diagnosing import diagnoser_named
 from camilla.errors import DataError
 from camilla.fitting.fit import fit
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.statistics.prediction import rmse
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split
@@ -84,7 +85,7 @@ def _drawn(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:
         table = table.take_learners(np.sort(rng.choice(table.n_learners, MOST_LEARNERS, replace=False)))
     if table.n_samples > MOST_SAMPLES:
         table = table.take_samples(np.sort(rng.choice(table.n_samples, MOST_SAMPLES, replace=False)))
-    return in_fitting_order(table)
+    return table.in_fitting_order()
 
 
 def _gain(table: ResponseTable, diagnoser: str, seed: int) -> Gain:

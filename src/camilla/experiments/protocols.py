@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 
 from camilla import diagnosing
 from camilla.arrays import Floats, log_loss, sigmoid
-from camilla.diagnosing import Contender, in_fitting_order, layout_of_table, size_of
+from camilla.diagnosing import Contender
 from camilla.errors import SettingError
 from camilla.experiments.contenders import fitted_contender, overall_ability
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.statistics.prediction import accuracy, auc, macro_f1, mae, rmse
 from camilla.table.responses import ResponseTable
 
@@ -117,7 +118,7 @@ def _ability(
     ordered: ResponseTable, samples: NDArray[np.integer], one: Contender, *, seed: int
 ) -> tuple[Floats, diagnosing.Found]:
     """Abilities on these samples alone; a learner without a response to them has none."""
-    table = in_fitting_order(ordered.take_samples(np.sort(samples)))
+    table = ordered.take_samples(np.sort(samples)).in_fitting_order()
     layout = layout_of_table(table)
     found = fitted_contender(one, size_of(table), layout, seed=seed, valid=None)
     answered = np.bincount(table.learner, minlength=table.n_learners) > 0

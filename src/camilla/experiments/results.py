@@ -1,17 +1,15 @@
 """What experiments found: kept in one file, summarised over seeds."""
 
 import json
-import platform
 from functools import cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-import camilla
 from camilla.errors import FormatError
+from camilla.provenance import versions
 from camilla.table.files import write_frame
 
 SCHEMA: dict[str, Any] = {
@@ -82,11 +80,8 @@ def rows_of(
 @cache
 def experiment_provenance() -> dict[str, str]:
     """Versions of what computes."""
-    packages = {name: version(name) for name in ("numpy", "scipy", "jax", "polars")}
-    return {
-        "camilla": camilla.__version__,
-        "versions": json.dumps({"python": platform.python_version(), **packages}),
-    }
+    found = versions("jax")
+    return {"camilla": found.pop("camilla"), "versions": json.dumps(found)}
 
 
 GROUP = ["table", "data_hash", "diagnoser", "size", "comparison", "score"]

@@ -6,11 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from joblib import Parallel, delayed
 
 from camilla import diagnosing
 from camilla.arrays import Watch, one_blas_thread
-from camilla.diagnosing import contender, in_fitting_order, layout_of_table, size_of
+from camilla.diagnosing import contender
 from camilla.errors import DataError, SettingError
 from camilla.experiments.contenders import check_names, every, fitted_contender
 from camilla.experiments.protocols import (
@@ -30,7 +29,8 @@ from camilla.experiments.results import (
     rows_of,
     write_results,
 )
-from camilla.fitting.settings import settings_as_data
+from camilla.extras import needing
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.table.responses import ResponseTable
 from camilla.table.split import split
 from camilla.table.validity import check_diagnosable
@@ -81,7 +81,7 @@ def experiment(
     ordered: dict[str, ResponseTable] = {}
     for label, table in ({"table": tables} if isinstance(tables, ResponseTable) else tables).items():
         check_diagnosable(table)
-        ordered[label] = in_fitting_order(table)
+        ordered[label] = table.in_fitting_order()
     tasks = list(_tasks(name, ordered, diagnosers=diagnosers, seeds=seeds, sizes=sizes))
     path = None if store is None else Path(store)
     results = empty() if path is None else read_results(path)
@@ -89,8 +89,7 @@ def experiment(
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
     left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
-    work = (delayed(_done)(ordered[task.table], task) for task in left)
-    for number, frame in enumerate(Parallel(jobs, return_as="generator_unordered")(work), 1):
+    for number, frame in enumerate(_frames(ordered, left, jobs), 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
         if path is not None:
             write_results(results, path)
@@ -135,6 +134,19 @@ def _tasks(
         )
 
 
+def _frames(
+    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int
+) -> Iterator[pl.DataFrame]:
+    """The rows of each task, in the order tasks end."""
+    if jobs == 1:
+        yield from (_done(ordered[task.table], task) for task in left)
+        return
+    with needing("running experiments in parallel (jobs other than 1)"):
+        from joblib import Parallel, delayed
+    work = (delayed(_done)(ordered[task.table], task) for task in left)
+    yield from Parallel(jobs, return_as="generator_unordered")(work)
+
+
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
     """The rows of one task."""
     started = time.process_time()
@@ -146,7 +158,7 @@ def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
         else:
             rows, found = _scored(ordered, task)
             converged = found.fit.solution.converged
-            chosen = {"diagnoser": found.fit.diagnoser.name, **settings_as_data(found.fit.diagnoser)}
+            chosen = {"diagnoser": found.fit.diagnoser.name, **found.fit.settings}
     seconds = time.process_time() - started
     return rows_of(task._asdict(), rows, chosen=chosen, converged=converged, seconds=seconds)
 

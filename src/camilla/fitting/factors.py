@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Placement, Size
+from camilla.fitting.layout import Layout, Size
+from camilla.fitting.protocol import Placement
 
 
 class Factors(NamedTuple):

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, log_loss, sigmoid
 from camilla.fitting.engines import engine_of
-from camilla.fitting.layout import Layout, layout_of
-from camilla.fitting.protocol import Diagnoser, Indices, Size, Solution
-from camilla.fitting.settings import check_settings
+from camilla.fitting.layout import Layout, Size, layout_of
+from camilla.fitting.protocol import Diagnoser, Indices, Readout, Solution
+from camilla.fitting.settings import check_settings, settings_as_data
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
 HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given
@@ -25,6 +25,13 @@ class FittedDiagnoser(NamedTuple):
     temperature: float
     chosen: dict[str, Any]
     validation_loss: float
+    settings: dict[str, Any]  # all of them, as plain data
+
+    def readout(self, layout: Layout, *, standard: bool = True, errors: bool = True) -> Readout:
+        """What a person reads of the fit; see `Engine.spread`."""
+        diagnoser, params = self.diagnoser, self.solution.params
+        spread = engine_of(diagnoser).spread(diagnoser, params, layout, standard=standard, errors=errors)
+        return diagnoser.readout(params, spread)
 
     def logit(self, learner: Indices, sample: Indices) -> Floats:
         """The logit of the expected response of each (learner, sample) pair, at the fit's temperature."""
@@ -56,7 +63,7 @@ def trial(
         watch("fitting")
         solution = solve(diagnoser, layout, seed, watch, valid=valid)
     temperature, loss = _temperature(diagnoser, solution.params, valid)
-    return FittedDiagnoser(diagnoser, solution, temperature, chosen, loss)
+    return FittedDiagnoser(diagnoser, solution, temperature, chosen, loss, settings_as_data(diagnoser))
 
 
 def refit(found: FittedDiagnoser, layout: Layout, *, seed: int, watch: Watch) -> FittedDiagnoser:

@@ -1,5 +1,6 @@
 """Responses as the fitting sees them: sample-major arrays, weight 0 where a cell is missing."""
 
+from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 import numpy as np
@@ -7,10 +8,27 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from camilla.arrays import Floats
+from camilla.table.responses import ResponseTable
+from camilla.table.validity import check_diagnosable
 
 BLOCK_CELLS = 65_536  # cells a block: its few temporaries stay in the second-level cache
 DENSE_SHARE = 0.3  # below this share of observed cells gathering beats multiplying zeros
 DOUBLE_CELLS = 4_000_000  # up to here passes run in float64, above in float32
+
+
+@dataclass(frozen=True, eq=False)
+class Size:
+    """What a diagnoser is told of a table before it sees a response."""
+
+    n_learners: int
+    n_samples: int
+    skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
+    fractional: bool = False
+    skill_edges: tuple[tuple[int, int], ...] | None = None  # (parent, child) of the skill graph
+
+    @property
+    def n_skills(self) -> int:
+        return 0 if self.skill_mask is None else self.skill_mask.shape[1]
 
 
 class Slopes(NamedTuple):
@@ -172,3 +190,36 @@ def layout_of(
     full_weight[sample, learner] = weight
     full_response[sample, learner] = response
     return DenseLayout(full_weight, full_response)
+
+
+def size_of(table: ResponseTable) -> Size:
+    """What a diagnoser is told of the table."""
+    graph, skill_map = table.skill_graph, table.skill_map
+    mask = None if skill_map is None else skill_map.mask
+    edges = None if graph is None or skill_map is None else graph.among(skill_map.skills)
+    return Size(table.n_learners, table.n_samples, mask, not table.is_binary, edges)
+
+
+def layout_of_table(table: ResponseTable) -> Layout:
+    """The responses as the engines take them."""
+    cells = table.cells()
+    return layout_of(
+        cells.learner, cells.sample, cells.response, cells.weight,
+        n_learners=table.n_learners, n_samples=table.n_samples,
+    )  # fmt: skip
+
+
+class Prepared(NamedTuple):
+    """A table as it is fitted, and what it is recognised by."""
+
+    table: ResponseTable  # in the order of fitting
+    size: Size
+    layout: Layout
+    digest: str  # of the table in any order
+
+
+def prepared(table: ResponseTable) -> Prepared:
+    """A table checked and put into the order of fitting."""
+    check_diagnosable(table)
+    digest, ordered = table.digest(), table.in_fitting_order()
+    return Prepared(ordered, size_of(ordered), layout_of_table(ordered), digest)

@@ -3,15 +3,18 @@
 from functools import partial
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
 
 from camilla.arrays import Floats
+from camilla.extras import NEURAL_WORK, needing
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Spread
+from camilla.fitting.protocol import Level, Spread
 from camilla.fitting.training import READING, Neural, neural_logit
+
+with needing(NEURAL_WORK):
+    import jax
+    import jax.numpy as jnp
+    from jax.flatten_util import ravel_pytree
 
 ROUNDS = 40
 WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right learner stays finite
@@ -31,13 +34,6 @@ class Told(NamedTuple):
     weight: jax.Array  # [samples]
     right: jax.Array
     mask: jax.Array | None  # [samples, skills]
-
-
-class Level(NamedTuple):
-    """Learners on the scale abilities are read on."""
-
-    ability: Floats  # [learners, skills]
-    covariance: Floats  # [learners, skills, skills]
 
 
 def place_rows(

@@ -9,17 +9,15 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import optax
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import SettingError
+from camilla.extras import NEURAL_WORK, needing
 from camilla.fitting.factors import Factors, HasProblem
-from camilla.fitting.layout import Layout
+from camilla.fitting.layout import Layout, Size
 from camilla.fitting.learner_rows import balanced, curves_of, learner_rows, place_rows, with_learner_rows
-from camilla.fitting.protocol import Placement, Size, Solution
+from camilla.fitting.protocol import Placement, Solution
 from camilla.fitting.training import (
     CHUNK,
     NORM_EPS,
@@ -32,12 +30,16 @@ from camilla.fitting.training import (
     start_of,
 )
 
+with needing(NEURAL_WORK):
+    import jax
+    import jax.numpy as jnp
+
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
 MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
-ADAM = optax.scale_by_adam()
+FIRST_DECAY, SECOND_DECAY, ADAM_EPS = 0.9, 0.999, 1e-8
 
 
 class DeviceCells(NamedTuple):
@@ -52,10 +54,34 @@ class DeviceCells(NamedTuple):
     mask: jax.Array | None  # [samples, skills]
 
 
+class Adam(NamedTuple):
+    """Running moments of the slope; Kingma, Ba (2015)."""
+
+    steps: jax.Array
+    first: Any
+    second: Any
+
+
+def rested(params: Any) -> Adam:
+    """Moments before the first step."""
+    zero = jax.tree.map(jnp.zeros_like, params)
+    return Adam(jnp.zeros([], jnp.int32), zero, zero)
+
+
+def adam_move(slope: Any, before: Adam) -> tuple[Any, Adam]:
+    """m̂ / (√v̂ + ε) with moments freed of their start at zero, and the moments."""
+    steps = before.steps + 1
+    first = jax.tree.map(lambda g, m: (1 - FIRST_DECAY) * g + FIRST_DECAY * m, slope, before.first)
+    second = jax.tree.map(lambda g, v: (1 - SECOND_DECAY) * g**2 + SECOND_DECAY * v, slope, before.second)
+    shares = 1 - FIRST_DECAY**steps, 1 - SECOND_DECAY**steps
+    move = jax.tree.map(lambda m, v: (m / shares[0]) / (jnp.sqrt(v / shares[1]) + ADAM_EPS), first, second)
+    return move, Adam(steps, first, second)
+
+
 class TrainingState(NamedTuple):
     params: Any
     average: Any
-    adam: Any
+    adam: Adam
 
 
 def solve(
@@ -72,9 +98,10 @@ def solve(
     rows, n_cells = _rows(diagnoser, layout)
     batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
     horizon = 2 * max(1, n_cells // batch) * passes
-    begin = diagnoser.init(rng, start_of(layout, informed=diagnoser.precision > 0))
+    start = start_of(layout, informed=diagnoser.precision > 0)
+    weighs_samples, begin = diagnoser.weighs_samples, diagnoser.init(rng, start)
     params = diagnoser.model.project(jax.tree.map(jnp.asarray, begin), jnp)
-    state = TrainingState(params, params, ADAM.init(params))
+    state = TrainingState(params, params, rested(params))
     key = jax.random.key(int(rng.integers(2**31)))
     best, leap = _Best(state.average, np.inf, 0), 0
     last = plan.epochs if earlier is None else earlier.steps
@@ -103,7 +130,7 @@ def solve(
         worst = best.score + PLACE_COST * abs(best.score)
         placed = exact is not None and (valid is None or _validation(diagnoser, exact, valid) < worst)
         found = exact if placed else _place_all(diagnoser, found, layout, level=True)
-        found = _balance_all(diagnoser, found, layout) if diagnoser.weighs_samples else found
+        found = _balance_all(diagnoser, found, layout) if weighs_samples else found
     return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
 
 
@@ -188,10 +215,10 @@ def _epoch(
 
     def step(carry: TrainingState, at: tuple[jax.Array, jax.Array]) -> tuple[TrainingState, jax.Array]:
         (value, seen), slope = jax.value_and_grad(loss, has_aux=True)(carry.params, *at)
-        move, adam = ADAM.update(_clipped(slope, clip), carry.adam)
+        move, adam = adam_move(_clipped(slope, clip), carry.adam)
         params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
         params = remembered(model.project(params, jnp), seen, MOMENTUM)
-        share = jnp.maximum(mix, 10 / (10 + adam.count))  # the start is forgotten sooner than the horizon
+        share = jnp.maximum(mix, 10 / (10 + adam.steps))  # the start is forgotten sooner than the horizon
         average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
         return TrainingState(params, average, adam), value
 
@@ -236,7 +263,8 @@ def remembered(params: Any, seen: list[jax.Array], share: float) -> Any:
 def _clipped(slope: Any, clip: float | None) -> Any:
     if clip is None:
         return slope
-    share = jnp.minimum(1, clip / (optax.global_norm(slope) + 1e-6))
+    norm = jnp.sqrt(sum(jnp.sum(part**2) for part in jax.tree.leaves(slope)))
+    share = jnp.minimum(1, clip / (norm + 1e-6))
     return jax.tree.map(lambda part: part * share, slope)
 
 

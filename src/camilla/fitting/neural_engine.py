@@ -96,7 +96,7 @@ def unweighted(value: Floats, weight: Floats, logit: Floats) -> tuple[Floats, Fl
         low, high = np.full(len(value[rows]), -REACH), np.full(len(value[rows]), REACH)
         for _ in range(HALVINGS):
             level = (low + high) / 2
-            p = sigmoid(logit + weight * level[:, None], np)
+            p = sigmoid(logit + weight * level[:, None])
             under = p @ weight < value[rows] * weight.sum()
             low, high = np.where(under, level, low), np.where(under, high, level)
         change = p * (1 - p) * weight

@@ -1,7 +1,6 @@
 """The protocol every diagnoser obeys: what it is told, what it hands back, what it must answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -9,22 +8,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError
-from camilla.fitting.layout import Layout
-
-
-@dataclass(frozen=True, eq=False)
-class Size:
-    """What a diagnoser is told of a table before it sees a response."""
-
-    n_learners: int
-    n_samples: int
-    skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
-    fractional: bool = False
-    skill_edges: tuple[tuple[int, int], ...] | None = None  # (parent, child) of the skill graph
-
-    @property
-    def n_skills(self) -> int:
-        return 0 if self.skill_mask is None else self.skill_mask.shape[1]
+from camilla.fitting.layout import Layout, Size
 
 
 def needed_skills(size: Size, name: str) -> NDArray[np.bool_]:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, sigmoid
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Size
+from camilla.fitting.layout import Layout, Size
 
 CHUNK = 16_384  # rows a forward pass
 NORM_EPS = 1e-5  # torch's
@@ -211,7 +210,7 @@ def _mean_response(
     nobody = np.zeros(len(samples), np.int64)  # mastery is given, so no learner's row is read
     for rows, at, mask in _chunks(diagnoser, params, nobody, samples):
         tiled = np.broadcast_to(mastery, (len(samples[rows]), len(mastery)))
-        total += weight[rows] @ sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING), np)
+        total += weight[rows] @ sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING))
     return float(total / weight.sum())
 
 

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, sigmoid, softmax
-from camilla.fitting.protocol import Readout, Size
+from camilla.arrays import Floats
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout
 from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, rising_network, through, xavier
+from camilla.models.networks import raised, rising_network, sigmoid, softmax, through, xavier
 
 GAIN = 4.0
 

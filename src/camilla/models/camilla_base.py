@@ -7,7 +7,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from camilla.fitting.factors import FACTOR_AXES, Bilinear, Factors
-from camilla.fitting.protocol import Readout, Size, Spread, needed_skills
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, Spread, needed_skills
 from camilla.fitting.training import RELEASED, Training
 
 

@@ -11,8 +11,8 @@ from scipy.special import logsumexp
 from camilla.arrays import Floats, Watch
 from camilla.errors import SettingError
 from camilla.fitting.counts import clipped_logit
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread, needed_skills
+from camilla.fitting.layout import Layout, Size
+from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread, needed_skills
 
 MOST_SKILLS = 12  # 2¹² states a learner
 LOW, HIGH = 1e-3, 0.5 - 1e-3  # slip and guess stay here, so that 1 − slip > guess

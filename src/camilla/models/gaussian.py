@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread
 from camilla.fitting.counts import clipped_logit
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread
+from camilla.fitting.layout import Layout, Size
+from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread
 
 MOST_DIMENSIONS = 20  # 50 gained nothing on any table we measured
 INSIDE = 0.01  # predictions stay this far from 0 and 1

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, sigmoid
-from camilla.fitting.protocol import Readout, Size, needed_graph, needed_skills
+from camilla.arrays import Floats
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, needed_graph, needed_skills
 from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, released_biases, rising_network, through, xavier
+from camilla.models.networks import raised, released_biases, rising_network, sigmoid, through, xavier
 from camilla.table.skills import topological
 
 ROUNDED = 0.05  # the hinge is round over this much, so that a learner held by it has a mode

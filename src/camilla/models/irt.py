@@ -8,7 +8,8 @@ import numpy as np
 
 from camilla.arrays import Floats
 from camilla.fitting.factors import FACTOR_AXES, Bilinear, Factors
-from camilla.fitting.protocol import Readout, Size, Spread
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, Spread
 from camilla.fitting.training import RELEASED, Training
 
 GUESSING_LIMIT = 0.35  # above it a four-choice question could be all guessing

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, sigmoid
-from camilla.fitting.protocol import Readout, Size, needed_skills
+from camilla.arrays import Floats
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, needed_skills
 from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, released_biases, rising_network, through, xavier
+from camilla.models.networks import raised, released_biases, rising_network, sigmoid, through, xavier
 
 GAIN = 4.0
 Form = Literal["gmf", "mf", "ncf1", "ncf2"]

@@ -8,7 +8,8 @@ import numpy as np
 
 from camilla.arrays import Floats
 from camilla.fitting.factors import FACTOR_AXES, Bilinear, Factors
-from camilla.fitting.protocol import Readout, Size, Spread, needed_skills
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, Spread, needed_skills
 from camilla.fitting.training import RELEASED, Training
 
 MOST_DIMENSIONS = 50  # 80 gained nothing on any table we measured

@@ -10,6 +10,17 @@ from camilla.arrays import Floats
 RAISE = 0.3
 
 
+def sigmoid(x: Any, xp: Any) -> Any:
+    """1 / (1 + e⁻ˣ) in NumPy or JAX, through tanh, which overflows nowhere."""
+    return 0.5 * (xp.tanh(0.5 * x) + 1)
+
+
+def softmax(x: Any, xp: Any) -> Any:
+    """eˣ / Σ eˣ over the last axis."""
+    up = xp.exp(x - x.max(axis=-1, keepdims=True))
+    return up / up.sum(axis=-1, keepdims=True)
+
+
 def xavier(rng: np.random.Generator, rows: int, columns: int) -> Floats:
     """N(0, 2 / (rows + columns))."""
     return rng.normal(0, np.sqrt(2 / (rows + columns)), (rows, columns)).astype(np.float32)

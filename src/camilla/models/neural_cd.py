@@ -7,10 +7,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, sigmoid
-from camilla.fitting.protocol import Readout, Size, needed_skills
+from camilla.arrays import Floats
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, needed_skills
 from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, released_biases, through, xavier
+from camilla.models.networks import raised, released_biases, sigmoid, through, xavier
 
 
 class NeuralCDParams(NamedTuple):

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, sigmoid
-from camilla.fitting.protocol import Readout, Size, needed_graph, needed_skills
+from camilla.arrays import Floats
+from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Readout, needed_graph, needed_skills
 from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, released_biases, xavier
+from camilla.models.networks import raised, released_biases, sigmoid, xavier
 
 FACTORS = 32  # of a factorised augmentation
 NEAR_ZERO = -4.0  # raw start of an augmentation that is to stay small

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
 from camilla.fitting.counts import GroupMeans, clipped_logit, learner_means, sample_means
-from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Level, Placement, Readout, Size, Solution, Spread
+from camilla.fitting.layout import Layout, Size
+from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread
 
 
 class VanillaParams(NamedTuple):

@@ -11,6 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError
+from camilla.extras import needing
 from camilla.names import quoted
 from camilla.pools.description import DataSet, Folds, Pool, Preparation
 from camilla.pools.grids import CATBOOST, Grid, made
@@ -39,8 +40,9 @@ GRIDS = (
 
 def fingerprints(smiles: list[str]) -> NDArray[np.float64]:
     """Morgan fingerprints, one row of bits a molecule."""
-    from rdkit import Chem, RDLogger
-    from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
+    with needing("the pool esol"):
+        from rdkit import Chem, RDLogger
+        from rdkit.Chem.rdFingerprintGenerator import GetMorganGenerator
 
     RDLogger.DisableLog("rdApp.*")  # type: ignore[attr-defined]
     molecules = [Chem.MolFromSmiles(text) for text in smiles]

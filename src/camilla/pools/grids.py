@@ -7,6 +7,7 @@ from itertools import product
 from typing import Any, NamedTuple
 
 from camilla.errors import SettingError
+from camilla.extras import install_line
 from camilla.names import quoted
 from camilla.pools.description import Learner
 
@@ -17,7 +18,6 @@ CATBOOST = {
     "verbose": 0,
     "allow_writing_files": False,
 }
-EXTRAS = {"catboost": "boosting", "xgboost": "boosting"}
 
 
 @dataclass(frozen=True)
@@ -82,10 +82,8 @@ def made(grids: Sequence[Grid]) -> Made:
         try:
             learners += grid.learners()
         except ModuleNotFoundError as error:
-            extra = EXTRAS.get(str(error.name), "pools")
-            notes.append(
-                f"{grid.family}: left out, {error.name} is not installed; pip install 'camilla[{extra}]'"
-            )
+            package = str(error.name)
+            notes.append(f"{grid.family}: left out, {package} is not installed; {install_line(package)}")
         else:
             notes += grid.mapped
     return Made(tuple(learners), tuple(notes))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
+from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ import msgspec
 from camilla.errors import DataError
 from camilla.pools.description import DataSet, Learner, Pool, Preparation, Split
 from camilla.pools.fitting import Outcome
+from camilla.provenance import package_versions
 
 PACKAGES = (
     "scikit-learn",
@@ -36,13 +37,7 @@ EVERYONES = ("scikit-learn", "numpy", "scipy")  # preparation and folds are thei
 @cache
 def versions() -> Mapping[str, str]:
     """Of the packages that results may hang on, as far as they are installed."""
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    return package_versions(*PACKAGES)
 
 
 def data_hash(data: DataSet) -> str:

@@ -14,6 +14,7 @@ from joblib.parallel import get_active_backend
 from msgspec.structs import replace
 
 from camilla.errors import SettingError
+from camilla.extras import needing
 from camilla.pools.description import Pool
 from camilla.pools.fitting import FoldPart, LearnerFit, Outcome, Work, fit_learner, seed_of
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
@@ -23,13 +24,9 @@ from camilla.pools.results import PoolResults, Prepared
 @contextmanager
 def parallel(backend: str) -> Iterator[None]:
     """The backend joblib uses inside the block; `ray` joins the cluster of RAY_ADDRESS or starts one."""
-    import joblib
-
     if backend == "ray":
-        try:
+        with needing("the backend ray"):
             from ray.util.joblib import register_ray
-        except ImportError:
-            raise SettingError("the backend ray wants pip install 'camilla[cluster]'.") from None
         register_ray()
     try:
         joblib.parallel_config(backend=backend).unregister()

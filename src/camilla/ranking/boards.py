@@ -1,6 +1,8 @@
 """Questions to whole leaderboards: their fit round by round, and how two of them agree."""
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +11,7 @@ from scipy.special import chdtrc, ndtr
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
-from camilla.ranking.leaderboard import Findings, Leaderboard
+from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_nan, write_tables
 from camilla.ranking.matches import Array, SameRound, record_of
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics.multiplicity import holm
@@ -131,3 +133,40 @@ def _on(board: Leaderboard, players: list[str]) -> _Shared:
     centre = np.eye(len(rows)) - 1 / len(rows)
     covariance = centre @ board.covariance[np.ix_(rows, rows)] @ centre
     return _Shared(epp - epp.mean(), np.diag(covariance))
+
+
+class Drawing(NamedTuple):
+    """Who draws what in a folder."""
+
+    board: Callable[[Leaderboard, Tournament, Path], None]
+    algorithms: Callable[[Mapping[str, Leaderboard], Path], None]
+
+
+def write_boards(
+    boards: Mapping[str, Leaderboard], tournaments: Mapping[str, Tournament], folder: Path,
+    findings: Mapping[str, Findings], *, drawing: Drawing | None = None,
+) -> Path:  # fmt: skip
+    """Tables and pictures of every tournament; the folder appears whole or not at all.
+
+    One tournament fills the folder itself; several get a folder each, and a comparison beside them.
+    """
+    with drafted(folder) as draft:
+        for (name, board), place in zip(boards.items(), _folders(list(boards), draft), strict=True):
+            place.mkdir(exist_ok=True)
+            write_tables(board, place, findings[name])
+            if drawing is not None:
+                drawing.board(board, tournaments[name], place)
+        if len(boards) > 1:
+            comparison = without_nan(compare_fits(boards).to_dicts())
+            (draft / "comparison.json").write_text(json.dumps(comparison, indent=1, allow_nan=False) + "\n")
+            if drawing is not None:
+                drawing.algorithms(boards, draft)
+    return folder
+
+
+def _folders(names: list[str], draft: Path) -> list[Path]:
+    """A folder for each tournament, named after it as far as file names allow."""
+    if len(names) == 1:
+        return [draft]
+    safe = ["".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80] for name in names]
+    return [draft / (one if safe.count(one) == 1 and one else f"{k}-{one}") for k, one in enumerate(safe)]

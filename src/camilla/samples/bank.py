@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, one_blas_thread
-from camilla.diagnosing import layout_of_table, size_of
 from camilla.errors import SettingError
 from camilla.fitting import bilinear
+from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models.mirt import MIRT
 from camilla.table.responses import ResponseTable
 from camilla.table.validity import check_diagnosable

@@ -209,6 +209,13 @@ class ResponseTable:
             learner_metadata=_only(self.learner_metadata, "learner", learners),
         )
 
+    def in_fitting_order(self) -> "ResponseTable":
+        """Learners and samples by name, skills by which samples need them: no order can change a fit."""
+        ordered = self.canonical().table
+        if ordered.skill_map is None:
+            return ordered
+        return ordered.with_skills(ordered.skill_map.in_canonical_order(), graph=ordered.skill_graph)
+
     def with_skills(self, skill_map: SkillMap | None, *, graph: SkillGraph | None = None) -> Self:
         """The same responses under another skill map, whose rows follow `samples`, and its graph if any."""
         return replace(self, skill_map=skill_map, skill_graph=graph)

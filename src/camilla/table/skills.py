@@ -129,6 +129,12 @@ class SkillMap:
             )
         object.__setattr__(self, "mask", mask)
 
+    def in_canonical_order(self) -> Self:
+        """Skills by which samples need them, then by name."""
+        keys = [np.packbits(column).tobytes() for column in self.mask.T]
+        order = sorted(range(len(keys)), key=lambda k: (keys[k], self.skills[k]))
+        return type(self)(tuple(self.skills[k] for k in order), self.mask[:, order], self.notes)
+
     @classmethod
     def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
         """A table of 0 and 1 with a column a skill, matched to `samples` by name.

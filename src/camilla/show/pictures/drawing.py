@@ -9,7 +9,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from camilla.diagnosis import Diagnosis
-from camilla.errors import DataError, SettingError
+from camilla.errors import DataError, MissingPackageError, SettingError
 from camilla.show.pictures.diagnosis import (
     ability_accuracy_figure,
     duels_figure,
@@ -72,7 +72,7 @@ def draw_all(diagnosis: Diagnosis) -> tuple[dict[str, Figure], dict[str, str]]:
     for name in PICTURES:
         try:
             figures[name] = draw(diagnosis, name)
-        except DataError as error:
+        except (DataError, MissingPackageError) as error:
             why_not[name] = str(error)
     return figures, why_not
 

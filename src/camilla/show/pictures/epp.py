@@ -1,9 +1,7 @@
 """Pictures of an EPP leaderboard."""
 
-import json
 import re
 from collections.abc import Mapping, Sequence
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
-from camilla.ranking.boards import compare_fits
-from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_nan, write_tables
+from camilla.ranking.leaderboard import Leaderboard
 from camilla.show.pictures.canvas import BLUE, COLOURS, GREY, RED, blank, label, name_ticks
 from camilla.table.tournament import Tournament
 
@@ -168,48 +165,16 @@ def tasks_figure(board: Leaderboard, tournament: Tournament, players: Sequence[s
     return figure
 
 
-def write_folder(
-    boards: Mapping[str, Leaderboard],
-    tournaments: Mapping[str, Tournament],
-    folder: Path,
-    findings: Mapping[str, Findings],
-) -> Path:
-    """Tables and pictures of every tournament; the folder appears whole or not at all.
-
-    One tournament fills the folder itself; several get a folder each, and a comparison beside them.
-    """
-    can_draw = find_spec("matplotlib") is not None
-    with drafted(folder) as draft:
-        for (name, board), place in zip(boards.items(), _picture_places(list(boards), draft), strict=True):
-            place.mkdir(exist_ok=True)
-            write_tables(board, place, findings[name])
-            if can_draw:
-                _draw(board, tournaments[name], place)
-        if len(boards) > 1:
-            comparison = without_nan(compare_fits(boards).to_dicts())
-            (draft / "comparison.json").write_text(json.dumps(comparison, indent=1, allow_nan=False) + "\n")
-            if can_draw:
-                _draw_algorithms(boards, draft)
-    return folder
-
-
-def _picture_places(names: list[str], draft: Path) -> list[Path]:
-    """A folder for each tournament, named after it as far as file names allow."""
-    if len(names) == 1:
-        return [draft]
-    safe = ["".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:80] for name in names]
-    return [draft / (one if safe.count(one) == 1 and one else f"{k}-{one}") for k, one in enumerate(safe)]
-
-
-def _draw(board: Leaderboard, tournament: Tournament, folder: Path) -> None:
+def draw_board(board: Leaderboard, tournament: Tournament, folder: Path) -> None:
+    """Every picture of one leaderboard, in a folder."""
     ranking_figure(board, tournament).savefig(folder / "ranking.png")
     fit_figure(board).savefig(folder / "fit.png")
     if tournament.scores is not None:
         tasks_figure(board, tournament).savefig(folder / "rounds.png")
-    _draw_algorithms({tournament.name: board}, folder)
+    draw_algorithms({tournament.name: board}, folder)
 
 
-def _draw_algorithms(boards: Mapping[str, Leaderboard], folder: Path) -> None:
+def draw_algorithms(boards: Mapping[str, Leaderboard], folder: Path) -> None:
     """Boxplots by algorithm, where player names are those of numbered configurations."""
     panels: dict[str, dict[str, list[float]]] = {}
     for name, board in boards.items():

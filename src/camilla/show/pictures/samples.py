@@ -1,7 +1,6 @@
 """Pictures of samples and skills: factors, masks, boxes, difficulty, what is solved."""
 
 from collections.abc import Sequence
-from importlib.util import find_spec
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -9,6 +8,7 @@ from matplotlib.figure import Figure
 from camilla.arrays import Floats
 from camilla.diagnosis import LEVEL, Diagnosis
 from camilla.errors import DataError
+from camilla.extras import needing
 from camilla.show.pictures.canvas import COLOURS, CROWD, GREY, SKY, blank, entry, legend, name_ticks
 from camilla.show.pictures.diagnosis import by_skill, need_skills, places, responses, sample_column, unit
 from camilla.statistics.intervals import Ends, mean_ends
@@ -61,9 +61,8 @@ def mask_map_figure(diagnosis: Diagnosis, *, seed: int = 0) -> Figure:
             f"the picture mask-map shows latent skill masks, and {diagnosis.diagnoser.name} has none. "
             "Diagnose with camilla."
         )
-    if find_spec("sklearn") is None:
-        raise DataError("the picture mask-map needs scikit-learn: pip install 'camilla[pools]'.")
-    from sklearn.manifold import TSNE
+    with needing("the picture mask-map"):
+        from sklearn.manifold import TSNE
 
     difficulty = sample_column(diagnosis, "difficulty", "mask-map")
     rng = np.random.default_rng(seed)

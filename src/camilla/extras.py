@@ -1,0 +1,41 @@
+"""Packages that come with an extra, and what to say where one is not installed."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from camilla.errors import MissingPackageError
+
+EXTRAS = {
+    "jax": "neural",
+    "matplotlib": "plots",
+    "joblib": "pools",
+    "lightgbm": "pools",
+    "rdkit": "pools",
+    "sklearn": "pools",
+    "catboost": "boosting",
+    "xgboost": "boosting",
+    "ray": "cluster",
+}
+NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
+NAMES = {"sklearn": "scikit-learn"}  # where a package is not called what it is imported as
+
+
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Wraps imports: a package of an extra that is not installed becomes an error with the line to run.
+
+    what: the work that cannot be done without it, as a subject: "drawing pictures".
+    """
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        package = str(error.name).partition(".")[0]
+        if package not in EXTRAS:
+            raise
+        name = NAMES.get(package, package)
+        raise MissingPackageError(f"{what} needs {name}: {install_line(package)}.") from None
+
+
+def install_line(package: str) -> str:
+    """What to run to have a package, by the name it is imported as."""
+    return f"pip install 'camilla[{EXTRAS.get(package, 'pools')}]'"
