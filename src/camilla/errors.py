@@ -6,7 +6,8 @@ CamillaError
 ├── SettingError         a setting that does not exist, does not fit or cannot act; exit code 2
 └── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
 
-ConvergenceWarning       a fit stopped before it arrived; its results are where it stood
+CamillaWarning           something was done that a caller should know of
+└── ConvergenceWarning   a fit stopped before it arrived; its results are where it stood
 """
 
 
@@ -34,5 +35,9 @@ class ConvergenceError(CamillaError):
     """A fit ended where nothing can be read from it; the message says what to try."""
 
 
-class ConvergenceWarning(UserWarning):
+class CamillaWarning(UserWarning):
+    """Something was done that a caller should know of, such as rows that were taken for trials."""
+
+
+class ConvergenceWarning(CamillaWarning):
     """A fit stopped before it arrived; its results are where it stood."""
