@@ -118,17 +118,17 @@ def lay_out(seed: Any, hurt: str, data: bytes, folder: Path) -> Path:
 
 def one(format: str, path: Path, number: int) -> None:
     """What `camilla load` does with one file, without what it prints."""
-    from camilla.reading.formats import LOADERS
+    from camilla.reading.formats import FORMATS
+    from camilla.reading.inputs import loader_of
     from camilla.reading.joining import merge
-    from camilla.reading.peeking import peek
     from camilla.reading.runs import Collection
-    from camilla.reading.sniffing import match
+    from camilla.reading.sniffing import match, peek
 
     Watch.seen = []
     try:
         if number % 10 == 0:
-            match(peek(path), LOADERS)
-        loader = LOADERS[format]
+            match(peek(path), FORMATS)
+        loader = loader_of(FORMATS[format])
         if loader.matches is not None:
             loader.matches(path)
         runs = list(loader.runs(path))
@@ -187,9 +187,9 @@ def main() -> int:
             found = fuzz(asked.child, range(asked.start, asked.start + asked.files), Path(folder))
         print(json.dumps(found))
         return 0
-    from camilla.reading.formats import LOADERS
+    from camilla.reading.formats import FORMATS
 
-    results = [run(format, asked) for format in LOADERS if asked.only in (None, format)]
+    results = [run(format, asked) for format in FORMATS if asked.only in (None, format)]
     print(table(results))
     if asked.write and not asked.only:
         PAGE.write_text(HEAD.format(seconds=SECONDS, megabytes=MEGABYTES) + table(results) + "\n")

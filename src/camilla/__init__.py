@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.diagnosing import diagnose as diagnose
     from camilla.diagnosis import Diagnosis as Diagnosis
     from camilla.errors import CamillaError as CamillaError
+    from camilla.errors import CamillaWarning as CamillaWarning
     from camilla.errors import ConvergenceError as ConvergenceError
     from camilla.errors import ConvergenceWarning as ConvergenceWarning
     from camilla.errors import DataError as DataError
@@ -33,7 +34,9 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.ranking.newcomer import place_newcomer as place_newcomer
     from camilla.ranking.search import worth_searching as worth_searching
     from camilla.ranking.teams import team_epp as team_epp
+    from camilla.reading.account import Reading as Reading
     from camilla.reading.inputs import read as read
+    from camilla.reading.inputs import read_with_account as read_with_account
     from camilla.reading.tournaments import read_tournaments as read_tournaments
     from camilla.samples.adapt import AdaptiveTest as AdaptiveTest
     from camilla.samples.adapt import adapt as adapt
@@ -56,6 +59,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
 _WHERE: dict[str, str] = {
     "AdaptiveTest": "camilla.samples.adapt",
     "CamillaError": "camilla.errors",
+    "CamillaWarning": "camilla.errors",
     "ClassifierDiagnosis": "camilla.classifiers",
     "ConvergenceError": "camilla.errors",
     "ConvergenceWarning": "camilla.errors",
@@ -66,6 +70,7 @@ _WHERE: dict[str, str] = {
     "FoundSkills": "camilla.samples.skills",
     "Leaderboard": "camilla.ranking.leaderboard",
     "MissingPackageError": "camilla.errors",
+    "Reading": "camilla.reading.account",
     "ResponseTable": "camilla.table.responses",
     "SettingError": "camilla.errors",
     "SkillGraph": "camilla.table.skills",
@@ -93,6 +98,7 @@ _WHERE: dict[str, str] = {
     "power": "camilla.learners.power",
     "rank": "camilla.learners.rank",
     "read": "camilla.reading.inputs",
+    "read_with_account": "camilla.reading.inputs",
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",

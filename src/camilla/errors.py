@@ -7,7 +7,8 @@ CamillaError
 ├── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
 └── MissingPackageError  a package that comes with an extra is not installed; exit code 1
 
-ConvergenceWarning       a fit stopped before it arrived; its results are where it stood
+CamillaWarning           something was done that a caller should know of
+└── ConvergenceWarning   a fit stopped before it arrived; its results are where it stood
 """
 
 
@@ -39,5 +40,9 @@ class MissingPackageError(CamillaError):
     """A package that comes with one of Camilla's extras is not installed; the message has the line to run."""
 
 
-class ConvergenceWarning(UserWarning):
+class CamillaWarning(UserWarning):
+    """Something was done that a caller should know of, such as rows that were taken for trials."""
+
+
+class ConvergenceWarning(CamillaWarning):
     """A fit stopped before it arrived; its results are where it stood."""

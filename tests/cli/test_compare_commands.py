@@ -351,15 +351,21 @@ def test_boards_are_quick(data_folder: Path, path: str, options: tuple[str, ...]
 @pytest.mark.parametrize(
     ("arguments", "wanted"),
     [
-        ("power --sd .4 --icc .1", "--icc does nothing without clusters: give --cluster-size"),
-        ("power runs.csv --icc .1", "--icc does nothing without clusters: give --cluster-size"),
+        (
+            "power --sd .4 --icc .1",
+            "a correlation within clusters (--icc) does nothing without clusters: give their size (--cluster-size)",
+        ),
+        (
+            "power runs.csv --icc .1",
+            "a correlation within clusters (--icc) does nothing without clusters: give their size (--cluster-size)",
+        ),
         (
             "power --sd .4 --trials 3",
-            "--trials does nothing without chance within samples: give --trial-share",
+            "the number of trials (--trials) does nothing without chance within samples: give its share",
         ),
         (
             "power --sd .4 --trial-share .3",
-            "--trial-share does nothing with one trial a sample: give --trials",
+            "the share of chance within samples (--trial-share) does nothing with one trial per sample: give",
         ),
         ("power --sd .4 --cluster page", "--cluster does nothing without a TABLE."),
         (

@@ -9,10 +9,8 @@ import numpy as np
 import pytest
 
 from camilla.errors import CamillaError, DataError, SettingError
-from camilla.reading.account import briefly, document, lines
-from camilla.reading.inputs import read
+from camilla.reading.inputs import load_logs, read
 from camilla.reading.joining import Choices
-from camilla.reading.logs import load_logs
 
 
 def eee(path: Path, model: str, scores: dict[str, float | None], **more: object) -> Path:
@@ -79,7 +77,7 @@ def test_a_folder_that_mixes_all_formats_loads(tmp_path: Path) -> None:
     assert found.files.unknown == [str(tmp_path / "README.md")]
     assert found.matches is not None
     assert {"org/m", "m", "run_77"} <= set(found.table.learners)
-    assert any("matches: 10" in line for line in lines(found))
+    assert any("matches: 10" in line for line in found.lines())
 
 
 def test_of_repeated_runs_the_newest_is_kept_and_said(tmp_path: Path) -> None:
@@ -92,7 +90,7 @@ def test_of_repeated_runs_the_newest_is_kept_and_said(tmp_path: Path) -> None:
     (repeated,) = found.merged.repeated
     assert repeated.kept == [str(tmp_path / "a/samples_quiz_2026-03-02T00-00-00.jsonl")]
     assert len(repeated.left_out) == 2
-    assert any("2 older ones" in line for line in lines(found))
+    assert any("2 older ones" in line for line in found.lines())
     as_trials = read(tmp_path, runs="trials")
     assert sorted(as_trials.response) == [0, 1, 1]
     assert sorted(as_trials.trial if as_trials.trial is not None else ()) == [0, 1, 2]
@@ -137,14 +135,14 @@ def test_samples_that_mean_different_things_are_refused_and_named(tmp_path: Path
     eee(tmp_path / "3.jsonl", "c", {"x": 0, "y": 1})
     found = load_logs([tmp_path])
     assert found.table.samples == ("quiz/x",)
-    assert document(found)["refused_samples"] == [
+    assert found.document()["refused_samples"] == [
         {
             "task": "quiz",
             "samples": ["quiz/y"],
             "sources": [str(tmp_path / "1.jsonl"), str(tmp_path / "2.jsonl")],
         }
     ]
-    told = "\n".join(lines(found))
+    told = "\n".join(found.lines())
     assert "refused: 1 samples" in told
     assert "--join content" in told
     by_content = read(tmp_path, join="content")
@@ -244,7 +242,7 @@ def test_folders_without_logs_say_what_was_looked_for(tmp_path: Path) -> None:
 def test_the_short_account_names_what_a_reader_must_know(tmp_path: Path) -> None:
     eee(tmp_path / "1.jsonl", "a", {"x": 1, "y": None})
     eee(tmp_path / "2.jsonl", "b", {"x": 1})
-    assert briefly(load_logs([tmp_path])) == [
+    assert load_logs([tmp_path]).notes() == [
         "2 logs (every-eval-ever); responses are score",
         "missing: 2 of 4 cells: 1 unscored, 1 not run",
     ]
@@ -257,7 +255,7 @@ def test_the_short_account_names_whom_the_metric_leaves_out_and_its_filter(tmp_p
         lm_eval(tmp_path, model, time, [row(0, f1=1.0) | {"filter": "strict"}])
     lm_eval(tmp_path, "c", time, [row(0, acc=1.0)])
     eee(tmp_path / "d.jsonl", "d", {"x": None}, task="gap")
-    told = briefly(load_logs([tmp_path]))
+    told = load_logs([tmp_path]).notes()
     assert told[0].endswith("responses are f1 behind strict")
     assert "without the metric, so left out: 1 runs. Another can be asked for: --metric, --filter." in told
     (line,) = [line for line in told if line.startswith("  c on quiz, which has acc: ")]
@@ -279,7 +277,8 @@ def test_an_installed_package_can_bring_a_format(tmp_path: Path, monkeypatch: py
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: quiz-loader\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[camilla.loaders]\nquiz = quiz_loader:QUIZ\n")
     (site / "quiz_loader.py").write_text(
-        "from camilla.reading.runs import Loader, Row, Run, Sniffed\n"
+        "from camilla.reading.runs import Row, Run\n"
+        "from camilla.reading.sniffing import Loader, Sniffed\n"
         "def sniff(peek):\n"
         "    return Sniffed(0.9, 'a file called .quiz') if peek.ending == '.quiz' else None\n"
         "def runs(path):\n"
@@ -310,7 +309,7 @@ def test_a_broken_entry_point_is_one_clear_error(tmp_path: Path, monkeypatch: py
 def test_weights_and_trials_of_tables_come_along(tmp_path: Path) -> None:
     text = "learner,sample,response,weight,trial,cluster\na,x,1,2,0,k\na,x,0,1,1,k\nb,x,1,1,0,k\n"
     (tmp_path / "t.csv").write_text(text)
-    table = read(tmp_path / "t.csv")
+    table = read(tmp_path)
     assert table.weight is not None
     assert table.weight.tolist() == [2, 1, 1]
     assert (table.samples, table.task, table.cluster) == (("x",), ("t",), ("k",))

@@ -9,19 +9,18 @@ import pytest
 from mutations import bombs, mutated
 
 from camilla.errors import CamillaError, DataError
-from camilla.reading.formats import LOADERS
-from camilla.reading.inputs import read
-from camilla.reading.peeking import peek
-from camilla.reading.sniffing import match
+from camilla.reading.formats import FORMATS
+from camilla.reading.inputs import loader_of, read
+from camilla.reading.sniffing import match, peek
 
 N_FILES = 200
 
 
-@pytest.mark.parametrize("format", LOADERS)
+@pytest.mark.parametrize("format", FORMATS)
 def test_damaged_logs_load_or_end_in_our_own_error(format: str, tmp_path: Path) -> None:
     """Nothing else comes out, and nothing takes long; 2 CPU seconds are a hundred times the usual."""
     seeds = [seed for make in log_seeds.LAYOUTS.values() if (seed := make()).format == format]
-    loader = LOADERS[format]
+    loader = loader_of(FORMATS[format])
     ended = {"loaded": 0, "refused": 0}
     for number in range(N_FILES):
         rng = Random(f"{format} short {number}")
@@ -33,7 +32,7 @@ def test_damaged_logs_load_or_end_in_our_own_error(format: str, tmp_path: Path) 
             path.write_bytes(mutated(rng, data) if name == hurt else data)
         start = time.process_time()
         try:
-            match(peek(tmp_path / seed.target), LOADERS)
+            match(peek(tmp_path / seed.target), FORMATS)
             list(loader.runs(tmp_path / seed.target))
             if loader.matches is not None:
                 loader.matches(tmp_path / seed.target)

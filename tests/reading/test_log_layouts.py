@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError, SettingError
-from camilla.reading.formats import LOADERS
-from camilla.reading.inputs import read
+from camilla.reading.account import Reading
+from camilla.reading.formats import FORMATS
+from camilla.reading.inputs import load_logs, read
 from camilla.reading.joining import Choices
-from camilla.reading.logs import LoadedLogs, load_logs
 from camilla.reading.tournaments import read_tournaments
 
 
@@ -21,7 +21,7 @@ def written(seed: log_seeds.Seed, folder: Path) -> Path:
     return folder
 
 
-def loaded(layout: str, folder: Path, **choices: object) -> LoadedLogs:
+def loaded(layout: str, folder: Path, **choices: object) -> Reading:
     written(log_seeds.LAYOUTS[layout](), folder)
     return load_logs([folder], Choices(**choices))  # type: ignore[arg-type]
 
@@ -415,4 +415,4 @@ def test_aggregates_of_every_eval_ever_go_with_their_instances(tmp_path: Path) -
 
 
 def test_every_loader_has_a_layout_here() -> None:
-    assert {seed().format for seed in log_seeds.LAYOUTS.values()} == set(LOADERS)
+    assert {seed().format for seed in log_seeds.LAYOUTS.values()} == set(FORMATS)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError
-from camilla.reading.inputs import read
-from camilla.reading.logs import load_logs
+from camilla.reading.inputs import load_logs, read
 
 
 @pytest.fixture(scope="module")

@@ -7,10 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from camilla.errors import CamillaError, DataError, FormatError
-from camilla.reading.account import briefly, lines
-from camilla.reading.inputs import read
-from camilla.reading.logs import load_logs
+from camilla.errors import CamillaError, CamillaWarning, DataError, FormatError
+from camilla.reading.inputs import load_logs, read
 from camilla.table.files import KEY
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -38,7 +36,7 @@ def table() -> ResponseTable:
 
 
 def test_everything_comes_back(table: ResponseTable, tmp_path: Path) -> None:
-    back = load_logs([table.write(tmp_path / "t.parquet")]).table
+    back = read(table.write(tmp_path / "t.parquet"))
     for name in ("learners", "samples", "task", "cluster", "n_missing"):
         assert getattr(back, name) == getattr(table, name)
     for name in ("learner", "sample", "response", "weight", "trial"):
@@ -59,7 +57,8 @@ def test_the_rows_are_a_plain_long_table_for_anyone(table: ResponseTable, tmp_pa
 
 def test_columns_can_still_be_named_by_hand(table: ResponseTable, tmp_path: Path) -> None:
     path = table.write(tmp_path / "t.parquet")
-    back = read(path, learner="learner", sample="sample", response="response")
+    with pytest.warns(CamillaWarning, match="1 rows repeat"):
+        back = read(path, learner="learner", sample="sample", response="response")
     assert (back.learners, back.task) == (("a", "b"), None)
 
 
@@ -119,12 +118,12 @@ def test_skills_of_two_tables_join_if_they_agree(table: ResponseTable, tmp_path:
     other = halves[1].with_skills(SkillMap(("s", "r"), np.array([[1, 0], [0, 1]], bool)))
     found = load_logs([paths[0], other.write(tmp_path / "1.parquet")])
     assert found.table.skill_map is None
-    assert any("1 samples need others in one file than in another, 'y'" in line for line in lines(found))
+    assert any("1 samples need others in one file than in another, 'y'" in line for line in found.lines())
 
     (tmp_path / "new.csv").write_text("learner,sample,response\nc,w,1\n")
     found = load_logs([paths[0], tmp_path / "new.csv"])
     assert found.table.skill_map is None
-    assert any("no file gives any to 1 samples, 'w'" in line for line in briefly(found))
+    assert any("no file gives any to 1 samples, 'w'" in line for line in found.notes())
 
 
 def test_an_account_can_travel_with_the_table(table: ResponseTable, tmp_path: Path) -> None:

@@ -5,9 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from camilla.errors import DataError, SettingError
-from camilla.reading.inputs import read
-from camilla.reading.logs import load_logs
+from camilla.errors import CamillaWarning, DataError, SettingError
+from camilla.reading.inputs import load_logs, read
 from camilla.table.responses import ResponseTable
 from camilla.table.simulate import simulate
 
@@ -96,7 +95,8 @@ def test_a_weight_that_is_none_is_refused_with_a_way_out(tmp_path):
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_named_by_hand_a_written_table_is_what_is_named(tmp_path, ending, full):
     path = full.write(tmp_path / f"t{ending}")
-    back = read(path, learner="learner", sample="sample", response="response", task="cluster")
+    with pytest.warns(CamillaWarning, match="rows repeat the learner and sample"):
+        back = read(path, learner="learner", sample="sample", response="response", task="cluster")
     assert (back.weight, back.cluster, back.task) == (None, None, full.cluster)
 
 

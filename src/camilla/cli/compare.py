@@ -1,7 +1,7 @@
 """`camilla compare`: whether B differs from A, by how much, on what."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,6 @@ from camilla.display import brief, percent, print_frame, print_json
 
 if TYPE_CHECKING:
     from camilla.learners.compare import Comparison, Effect
-    from camilla.reading.logs import LoadedLogs
-    from camilla.table.responses import ResponseTable
 
 WORSE = 3  # exit code of --fail-if-worse
 
@@ -39,7 +37,7 @@ def compare(
 ) -> None:
     """Compare two learners on the samples both answered: difference, interval, test, flips."""
     from camilla.errors import SettingError
-    from camilla.learners.compare import compare
+    from camilla.learners.compare import compare_two, read_two
 
     if margin is not None and not (fail_if_worse and 0 <= margin < 1):
         raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
@@ -47,13 +45,14 @@ def compare(
     if len(inputs) == 3:
         table, a, b = columns.read(Path(inputs[0])), inputs[1], inputs[2]
     elif len(inputs) == 2:
-        table, a, b = _two(Path(inputs[0]), Path(inputs[1]), columns)
+        table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options())
+        columns.say(notes)
     else:
         raise SettingError(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
         )
     columns.refuse_idle_weight(table)
-    found = compare(table, a, b, level=level, seed=seed)
+    found = compare_two(table, a, b, level=level, seed=seed)
     if json:
         print_json(found.to_document())
     else:
@@ -61,55 +60,6 @@ def compare(
     if fail_if_worse and found.is_worse(margin):
         typer.echo(f"failed: {_reason(found, margin)}", err=True)
         raise typer.Exit(WORSE)
-
-
-class Two(NamedTuple):
-    """One table, and which of its two learners is A and which B."""
-
-    table: "ResponseTable"
-    a: str
-    b: str
-
-
-def _two(one: Path, other: Path, columns: TableOptions) -> Two:
-    """Two tables with a learner each as one; logs are read together, so that samples must mean the same."""
-    from camilla.learners.compare import two_tables
-    from camilla.reading.logs import holds_logs, load_logs
-
-    if holds_logs(one) and holds_logs(other):
-        _apart(one, other)
-        learners = [load_logs([path]).table.learners for path in (one, other)]
-        if all(len(names) == 1 for names in learners):
-            a, b = (str(one), str(other)) if learners[0] == learners[1] else (learners[0][0], learners[1][0])
-            together = columns.load([one, other], called={one: a, other: b})
-            _both_scored(together, a, b)
-            return Two(columns.clustered(together.table), a, b)
-    table = two_tables(columns.read(one), columns.read(other), labels=(str(one), str(other)))
-    return Two(table, *table.learners)
-
-
-def _both_scored(together: "LoadedLogs", a: str, b: str) -> None:
-    """An error if one of the two is left out for want of the metric that the other has."""
-    from camilla.errors import DataError
-    from camilla.names import quoted
-
-    left_out = [name for name in (a, b) if name not in together.table.learners]
-    lacking = () if together.merged is None else together.merged.lacking
-    if has := {metric for one in lacking if one.learner in left_out for metric in one.has}:
-        raise DataError(
-            f"{quoted(left_out)} has no response by what scores the other, only {quoted(sorted(has))}. "
-            "Name what both logs have: --metric, --filter; or have one of them scored again."
-        )
-
-
-def _apart(one: Path, other: Path) -> None:
-    from camilla.errors import SettingError
-
-    a, b = one.resolve(), other.resolve()
-    if a == b:
-        raise SettingError(f"{one} cannot be compared with itself; name two tables or logs.")
-    if a.is_relative_to(b) or b.is_relative_to(a):
-        raise SettingError(f"one of {one} and {other} lies in the other; name two folders apart.")
 
 
 def _print(found: "Comparison", flips: int) -> None:

@@ -10,7 +10,7 @@ from camilla.display import keep_input, print_json, progress
 from camilla.names import shown
 
 if TYPE_CHECKING:
-    from camilla.reading.logs import LoadedLogs
+    from camilla.reading.account import Reading
 
 
 def load(
@@ -52,8 +52,7 @@ def load(
     json: options.JsonOption = False,
 ) -> None:
     """Load logs of evaluation harnesses into one table of responses."""
-    from camilla.reading.account import document, lines
-    from camilla.reading.logs import load_logs
+    from camilla.reading.inputs import load_logs, with_extras
 
     keep_input(output, paths)
     _check_output(output, as_)
@@ -61,14 +60,16 @@ def load(
     options.checked_one("join", join, ("id", "content"))
     with progress("loading") as watch:
         loaded = load_logs(
-            paths, choices, format=format, join=join, skills=tuple(skills_from or ()),  # type: ignore[arg-type]
+            paths, choices, format=format, join=join,  # type: ignore[arg-type]
             learner_by=tuple(learner_by or ()), skip_damaged=skip_damaged, watch=watch,
         )  # fmt: skip
+        if skills_from:
+            loaded = with_extras(loaded, {"skills": skills_from})
     written = [] if output is None else _write(loaded, output, as_)
     if json:
-        print_json(document(loaded) | {"written": [str(path) for path in written]})
+        print_json(loaded.document() | {"written": [str(path) for path in written]})
         return
-    for line in lines(loaded):
+    for line in loaded.lines():
         typer.echo(line)
     for path in written:
         typer.echo(f"Written to {shown(str(path))}.")
@@ -105,9 +106,8 @@ def _check_output(output: Path | None, as_: str | None) -> None:
         checked_ending(output)
 
 
-def _write(loaded: "LoadedLogs", output: Path, as_: str | None) -> list[Path]:
+def _write(loaded: "Reading", output: Path, as_: str | None) -> list[Path]:
     """The table, and matches beside it or in its place."""
-    from camilla.reading.account import document
     from camilla.reading.formats.every_eval_ever import write_instances
     from camilla.table.files import write_frame
 
@@ -115,7 +115,7 @@ def _write(loaded: "LoadedLogs", output: Path, as_: str | None) -> list[Path]:
     if loaded.merged is not None:
         table = loaded.table
         written.append(
-            write_instances(table, output) if as_ else table.write(output, provenance=document(loaded))
+            write_instances(table, output) if as_ else table.write(output, provenance=loaded.document())
         )
     if loaded.matches is not None:
         place = output.with_name(f"{output.stem}.matches{output.suffix}") if loaded.merged else output

@@ -1,7 +1,7 @@
 """Options that commands share, and how they reach a command as one value."""
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -85,11 +85,8 @@ SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis wr
 
 
 if TYPE_CHECKING:
-    from camilla.reading.logs import LoadedLogs
+    from camilla.reading.inputs import ReadOptions
     from camilla.table.responses import ResponseTable
-
-ONLY_LOGS = ("metric", "filter", "join")  # options that act on logs alone
-OF_LOGS = ("skills", "skill_graph", "cluster", *ONLY_LOGS)
 
 
 @dataclass(frozen=True)
@@ -128,64 +125,34 @@ class TableOptions:
         str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
     ] = None
 
-    def read(self, path: Path) -> "ResponseTable":
-        """The table a command was given; what was done to fit the skill map is said on standard error."""
-        from camilla.errors import SettingError
-        from camilla.reading.logs import holds_logs
-        from camilla.reading.tables import read_table
-
+    def options(self) -> "ReadOptions":
+        """What was given, as `camilla.read` takes it."""
         if self.rows not in (None, "samples", "learners"):
             raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
-        if path.is_dir():
-            self.refuse(f"on logs, and {path} is a folder of them; it is for table files", but=OF_LOGS)
-        if not self._given(OF_LOGS) and holds_logs(path):
-            return self._with_skills(self.clustered(self.load([path]).table))
-        laid_out = {name: value for name, value in vars(self).items() if name not in ONLY_LOGS}
-        if path.exists():
-            self.refuse(f"on a table file, and {path} is read as one; it is for logs", but=laid_out)
-        table = read_table(
-            path, **laid_out | {"missing": tuple(self.missing or ()), "ignore": tuple(self.ignore or ())}
-        )
-        if table.skill_map is not None:
-            for note in table.skill_map.notes:
-                typer.echo(f"note: {note}", err=True)
-        return table
+        if self.join is not None:
+            from camilla.reading.runs import Join
 
-    def load(self, paths: Sequence[Path], *, called: Mapping[Path, str] | None = None) -> "LoadedLogs":
-        """The logs under the paths, joined as the options say; what was found is said on standard error."""
-        from camilla.reading.account import briefly
-        from camilla.reading.joining import Choices
-        from camilla.reading.logs import load_logs
-        from camilla.reading.runs import Join
+            checked_one("join", self.join, get_args(Join))
+        return {name: value for name, value in vars(self).items() if value is not None}  # type: ignore[return-value]
 
-        join = checked_one("join", self.join or "id", get_args(Join))
-        choices = Choices(metric=self.metric, filter=self.filter)
-        loaded = load_logs(paths, choices, join=join, called=called)  # type: ignore[arg-type]
-        for line in briefly(loaded):
-            typer.echo(f"note: {line}", err=True)
-        return loaded
+    def read(self, path: Path) -> "ResponseTable":
+        """The table a command was given; what a reader of its result must know is said on standard error."""
+        from camilla.reading.inputs import read_with_account
 
-    def clustered(self, table: "ResponseTable") -> "ResponseTable":
-        """A table of logs under the clusters that are asked for."""
-        from camilla.reading.skills import with_clusters
+        reading = read_with_account(path, **self.options())
+        self.say(reading.notes())
+        return reading.table
 
-        return table if self.cluster is None else with_clusters(table, self.cluster)
-
-    def _with_skills(self, table: "ResponseTable") -> "ResponseTable":
-        from camilla.reading.skills import read_skill_graph, skill_source, with_skill_source
-
-        source = None if self.skills is None else skill_source(self.skills)
-        own = () if source is None or source.file is not None else source.columns
-        table = with_skill_source(table, source, own)
-        if self.skill_graph is None:
-            return table
-        return table.with_skills(table.skill_map, graph=read_skill_graph(self.skill_graph))
+    def say(self, notes: Iterable[str]) -> None:
+        """Notes on standard error."""
+        for note in notes:
+            typer.echo(f"note: {note}", err=True)
 
     def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
         """An error if any option was given, but these: it would do nothing."""
         from camilla.errors import SettingError
 
-        if given := self._given(but):
+        if given := [name for name, value in vars(self).items() if value and name not in but]:
             raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
 
     def refuse_idle_weight(self, table: "ResponseTable") -> None:
@@ -198,9 +165,6 @@ class TableOptions:
                 "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
                 "diagnose, weights act."
             )
-
-    def _given(self, but: Collection[str]) -> list[str]:
-        return [name for name, value in vars(self).items() if value and name not in but]
 
 
 def reads_table(*also: str) -> Decorator:

@@ -1,8 +1,9 @@
 """A against B: by how much, how sure, on what, and which samples flipped."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
@@ -10,6 +11,18 @@ import polars as pl
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.provenance import made_of, place_of
+from camilla.reading.account import Reading
+from camilla.reading.inputs import (
+    ReadOptions,
+    checked_options,
+    collect,
+    joined,
+    log_options,
+    read,
+    read_as_logs,
+    read_with_account,
+    with_extras,
+)
 from camilla.statistics.clusters import FEW
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import Estimate, Noise, PairedResponses, estimate, noise_of, pair_of, tested
@@ -80,11 +93,53 @@ class Comparison:
         }
 
 
-def compare(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0) -> Comparison:
+def compare(
+    table: Any,
+    a: Any,
+    b: str | None = None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    **options: Unpack[ReadOptions],
+) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
 
     Clusters and trials of the table are respected; tasks are tested each, with Holm over them.
+
+    Parameters
+    ----------
+    table, a, b
+        A table and the names of two of its learners; or two tables of one learner each, A's and B's. A table
+        is a ResponseTable, a dataframe, or the path of a table file, a log or a folder of logs. Two runs of
+        the same model are called by their paths.
+    level : float
+        Coverage of the intervals.
+    seed : int
+        Of the sign patterns that are drawn where all are too many.
+    **options
+        How files and frames are read: `metric`, `filter`, `join`, `rows`, … as in `camilla.read`.
+
+    Returns
+    -------
+    Comparison
+        `overall`, `tasks`, `noise`, `flipped`, `notes`, `is_worse(margin)`.
+
+    Examples
+    --------
+    >>> import camilla
+    >>> found = camilla.compare(camilla.digits(), "knn 1", "qda")
+    >>> round(found.overall.difference, 4)
+    -0.0061
     """
+    if b is not None:
+        table = table if isinstance(table, ResponseTable) else read(table, **options)
+        return compare_two(table, a, b, level=level, seed=seed)
+    pair = read_two(table, a, **options)
+    return compare_two(pair.table, pair.a, pair.b, level=level, seed=seed)
+
+
+def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0) -> Comparison:
+    """Two learners of one table."""
     if a == b:
         raise SettingError(f"{a!r} cannot be compared with itself; name two learners.")
     if not 0 < level < 1:
@@ -168,6 +223,88 @@ def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: 
     return notes
 
 
+class Two(NamedTuple):
+    """One table, which of its two learners is A and which B, and what to know of how it was read."""
+
+    table: ResponseTable
+    a: str
+    b: str
+    notes: tuple[str, ...] = ()
+
+
+def read_two(one: Any, other: Any, **options: Unpack[ReadOptions]) -> Two:
+    """Two sources with a learner each as one table.
+
+    Logs are read together, so that samples must mean the same, and each is decoded once. Learners of one name
+    are called by their paths.
+    """
+    given = checked_options(options)
+    paths = [Path(source) for source in (one, other) if isinstance(source, str | Path)]
+    if len(paths) == 2:
+        _apart(*paths)
+        if all(read_as_logs([path], given) for path in paths):
+            return _two_logs(paths[0], paths[1], given)
+    readings = [
+        source if isinstance(source, ResponseTable) else read_with_account(source, **options)
+        for source in (one, other)
+    ]
+    tables = [found if isinstance(found, ResponseTable) else found.table for found in readings]
+    labels = (str(paths[0]), str(paths[1])) if len(paths) == 2 else ("A", "B")
+    table = two_tables(*tables, labels=labels)
+    notes = [note for found in readings if isinstance(found, Reading) for note in found.notes()]
+    return Two(table, table.learners[0], table.learners[1], tuple(notes))
+
+
+def _two_logs(one: Path, other: Path, given: Mapping[str, Any]) -> Two:
+    choices, *_ = (asked := log_options(given)).values()
+    collected = collect([one, other], **{name: value for name, value in asked.items() if name != "choices"})
+    runs = collected.collection.kept
+    owner = [one if Path(kept.run.source).is_relative_to(one) else other for kept in runs]
+    names = []
+    for path in (one, other):
+        learners = {kept.run.learner for kept, of in zip(runs, owner, strict=True) if of == path}
+        names.append(_one_learner(str(path), sorted(learners)))
+    a, b = names if names[0] != names[1] else (str(one), str(other))
+    collected.collection.kept = [
+        replace(kept, run=replace(kept.run, learner=a if of == one else b))
+        for kept, of in zip(runs, owner, strict=True)
+    ]
+    reading = with_extras(joined(collected, choices), given)
+    _both_scored(reading, a, b)
+    return Two(reading.table, a, b, tuple(reading.notes()))
+
+
+def _both_scored(together: Reading, a: str, b: str) -> None:
+    """An error if one of the two is left out for want of the metric that the other has."""
+    left_out = [name for name in (a, b) if name not in together.table.learners]
+    lacking = () if together.merged is None else together.merged.lacking
+    if has := {metric for one in lacking if one.learner in left_out for metric in one.has}:
+        raise DataError(
+            f"{quoted(left_out)} has no response by what scores the other, only {quoted(sorted(has))}. "
+            "Name what both logs have: --metric, --filter; or have one of them scored again."
+        )
+
+
+def _apart(one: Path, other: Path) -> None:
+    a, b = one.resolve(), other.resolve()
+    if a == b:
+        raise SettingError(f"{one} cannot be compared with itself; name two tables or logs.")
+    if a.is_relative_to(b) or b.is_relative_to(a):
+        raise SettingError(f"one of {one} and {other} lies in the other; name two folders apart.")
+
+
+def _one_learner(label: str, learners: Sequence[str]) -> str:
+    """The one learner of a source."""
+    if not learners:
+        raise DataError(f"{label}: holds no log with responses of a learner.")
+    if len(learners) > 1:
+        raise DataError(
+            f"{label}: {len(learners)} learners, {quoted(learners)}; one was wanted. "
+            "Give one table and two names: camilla compare TABLE A B."
+        )
+    return learners[0]
+
+
 def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, str]) -> ResponseTable:
     """One table of two tables with one learner each; `labels` name learners that are called the same.
 
@@ -175,11 +312,7 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
     weight or the trial, the other's responses are of weight 1 and one trial each.
     """
     for table, label in zip((one, other), labels, strict=True):
-        if table.n_learners != 1:
-            raise DataError(
-                f"{label}: {table.n_learners} learners, {quoted(table.learners)}; one was wanted. "
-                "Give one table and two names: camilla compare TABLE A B."
-            )
+        _one_learner(label, table.learners)
     if labels[0] == labels[1]:
         raise SettingError(f"{labels[0]} cannot be compared with itself; name two tables or logs.")
     names = (*one.learners, *other.learners)

@@ -1,18 +1,69 @@
-"""What loading found and decided, in words and as JSON."""
+"""What reading found and decided, in words and as JSON."""
 
+from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
+
+from camilla.errors import DataError
 from camilla.names import quoted, shown
 from camilla.reading.joining import REMEDY, Merged
-from camilla.reading.logs import Files, LoadedLogs
 from camilla.reading.runs import LearnerTask
 from camilla.reading.skills import offered
+from camilla.table.responses import ResponseTable
 
 MOST_LINES = 12
 
 
-def document(loaded: LoadedLogs) -> dict[str, Any]:
-    """Everything, for scripts."""
+@dataclass
+class Files:
+    """What was found under the paths: files by format, and those that nobody knows."""
+
+    read: dict[str, list[str]] = field(default_factory=dict)
+    reasons: dict[str, str] = field(default_factory=dict)
+    companions: dict[str, int] = field(default_factory=dict)
+    unknown: list[str] = field(default_factory=list)
+    damaged: dict[str, str] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)  # logs without a single row
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What was read, and the account of it: files found, what was chosen, joined and left out, and why.
+
+    `table` has the responses. `matches` has the matches between two players that logs hold, if any. `merged`
+    says how logs were joined; of a single table file it is None.
+    """
+
+    responses: ResponseTable | None
+    matches: pl.DataFrame | None
+    files: Files
+    merged: Merged | None = None
+    repeated_rows: int = 0  # of a table: those of a learner and sample that came before, without a trial
+
+    @property
+    def table(self) -> ResponseTable:
+        """The responses."""
+        if self.responses is None:
+            raise DataError(
+                "the logs hold matches between players, no responses to samples. Rank them: camilla epp."
+            )
+        return self.responses
+
+    def document(self) -> dict[str, Any]:
+        """Everything, for scripts."""
+        return _document(self)
+
+    def lines(self) -> list[str]:
+        """Everything, for people."""
+        return _lines(self)
+
+    def notes(self) -> list[str]:
+        """What a reader of a result must know about where it came from."""
+        return _notes(self)
+
+
+def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
     found: dict[str, Any] = {
         "formats": {
@@ -28,7 +79,13 @@ def document(loaded: LoadedLogs) -> dict[str, Any]:
         "empty_logs": files.empty,
         "matches": 0 if loaded.matches is None else loaded.matches.height,
     }
-    return found if loaded.merged is None else found | _of_merged(loaded.merged)
+    if loaded.merged is not None:
+        return found | _of_merged(loaded.merged)
+    if loaded.responses is None:
+        return found
+    table = loaded.responses
+    sizes = {"learners": table.n_learners, "samples": table.n_samples, "responses": table.n_responses}
+    return found | sizes | {"repeated_rows": loaded.repeated_rows}
 
 
 def _of_merged(merged: Merged) -> dict[str, Any]:
@@ -45,6 +102,7 @@ def _of_merged(merged: Merged) -> dict[str, Any]:
         "dropped_samples": merged.dropped,
         "repeated_rows": merged.twice,
         "without_the_metric": [one._asdict() for one in merged.lacking],
+        "shared_sample_names": [one._asdict() for one in merged.namesakes],
         "skills_left_out": merged.no_skills,
         "skills": offered(table),
     }
@@ -66,33 +124,35 @@ def _task(merged: Merged, task: str) -> dict[str, Any]:
     }
 
 
-def lines(loaded: LoadedLogs) -> list[str]:
-    """Everything, for people."""
+def _lines(loaded: Reading) -> list[str]:
     out = [_format(name, loaded.files) for name in loaded.files.read]
     out += _of_files(loaded.files)
     if loaded.matches is not None:
         out.append(f"matches: {loaded.matches.height} between two players; rank them with camilla epp")
-    if loaded.merged is None:
+    if loaded.responses is None:
         return out
-    merged = loaded.merged
-    table = merged.table
+    table, merged = loaded.responses, loaded.merged
     size = f"{table.n_learners} learners × {table.n_samples} samples"
+    if merged is None:
+        return [*out, f"{size}, {table.n_responses} responses", *_notes(loaded)]
     out.append(f"{size}, {table.n_responses} responses from {merged.n_runs} runs")
     out += _first([_task_line(merged, task) for task in merged.chosen], "tasks")
-    out += [*_lacking(merged), *_missing(merged), *_repeated(merged), *_refused(merged), *_rest(merged)]
-    return out
+    out += [*_lacking(merged), *_missing(merged), *_repeated(merged), *_refused(merged)]
+    return [*out, *_namesakes(merged), *_rest(merged)]
 
 
-def briefly(loaded: LoadedLogs) -> list[str]:
-    """What a reader of a result must know about where it came from."""
+def _notes(loaded: Reading) -> list[str]:
     count = sum(map(len, loaded.files.read.values()))
+    if loaded.merged is None and loaded.responses is not None:
+        skill_map = loaded.responses.skill_map
+        return [*(() if skill_map is None else skill_map.notes), *repeated_rows_note(loaded.repeated_rows)]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
     merged = loaded.merged
     metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
     out = [first, *_lacking(merged), *_missing(merged), *_repeated(merged)[:1], *_refused(merged)]
-    out += _no_skills(merged)
+    out += [*_namesakes(merged), *repeated_rows_note(merged.twice), *_no_skills(merged)]
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -190,8 +250,7 @@ def _rest(merged: Merged) -> list[str]:
         out.append(
             f"dropped: {len(merged.dropped)} samples with an error in some run, {quoted(merged.dropped)}"
         )
-    if merged.twice:
-        out.append(f"repeated rows: {merged.twice} of the same run, sample and trial; kept as further trials")
+    out += repeated_rows_note(merged.twice)
     if merged.table.skill_map is not None:
         out.append(f"skills: {merged.table.skill_map.n_skills}")
         return out
@@ -206,3 +265,32 @@ def _no_skills(merged: Merged) -> list[str]:
     if not merged.no_skills or merged.table.skill_map is not None:
         return []
     return [f"the skills of tables are left out: {merged.no_skills}"]
+
+
+def _namesakes(merged: Merged) -> list[str]:
+    """Which files share sample names, and whether they were taken for one benchmark."""
+    out = []
+    for one in merged.namesakes:
+        what = f"{len(one.files)} files share {one.n_shared} sample names ({quoted(one.files)})"
+        if one.joined:
+            out.append(
+                f"one benchmark: {what}, and no learner has the same sample in two of them, so their samples "
+                "are the same. If they are not, name the task of each in a column called task."
+            )
+        else:
+            out.append(
+                f"several benchmarks: {what}, so their samples are called task/name; the tasks are "
+                f"{quoted(one.tasks)}. If they are one benchmark, name one task in a column called task."
+            )
+    return out
+
+
+def repeated_rows_note(count: int) -> list[str]:
+    """What became of rows that repeat a learner and sample, if there are any."""
+    if not count:
+        return []
+    return [
+        f"{count} rows repeat the learner and sample of another row; they count as further trials, and the "
+        "mean of a sample's trials is the response to it. If they are trials, name their column: trial=… "
+        "(--trial); if they are copies, remove them."
+    ]

@@ -1,114 +1,216 @@
-"""One door in: table files and logs, files and folders, as one response table."""
+"""One door in: table files and logs, files and folders, frames, as one response table."""
 
-from collections.abc import Mapping, Sequence
+import gc
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from importlib import import_module
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
 
-from camilla.errors import SettingError
-from camilla.reading.joining import Choices, OnError, Runs
-from camilla.reading.logs import holds_logs, load_logs
-from camilla.reading.runs import Join
+import polars as pl
+
+from camilla.errors import CamillaError, CamillaWarning, DataError, SettingError
+from camilla.names import nearest, quoted
+from camilla.reading.account import Files, Reading, repeated_rows_note
+from camilla.reading.formats import FORMATS
+from camilla.reading.joining import Choices, OnError, Runs, merge
+from camilla.reading.runs import Collection, Join, Run, read_universe
 from camilla.reading.skills import read_skill_graph, skill_source, with_clusters, with_skill_source
+from camilla.reading.sniffing import Format, Loader, Match, files_under, match, peek
 from camilla.reading.tables import read_table
-from camilla.table.frames import WideRows
+from camilla.table.frame_files import ENDINGS, read_frame
+from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
 
+GROUP = "camilla.loaders"  # of entry points
+SURE = 0.5
 ONLY_TABLES = ("rows", "learner", "sample", "response", "trial", "task", "weight", "missing", "ignore")
-ONLY_LOGS = ("format", "tasks", "metric", "filter", "on_error", "runs", "join")
+OF_BOTH = ("skills", "skill_graph", "cluster")
+Item = TypeVar("Item")
 
 
-def read(
-    *paths: str | Path,
-    rows: WideRows | None = None,
-    learner: str | None = None,
-    sample: str | None = None,
-    response: str | None = None,
-    trial: str | None = None,
-    task: str | None = None,
-    cluster: str | None = None,
-    weight: str | None = None,
-    skills: str | Path | Sequence[str] | None = None,
-    skill_graph: str | Path | None = None,
-    missing: str | Sequence[str] = (),
-    ignore: str | Sequence[str] = (),
-    format: str | None = None,
-    tasks: str | Sequence[str] = (),
-    metric: str | None = None,
-    filter: str | None = None,
-    on_error: OnError | None = None,
-    runs: Runs | None = None,
-    join: Join | None = None,
-) -> ResponseTable:
-    """The responses in a table file, or in logs of evaluation harnesses: files, folders, or several of both.
+class ReadOptions(TypedDict, total=False):
+    """What can be said of tables and logs; `read` explains each."""
+
+    rows: WideRows | None
+    learner: str | None
+    sample: str | None
+    response: str | None
+    trial: str | None
+    task: str | None
+    cluster: str | None
+    weight: str | None
+    skills: str | Path | Sequence[str] | None
+    skill_graph: str | Path | None
+    missing: str | Sequence[str]
+    ignore: str | Sequence[str]
+    format: str | None
+    tasks: str | Sequence[str]
+    metric: str | None
+    filter: str | None
+    on_error: OnError
+    runs: Runs
+    join: Join
+    learner_by: str | Sequence[str]
+    universe: str | Path | Sequence[str]
+    skip_damaged: bool
+
+
+def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
+    """The responses in a table file, in logs of evaluation harnesses, or in a dataframe.
 
     Parameters
     ----------
-    paths
-        One table file (CSV, TSV, JSONL, Parquet), or logs of any known format. Folders are looked through;
-        what lies in them and several paths are joined into one table.
-    rows
-        What the rows of a wide table are: "samples" or "learners". Without it a table is long, with one row
-        per response.
-    learner, sample, response
-        Columns of a long table, where they have other names than learner or id, sample or item, response or
-        resp. In a wide table `sample` or `learner` is the column of row names, by default the first.
-    trial, weight, task, cluster
-        Columns of a table: number of a repeated response, its weight, task and cluster of the sample. Of
-        logs, `cluster` is what they say of samples.
-    skills
-        FILE (a 0/1 table), FILE:column,column (categories), or :column of the table or logs themselves, for
-        which a list of columns also stands.
-    skill_graph
-        File of edges parent, child between skills.
-    missing
-        Texts that stand for a missing response; an empty cell always does.
-    ignore
+    *sources
+        One table file (CSV, TSV, JSONL, Parquet), one dataframe (Polars, pandas, PyArrow, …), or logs of any
+        known format. Folders are looked through. Several paths are read as logs, tables among them, and
+        joined into one table.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide table are. Without it a table is long, with one row per response.
+    learner, sample, response : str, optional
+        Columns of a long table that have other names than learner or id, sample or item, response or resp.
+        In a wide table `sample` or `learner` is the column of row names, by default the first.
+    trial, weight, task, cluster : str, optional
+        Columns of a table: the number of a repeated response, its weight, the task and the cluster of the
+        sample. For logs, `cluster` names what they say of samples.
+    skills : str, path or list of str, optional
+        FILE (a 0/1 table), FILE:column,column (categories), or :column of the table or logs themselves. A
+        list names several such columns.
+    skill_graph : str or path, optional
+        A file of edges between skills, with columns parent and child.
+    missing : str or list of str, optional
+        Texts that stand for a missing response. An empty cell always does.
+    ignore : str or list of str, optional
         Columns of a wide table that hold no responses.
-    format, tasks, metric, filter, on_error, runs, join
-        Of logs: only this format; only tasks of these names or patterns; which metric is the response, and
-        behind which filter; what becomes of samples with errors ("null", "zero", "drop", "score"); whether
-        the "newest" run of a learner counts or all as "trials"; whether samples are the same by "id" or by
-        "content".
+    format : str, optional
+        Logs: read only files of this format.
+    tasks : str or list of str, optional
+        Logs: only tasks of these names, or patterns such as "mmlu_*".
+    metric, filter : str, optional
+        Logs: the metric that is the response, and the filter behind which it was computed.
+    on_error : {"null", "zero", "drop", "score"}, optional
+        Logs: what becomes of samples that are unscored, errored or truncated.
+    runs : {"newest", "trials"}, optional
+        Logs: whether the newest run of a learner on a task counts, or all of them as trials.
+    join : {"id", "content"}, optional
+        Logs: whether samples are the same by id, with contents compared, or by content.
+    learner_by : str or list of str, optional
+        Logs: settings of runs that tell learners of the same model apart.
+    universe : path or list of str, optional
+        Logs: all samples of the benchmark, or a file of them, for logs that name only what was solved.
+    skip_damaged : bool, optional
+        Logs: leave out files that cannot be read.
 
     Returns
     -------
     ResponseTable
         What `ResponseTable.write` made comes back with its trials, weights, tasks and clusters; of Parquet
-        also with metadata and skills.
+        also with metadata and skills. `read_with_account` also says what was found, chosen and left out.
+
+    Warns
+    -----
+    CamillaWarning
+        Rows repeat a learner and sample, and nothing says that they are trials.
 
     Examples
     --------
-    >>> import camilla, tempfile, pathlib
-    >>> file = pathlib.Path(tempfile.mkdtemp(), "runs.csv")
-    >>> _ = file.write_text("learner,sample,response\\na,1,1\\na,2,0\\nb,1,0\\nb,2,0\\n")
-    >>> camilla.read(file)
-    ResponseTable(2 learners × 2 samples, 4 responses)
+    >>> import camilla, polars
+    >>> frame = polars.DataFrame({"learner": ["a", "a", "b"], "sample": [1, 2, 1], "response": [1, 0, 0]})
+    >>> camilla.read(frame)
+    ResponseTable(2 learners × 2 samples, 3 responses)
     """
-    named = [Path(path) for path in paths]
-    given = {name: value for name, value in locals().items() if name not in ("paths", "named") and value}
-    if isinstance(skills, Sequence) and not isinstance(skills, str):
-        given["skills"] = ":" + ",".join(f'"{column}"' for column in skills)
-    if _as_logs(named, given):
-        return _read_logs(named, given)
-    laid_out = {name: value for name, value in given.items() if name not in ONLY_LOGS}
-    if "ignore" in laid_out:
-        laid_out["ignore"] = _texts(ignore)
-    return read_table(named[0], **laid_out)
+    reading = read_with_account(*sources, **options)
+    _warn(reading.repeated_rows if reading.merged is None else reading.merged.twice)
+    return reading.table
 
 
-def _as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
-    """Whether the paths are read as logs; an option that would do nothing is an error."""
+def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
+    """What `read` reads, with the account of it.
+
+    Returns
+    -------
+    Reading
+        `table`; `matches` between players, where logs hold some; `notes()`, what a reader of results must
+        know; `lines()`, everything in words; `document()`, everything as plain data.
+    """
+    given = checked_options(options)
+    if not sources:
+        raise DataError("no path was given.")
+    if len(sources) == 1 and not isinstance(sources[0], str | Path):
+        return _read_one(as_frame(sources[0]), given, "the dataframe")
+    if wrong := [source for source in sources if not isinstance(source, str | Path)]:
+        raise SettingError(f"several sources are paths of logs; a {type(wrong[0]).__name__} is among them.")
+    paths = [Path(source) for source in sources]
+    if read_as_logs(paths, given):
+        return with_extras(load_logs(paths, **log_options(given)), given)
+    return _read_one(paths[0], given, str(paths[0]))
+
+
+def as_table(source: Any, *, rows: WideRows | None = None) -> ResponseTable:
+    """A response table from whatever a caller has: a table, a dataframe, or the path of a file or folder."""
+    if isinstance(source, ResponseTable):
+        return source
+    if not isinstance(source, str | Path):
+        source = as_frame(source)
+    reading = read_with_account(source, rows=rows)
+    _warn(reading.repeated_rows if reading.merged is None else reading.merged.twice)
+    return reading.table
+
+
+def as_frame(source: Any) -> pl.DataFrame:
+    """Any dataframe as a Polars one; what is none is an error that says what is taken."""
+    if isinstance(source, ResponseTable):
+        raise DataError("a response table came where it was to be read; it can be used as it is.")
+    try:
+        return as_polars(source)
+    except DataError as error:
+        if not str(error).startswith("a dataframe was wanted"):
+            raise
+        raise DataError(
+            f"a response table, a dataframe, or the path of a table or of logs was wanted; got "
+            f"{type(source).__name__}. A matrix becomes a table with ResponseTable.from_matrix."
+        ) from error
+
+
+def _warn(repeated: int) -> None:
+    for note in repeated_rows_note(repeated):
+        warnings.warn(note, CamillaWarning, stacklevel=4)
+
+
+def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that say something, single names as lists."""
+    known = list(ReadOptions.__annotations__)
+    if unknown := [name for name in options if name not in known]:
+        raise SettingError(f"nothing about reading is called {unknown[0]!r}. {nearest(unknown[0], known)}")
+    if (rows := options.get("rows")) not in (None, "samples", "learners"):
+        raise SettingError(f"rows is 'samples' or 'learners', not {rows!r}.")
+    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    for name in ("missing", "ignore", "tasks", "learner_by"):
+        if isinstance(given.get(name), str):
+            given[name] = (given[name],)
+    return {name: value for name, value in given.items() if value not in (None, (), [])}
+
+
+def read_as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
+    """Whether paths are read as logs or as one table file; an option that would do nothing is an error.
+
+    Several paths, folders, and files that look like a log are; not a file whose columns are named.
+    """
     of_tables = [name for name in ONLY_TABLES if name in given]
-    of_logs = [name for name in ONLY_LOGS if name in given]
-    if len(paths) != 1 or paths[0].is_dir() or "format" in given:
+    of_logs = [name for name in given if name not in (*ONLY_TABLES, *OF_BOTH)]
+    if len(paths) > 1 or paths[0].is_dir() or "format" in given:
         if of_tables:
-            what = f"{paths[0]} is a folder of them" if len(paths) == 1 else f"{len(paths)} paths are read so"
+            what = f"{len(paths)} paths are read so" if len(paths) > 1 else f"{paths[0]} is a folder of them"
             raise SettingError(
                 f"{_option(of_tables[0])} does nothing on logs, and {what}; it is for table files."
             )
         return True
-    if not of_tables and holds_logs(paths[0]):
-        return True
+    if not of_tables and paths[0].is_file():
+        best = match(peek(paths[0]), all_formats())
+        if best is not None and best.format != "table" and best.sniffed.confidence >= SURE:
+            return True
     if of_logs and paths[0].exists():
         raise SettingError(
             f"{_option(of_logs[0])} does nothing on a table file, and {paths[0]} is read as one; "
@@ -121,28 +223,219 @@ def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _read_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> ResponseTable:
+def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str) -> Reading:
+    if idle := [name for name in given if name not in (*ONLY_TABLES, *OF_BOTH)]:
+        raise SettingError(
+            f"{_option(idle[0])} does nothing on a table, and {called} is one; it is for logs."
+        )
+    table, repeated = read_table(source, **given)
+    files = Files(read={"table": [called]}, reasons={"table": "one table"})
+    return Reading(table, None, files, repeated_rows=repeated)
+
+
+def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of logs as `load_logs` takes them."""
+    universe = given.get("universe", ())
+    names = read_universe(Path(universe)) if isinstance(universe, str | Path) else tuple(universe)
     choices = Choices(
-        _texts(given.get("tasks", ())), given.get("metric"), given.get("filter"),
-        given.get("on_error", "null"), given.get("runs", "newest"),
+        tuple(given.get("tasks", ())), given.get("metric"), given.get("filter"),
+        given.get("on_error", "null"), given.get("runs", "newest"), names,
     )  # fmt: skip
-    loaded = load_logs(paths, choices, format=given.get("format"), join=given.get("join", "id"))
-    return with_extras(loaded.table, given.get("skills"), given.get("skill_graph"), given.get("cluster"))
+    others = {name: given[name] for name in ("format", "join", "learner_by", "skip_damaged") if name in given}
+    return {"choices": choices} | others
 
 
-def with_extras(
-    table: ResponseTable, skills: str | Path | None, skill_graph: str | Path | None, cluster: str | None
-) -> ResponseTable:
-    """A table of logs under the clusters, skills and skill graph that are asked for."""
-    if cluster is not None:
-        table = with_clusters(table, cluster)
-    source = None if skills is None else skill_source(skills)
+def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
+    """Logs under the clusters, skills and skill graph that are asked for."""
+    if not any(name in given for name in OF_BOTH):
+        return reading
+    table = reading.table
+    if "cluster" in given:
+        table = with_clusters(table, given["cluster"])
+    source = skill_source(given["skills"]) if "skills" in given else None
     own = () if source is None or source.file is not None else source.columns
     table = with_skill_source(table, source, own)
-    if skill_graph is None:
-        return table
-    return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))
+    if "skill_graph" in given:
+        table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
+    merged = reading.merged and replace(reading.merged, table=table)
+    return replace(reading, responses=table, merged=merged)
 
 
-def _texts(given: str | Sequence[str]) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def load_logs(
+    paths: Sequence[Path],
+    choices: Choices | None = None,
+    *,
+    format: str | None = None,
+    join: Join = "id",
+    learner_by: Sequence[str] = (),
+    skip_damaged: bool = False,
+    watch: Callable[[str], None] = lambda line: None,
+) -> Reading:
+    """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
+
+    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart.
+    """
+    collected = collect(
+        paths, format=format, join=join, learner_by=learner_by, skip_damaged=skip_damaged, watch=watch
+    )
+    return joined(collected, choices)
+
+
+class Collected(NamedTuple):
+    """The runs of all logs under some paths, each decoded once, not joined yet."""
+
+    collection: Collection
+    files: Files
+    matches: list[pl.DataFrame]
+
+
+def collect(
+    paths: Sequence[Path],
+    *,
+    format: str | None = None,
+    join: Join = "id",
+    learner_by: Sequence[str] = (),
+    skip_damaged: bool = False,
+    watch: Callable[[str], None] = lambda line: None,
+) -> Collected:
+    """Reads every log under the paths."""
+    if not paths:
+        raise DataError("no path was given.")
+    formats = all_formats(format)
+    collected = Collected(Collection(join), Files(), [])
+    files, loaders = collected.files, dict[str, Loader]()
+    for path, found in without_collecting(_matched(paths, formats, files, forced=format)):
+        watch(f"{sum(map(len, files.read.values()))} files, {path.name}")
+        if found.format not in loaders:
+            loaders[found.format] = loader_of(formats[found.format])
+        try:
+            _take(path, loaders[found.format], collected, learner_by)
+        except CamillaError as error:
+            if not skip_damaged:
+                raise
+            files.damaged[str(path)] = str(error)
+            continue
+        files.read.setdefault(found.format, []).append(str(path))
+        files.reasons.setdefault(found.format, found.sniffed.reason)
+    _check_settings(collected.collection, learner_by)
+    if not files.read:
+        raise DataError(_none_known(paths, files, formats))
+    files.empty = [one.run.source for one in collected.collection.kept if one.frame.height == 0]
+    return collected
+
+
+def joined(collected: Collected, choices: Choices | None = None) -> Reading:
+    """The runs as one table, the matches as one frame."""
+    collection, files, battles = collected
+    matches = pl.concat(battles, how="diagonal_relaxed") if battles else None
+    if battles and not collection.kept:
+        return Reading(None, matches, files)
+    merged = merge(collection, choices)
+    return Reading(merged.table, matches, files, merged)
+
+
+def without_collecting(items: Iterable[Item]) -> Iterator[Item]:
+    """The items, with the search for cycles off meanwhile: rows have none, and it doubles the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield from items
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _called(run: Run, learner_by: Sequence[str]) -> Run:
+    """The run with the settings that tell learners apart in the name of its learner."""
+    said = ", ".join(f"{one}={run.settings[one]}" for one in learner_by if one in run.settings)
+    return replace(run, learner=f"{run.learner} ({said})") if said else run
+
+
+def _check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
+    """A setting that no run has cannot tell learners apart."""
+    known = {name for one in collection.kept for name in one.run.settings}
+    for name in learner_by if collection.kept else ():
+        if name not in known:
+            there = quoted(sorted(known)) if known else "none"
+            raise SettingError(
+                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
+            )
+
+
+def _take(path: Path, loader: Loader, collected: Collected, learner_by: Sequence[str]) -> None:
+    """All runs of a file, or none if it breaks off: they are counted in only when all are read."""
+    if loader.matches is not None:
+        collected.matches.append(loader.matches(path))
+    for run in list(loader.runs(path)):
+        collected.collection.add(_called(run, learner_by))
+
+
+def _matched(
+    paths: Sequence[Path], formats: Mapping[str, Format | Loader], files: Files, *, forced: str | None
+) -> list[tuple[Path, Match]]:
+    """Files with the loader that is surest of them, in the order of their paths.
+
+    Each file once, however many of the paths lead to it.
+    """
+    found: dict[Path, Match] = {}
+    seen: set[Path] = set()
+    for one in files_under(paths):
+        if (place := one.path.resolve()) in seen:
+            continue
+        seen.add(place)
+        best = match(one, formats)
+        if best is None and forced is not None and one.path in paths:
+            raise DataError(f"{one.path}: does not look like {forced}. Leave out --format to see what it is.")
+        if best is None:
+            files.unknown.append(str(one.path))
+        elif best.sniffed.companion:
+            files.companions[best.format] = files.companions.get(best.format, 0) + 1
+        else:
+            found[one.path] = best
+    return sorted(found.items())
+
+
+def _none_known(paths: Sequence[Path], files: Files, formats: Mapping[str, Format | Loader]) -> str:
+    if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
+        read_frame(paths[0])  # a table that cannot be read says so itself
+    if files.damaged:
+        return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
+    where = quoted([str(path) for path in paths])
+    if files.companions:
+        names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
+        return (
+            f"{where} hold only files that go with logs ({names}), no scores of samples. "
+            "Was the harness told to log samples?"
+        )
+    return (
+        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
+        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
+    )
+
+
+def all_formats(only: str | None = None) -> dict[str, Format | Loader]:
+    """The formats of this package, and those that installed packages bring by entry point; or one of them."""
+    found: dict[str, Format | Loader] = dict(FORMATS)
+    for point in entry_points(group=GROUP):
+        try:
+            loader = point.load()
+        except (ImportError, AttributeError) as error:
+            raise DataError(
+                f"the loader {point.name!r} of {point.value} cannot be loaded: {error}."
+            ) from error
+        if not isinstance(loader, Loader):
+            raise DataError(
+                f"the loader {point.name!r} of {point.value} is no camilla.reading.sniffing.Loader."
+            )
+        found[point.name] = loader
+    if only is not None and only not in found:
+        raise SettingError(f"no format is called {only!r}. {nearest(only, list(found))}")
+    return found if only is None else {only: found[only]}
+
+
+def loader_of(one: Format | Loader) -> Loader:
+    """What reads files of a format; the module of one of ours is imported now."""
+    if isinstance(one, Loader):
+        return one
+    module = import_module(f"camilla.reading.formats.{one.module}")
+    return Loader(one.sniff, module.runs, getattr(module, "matches", None))

@@ -12,7 +12,19 @@ from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
-from camilla.reading.runs import GIVEN, REASONS, SCHEMA, About, Collection, Kept, LearnerTask, Row, Run
+from camilla.reading.namesakes import settled
+from camilla.reading.runs import (
+    GIVEN,
+    REASONS,
+    SCHEMA,
+    About,
+    Collection,
+    Kept,
+    LearnerTask,
+    Namesakes,
+    Row,
+    Run,
+)
 from camilla.reading.skills import with_table_skills
 from camilla.table.responses import ResponseTable
 
@@ -157,16 +169,23 @@ def _rule(
     return f"{count[best]} of {n_runs} runs have it, and of those it is listed first"
 
 
-def completed(runs: Sequence[Kept], universe: Sequence[str], collection: Collection) -> list[Kept]:
+def completed(
+    runs: Sequence[Kept],
+    universe: Sequence[str],
+    collection: Collection,
+    namesakes: Sequence[Namesakes] = (),
+) -> list[Kept]:
     """The runs, with a 0 for each sample that a list of solved ones leaves out.
 
     Without a universe it is all samples that any run of the task names; what nobody solved is then not
     among them, which flatters everyone alike.
     """
     named: dict[str, dict[str, None]] = {}
+    apart = {task for one in namesakes if not one.joined for task in one.tasks}
     for one in runs:
         if one.run.rest_is_wrong or universe:
-            names = named.setdefault(one.run.task, dict.fromkeys(universe))
+            prefix = f"{one.run.task}/" if one.run.task in apart else ""
+            names = named.setdefault(one.run.task, dict.fromkeys(prefix + name for name in universe))
             names.update(dict.fromkeys(one.frame["sample"].to_list()))
     return [
         _completed(one, list(named[one.run.task]), collection) if one.run.rest_is_wrong else one
@@ -243,6 +262,7 @@ class Merged:
     twice: int = 0  # rows that repeat a trial of their run
     lacking: list[Lacking] = field(default_factory=list)  # runs without the chosen pair
     no_skills: str = ""  # why the skill maps of tables are not the skill map of all
+    namesakes: list[Namesakes] = field(default_factory=list)  # files or tasks that share sample names
 
 
 def merge(collection: Collection, choices: Choices | None = None) -> Merged:
@@ -251,10 +271,11 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     The order in which runs were collected does not matter, and a run collected twice counts once.
     """
     choices = choices or Choices()
+    namesakes = [] if all(one.run.named_by_task for one in collection.kept) else settled(collection)
     runs = of_tasks(_each_once(collection.kept), choices.tasks)
     kept, repeated = newest(runs) if choices.runs == "newest" else (runs, [])
     chosen = choose(kept, metric=choices.metric, filter=choices.filter)
-    kept = completed(kept, choices.universe, collection)
+    kept = completed(kept, choices.universe, collection, namesakes)
     rows, lacking = _rows(kept, chosen, collection)
     if rows.height == 0:
         raise DataError(_nothing(runs, chosen))
@@ -266,8 +287,13 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
     table, missing = assembled(rows, about, [one.run for one in kept])
-    table, why = with_table_skills(table, [one.run for one in kept])
-    return Merged(table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why)
+    why = ""
+    if any(one.run.skills is not None for one in kept):
+        table, why = with_table_skills(table, [one.run for one in kept])
+    twice += sum(one.run.repeated_rows for one in kept)
+    return Merged(
+        table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why, namesakes
+    )
 
 
 def _each_once(runs: Sequence[Kept]) -> list[Kept]:

@@ -1,7 +1,7 @@
 """What a loader hands over, a run of one learner on one task, and how runs are collected."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -11,7 +11,6 @@ import polars as pl
 
 from camilla.errors import DataError
 from camilla.reading.decoding import read_bytes
-from camilla.reading.peeking import Peek
 from camilla.table.columns import Origin, name_column
 from camilla.table.frame_files import ENDINGS, column_names, read_frame
 
@@ -80,29 +79,12 @@ class Run:
     about: Mapping[str, About] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)  # of the learner
     left_out: dict[str, str] = field(default_factory=dict)  # metric → why it is no score
-    named_by_task: bool = True  # whether sample names are only unique within the task
+    named_by_task: bool = True  # whether samples are called task/name from the start
+    task_is_file: bool = False  # whether the task is only the name of the file, for want of another
+    repeated_rows: int = 0  # rows that repeat a learner and sample, and became trials
     unstable_ids: bool = False  # whether a sample is known by its content alone
     skills: SampleSkills | None = None  # of all samples of the file, as the file names them
     rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
-
-
-class Sniffed(NamedTuple):
-    """How sure a loader is that a file is its own, from 0 to 1, and what it saw.
-
-    `companion` files belong to the format but are read with the file beside them.
-    """
-
-    confidence: float
-    reason: str
-    companion: bool = False
-
-
-class Loader(NamedTuple):
-    """A format: how to know it, and how to read one file of it."""
-
-    sniff: Callable[[Peek], Sniffed | None]
-    runs: Callable[[Path], Iterable[Run]]
-    matches: "Callable[[Path], pl.DataFrame] | None" = None  # player_a, player_b, winner or probability
 
 
 Join = Literal["id", "content"]
@@ -145,6 +127,27 @@ class Kept:
         return max(self.pairs.values(), default=0)
 
 
+class TaskSource(NamedTuple):
+    """A task that was named, or a file in which none was."""
+
+    task: str
+    file: str  # "" where the task was named
+
+
+def source_of(run: Run) -> TaskSource:
+    """Where the samples of a run are from, as far as names of samples go."""
+    return TaskSource(run.task, run.source if run.task_is_file else "")
+
+
+class Namesakes(NamedTuple):
+    """Files or tasks that use the same sample names: joined as one benchmark, or told apart by task."""
+
+    joined: bool
+    tasks: list[str]  # as they are called now
+    files: list[str]
+    n_shared: int  # sample names that several have
+
+
 @dataclass
 class Collection:
     """All runs read so far, and what their logs say about samples (the first log that does)."""
@@ -152,7 +155,8 @@ class Collection:
     join: Join = "id"
     kept: list[Kept] = field(default_factory=list)
     about: list[pl.DataFrame] = field(default_factory=list)
-    known: set[str] = field(default_factory=set)  # the samples in `about`, while runs come in
+    loose: dict[TaskSource, list[pl.DataFrame]] = field(default_factory=dict)  # about samples to be named yet
+    known: set[str] = field(default_factory=set)  # the samples in both, while runs come in
     codes: dict[LearnerTask, int] = field(default_factory=dict)
     in_order: bool = False
 
@@ -188,10 +192,13 @@ class Collection:
         """Keeps what the run says about samples that no run before it described."""
         if not self.known:
             self.known.update(*(part["sample"] for part in self.about))
+        source = source_of(run)
+        within = "" if run.named_by_task else "\0".join((*source, ""))
         fresh: dict[str, About] = {}
         for row, name in zip(run.rows, names, strict=True):
-            if name not in self.known:
-                self.known.add(name)
+            key = within + name if within else name
+            if key not in self.known:
+                self.known.add(key)
                 fresh[name] = run.about.get(row.sample, UNDESCRIBED)
         if not fresh:
             return
@@ -206,7 +213,8 @@ class Collection:
         }
         columns |= {kind: [one.get(kind) for one in skills] for kind in kinds if kind not in columns}
         text = dict.fromkeys(columns, pl.String)
-        self.about.append(pl.DataFrame({name: list(given) for name, given in columns.items()}, schema=text))
+        part = pl.DataFrame({name: list(given) for name, given in columns.items()}, schema=text)
+        (self.about if run.named_by_task else self.loose.setdefault(source, [])).append(part)
 
     def in_reading_order(self) -> pl.DataFrame:
         """One row a sample: sample, task, text, cluster, a column a kind of skill; by task and name.
@@ -252,7 +260,7 @@ def _in_order(about: pl.DataFrame) -> pl.DataFrame:
 
 
 def _names(run: Run, join: Join) -> list[str]:
-    """The name of each row's sample: task/id, id where ids are unique anywhere, task/hash by content."""
+    """The name of each row's sample: task/id, id where tasks are told apart later, task/hash by content."""
     prefix = f"{run.task}/" if run.named_by_task else ""
     if join == "id" and not run.unstable_ids:
         return [prefix + row.sample for row in run.rows]

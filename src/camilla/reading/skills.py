@@ -26,12 +26,14 @@ class SkillSource(NamedTuple):
     columns: tuple[str, ...]
 
 
-def skill_source(text: str | Path) -> SkillSource:
-    """FILE[:column,column], or :column,column for columns of the table itself.
+def skill_source(text: str | Path | Sequence[str]) -> SkillSource:
+    """FILE[:column,column], or :column,column or a list of columns for columns of the table itself.
 
     The file ends at the first colon that leaves an existing one, so C:\\skills.csv:label works. A
     column with a comma in its name stands in double quotes.
     """
+    if not isinstance(text, str | Path):
+        return SkillSource(None, tuple(text))
     text = str(text)
     if Path(text).is_file():
         return SkillSource(Path(text), ())

@@ -1,4 +1,4 @@
-"""Long and wide table files: CSV, TSV, JSONL, Parquet."""
+"""Long and wide tables, in files and in frames."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -47,6 +47,13 @@ class Source(NamedTuple):
     origin: Origin
 
 
+class TableRead(NamedTuple):
+    """The table in a file, and how many rows repeat a learner and sample, though no trials are named."""
+
+    table: ResponseTable
+    repeated: int = 0
+
+
 class LoadedTable(NamedTuple):
     """A response table, the frame it was made of, and that frame's column of sample names."""
 
@@ -57,7 +64,7 @@ class LoadedTable(NamedTuple):
 
 
 def read_table(
-    path: str | Path,
+    source: str | Path | pl.DataFrame,
     *,
     rows: WideRows | None = None,
     learner: str | None = None,
@@ -67,12 +74,12 @@ def read_table(
     task: str | None = None,
     cluster: str | None = None,
     weight: str | None = None,
-    skills: str | Path | None = None,
+    skills: str | Path | Sequence[str] | None = None,
     skill_graph: str | Path | None = None,
     missing: str | Sequence[str] = (),
     ignore: Sequence[str] = (),
-) -> ResponseTable:
-    """The response table in a file.
+) -> TableRead:
+    """The response table in a file or a frame.
 
     A long table has a column each for learner, sample and response, found by name (learner or id,
     sample or item, response or resp) or as named here. A wide table says what its `rows` are,
@@ -84,33 +91,54 @@ def read_table(
     tasks and clusters, and of Parquet also with metadata and skills, unless learner, sample or response are
     named: then a long table is what its named columns say.
     """
-    path = Path(path)
-    names = column_names(path)
+    path = source if isinstance(source, pl.DataFrame) else Path(source)
+    names = _column_names(path)
     texts = (missing,) if isinstance(missing, str) else tuple(missing)
-    source = None if skills is None else skill_source(skills)
-    own = _own_columns(source, path)
+    skilled = None if skills is None else skill_source(skills)
+    own = _own_columns(skilled, path)
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
     if rows is None and (written := _read_written(path, given, (*texts, *ignore))) is not None:
-        return _with_graph(with_skill_source(written, source, own), skill_graph)
+        return TableRead(_with_graph(with_skill_source(written, skilled, own), skill_graph))
+    repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
         loaded = _read_long(path, roles, own, texts, given=given)
+        repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
         _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
         loaded = _read_wide(path, wide, texts)
-    return _with_graph(_with_skills(loaded, source, own), skill_graph)
+    return TableRead(_with_graph(_with_skills(loaded, skilled, own), skill_graph), repeated)
 
 
-def _read_written(path: Path, given: Roles, said: Sequence[str]) -> ResponseTable | None:
+TableSource = Path | pl.DataFrame
+
+
+def _column_names(source: TableSource) -> list[str]:
+    return source.columns if isinstance(source, pl.DataFrame) else column_names(source)
+
+
+def _called(source: TableSource) -> str:
+    return "the dataframe" if isinstance(source, pl.DataFrame) else str(source)
+
+
+def repeated_rows(table: ResponseTable) -> int:
+    """Rows beyond the first of their learner and sample."""
+    return 0 if table.trial is None else table.n_responses - len(table.cells().response)
+
+
+def _read_written(path: TableSource, given: Roles, said: Sequence[str]) -> ResponseTable | None:
     """A Parquet file that Camilla wrote, under other tasks or clusters if they are named.
 
     None where more is said of its columns: then it is a long table like any other.
     """
     own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
     by_hand = given.learner or given.sample or given.response or said
-    if by_hand or not own or (table := ResponseTable.read_written(path)) is None:
+    if isinstance(path, pl.DataFrame) or by_hand or not own:
+        return None
+    table = ResponseTable.read_written(path)
+    if table is None:
         return None
     return replace(
         table,
@@ -133,9 +161,9 @@ def _with_graph(table: ResponseTable, skill_graph: str | Path | None) -> Respons
     return table.with_skills(table.skill_map, graph=read_skill_graph(skill_graph))
 
 
-def long_roles(names: Sequence[str], given: Roles, path: Path) -> Roles:
+def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles:
     """Which columns are learner, sample and response: the given ones, else those with a usual name."""
-    found = {}
+    found, path = {}, _called(source)
     for role, usual in LONG_NAMES.items():
         found[role] = getattr(given, role) or next((name for name in usual if name in names), "")
     absent = [role for role, column in found.items() if not column]
@@ -157,23 +185,29 @@ def long_roles(names: Sequence[str], given: Roles, path: Path) -> Roles:
     return roles
 
 
-def _check_wide(roles: WideRoles, names: Sequence[str], path: Path, long_only: dict[str, str | None]) -> None:
+def _check_wide(
+    roles: WideRoles, names: Sequence[str], source: TableSource, long_only: dict[str, str | None]
+) -> None:
     if named := [role for role, column in long_only.items() if column is not None]:
         raise SettingError(
             f"{quoted(named)} belong to a long table; a wide one (rows={roles.rows!r}) has none."
         )
     if all(any(name in names for name in usual) for usual in LONG_NAMES.values()):
         raise DataError(
-            f"{path}: has columns learner, sample and response: it is a long table. Leave out rows."
+            f"{_called(source)}: has columns learner, sample and response: it is a long table. "
+            "Leave out rows."
         )
     said = [column for column in (roles.task, roles.cluster, *roles.own) if column is not None]
     if said and roles.rows == "learners":
         raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
 
 
-def _own_columns(source: SkillSource | None, path: Path) -> tuple[str, ...]:
-    """The columns of the table file itself that are its skills."""
-    if source is None or (source.file is not None and source.file.resolve() != path.resolve()):
+def _own_columns(source: SkillSource | None, path: TableSource) -> tuple[str, ...]:
+    """The columns of the table itself that are its skills."""
+    if source is None:
+        return ()
+    own = None if isinstance(path, pl.DataFrame) else path.resolve()
+    if source.file is not None and source.file.resolve() != own:
         return ()
     if not source.columns:
         raise SettingError(
@@ -183,7 +217,7 @@ def _own_columns(source: SkillSource | None, path: Path) -> tuple[str, ...]:
 
 
 def _read_long(
-    path: Path, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
+    path: TableSource, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
 ) -> LoadedTable:
     """A column of which nobody spoke, and which says nothing, is not there."""
     frame, origin = _read(path, [*roles.columns(), *own], [roles.response], missing)
@@ -195,8 +229,8 @@ def _read_long(
     return LoadedTable(table, frame, origin, roles.sample)
 
 
-def _read_wide(path: Path, roles: WideRoles, missing: tuple[str, ...]) -> LoadedTable:
-    names = column_names(path)
+def _read_wide(path: TableSource, roles: WideRoles, missing: tuple[str, ...]) -> LoadedTable:
+    names = _column_names(path)
     aside = {
         column for column in (roles.task, roles.cluster, *roles.own, *roles.ignore) if column is not None
     }
@@ -224,9 +258,12 @@ def _named_by_task(frame: pl.DataFrame, id: str, task: str, origin: Origin) -> p
 
 
 def _read(
-    path: Path, columns: Sequence[str] | None, responses: Sequence[str], missing: tuple[str, ...]
+    path: TableSource, columns: Sequence[str] | None, responses: Sequence[str], missing: tuple[str, ...]
 ) -> Source:
     """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
+    if isinstance(path, pl.DataFrame):
+        wanted = path if columns is None else path.select(dict.fromkeys(columns))
+        return Source(wanted, Origin(_called(path), missing=missing))
     text = True if path.suffix.lower() in SEPARATOR else responses
     frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)
     return Source(frame, Origin(str(path), place, missing))

@@ -1,30 +1,218 @@
-"""One file a source: table files, and the logs of evaluation harnesses."""
+"""The formats of logs: here, as data, what their files look like; a module for each reads them."""
 
-from camilla.reading.formats.alpaca_eval import ALPACA_EVAL
-from camilla.reading.formats.arena import ARENA
-from camilla.reading.formats.every_eval_ever import EVERY_EVAL_EVER
-from camilla.reading.formats.helm import HELM
-from camilla.reading.formats.inspect_logs import INSPECT
-from camilla.reading.formats.lighteval import LIGHTEVAL
-from camilla.reading.formats.lm_eval import LM_EVAL
-from camilla.reading.formats.opencompass import OPENCOMPASS
-from camilla.reading.formats.openml import OPENML
-from camilla.reading.formats.py_irt import PY_IRT
-from camilla.reading.formats.swebench import SWE_BENCH
-from camilla.reading.formats.tabular import TABLE
-from camilla.reading.runs import Loader
+from camilla.reading.sniffing import Format, Signature
+from camilla.reading.tables import LONG_NAMES
+from camilla.table.frame_files import ENDINGS
 
-LOADERS: dict[str, Loader] = {
-    "lm-eval": LM_EVAL,
-    "inspect": INSPECT,
-    "helm": HELM,
-    "lighteval": LIGHTEVAL,
-    "opencompass": OPENCOMPASS,
-    "swe-bench": SWE_BENCH,
-    "alpaca-eval": ALPACA_EVAL,
-    "arena": ARENA,
-    "every-eval-ever": EVERY_EVAL_EVER,
-    "openml": OPENML,
-    "py-irt": PY_IRT,
-    "table": TABLE,
+JSON, LINES = (".json",), (".jsonl", ".ndjson")
+LM_EVAL_ROWS = "rows have doc_id, doc and resps, as lm-evaluation-harness logs samples"
+LM_EVAL_RESULTS = "a results file of lm-evaluation-harness"
+INSPECT_ARCHIVE = "a zip archive with the ending of Inspect's logs"
+HELM_STATS = "entries have instance_id and stats, as HELM writes"
+HELM_COMPANIONS = "(run_spec|scenario|scenario_state|stats|instances|display_requests)[.]json"
+HELM_RUN = frozenset({"per_instance_stats.json", "display_predictions.json", "run_spec.json"})
+OPENCOMPASS = "an object with details of samples, as OpenCompass"
+SWE_IDS = frozenset({"resolved_ids", "unresolved_ids", "completed_ids", "submitted_ids"})
+OPENML = "ARFF with row_id, prediction and correct, as of OpenML's runs"
+ARFF = (b"@relation", b"prediction")
+EVERY_EVAL_EVER = frozenset({"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"})
+
+
+def _lighteval(query: str, metrics: str) -> Signature:
+    reason = f"Parquet with columns {query} and {metrics}, as LightEval's details"
+    return Signature(0.9, reason, endings=(".parquet",), structs=frozenset({metrics}), columns=((query,),))
+
+
+FORMATS: dict[str, Format] = {
+    "lm-eval": Format(
+        "lm_eval",
+        (
+            Signature(
+                0.95,
+                LM_EVAL_ROWS,
+                keys=frozenset({"doc_id", "doc"}),
+                some_keys=frozenset({"resps", "filtered_resps", "target"}),
+            ),
+            Signature(
+                0.8,
+                LM_EVAL_RESULTS,
+                companion=True,
+                endings=JSON,
+                keys=frozenset({"results"}),
+                some_keys=frozenset({"configs", "versions", "n-shot"}),
+            ),
+            Signature(
+                0.8,
+                LM_EVAL_RESULTS,
+                companion=True,
+                endings=JSON,
+                keys=frozenset({"results"}),
+                name="(?s:results_.*)",
+            ),
+        ),
+    ),
+    "inspect": Format(
+        "inspect_logs",
+        (
+            Signature(0.95, INSPECT_ARCHIVE, starts=b"PK", endings=(".eval",)),
+            Signature(0.95, INSPECT_ARCHIVE, starts=b"PK", head=(b"_journal/start.json",)),
+            Signature(
+                0.95,
+                "a JSON object with version, status and eval, as Inspect writes",
+                endings=JSON,
+                keys=frozenset({"version", "status", "eval"}),
+            ),
+        ),
+    ),
+    "helm": Format(
+        "helm",
+        (
+            Signature(
+                0.95,
+                HELM_STATS,
+                companion=True,
+                endings=JSON,
+                name="per_instance_stats[.]json",
+                beside=frozenset({"display_predictions.json"}),
+                keys=frozenset({"instance_id", "stats"}),
+            ),
+            Signature(0.95, HELM_STATS, endings=JSON, keys=frozenset({"instance_id", "stats"})),
+            Signature(
+                0.9,
+                "a file of a HELM run",
+                companion=True,
+                endings=JSON,
+                name=HELM_COMPANIONS,
+                beside=HELM_RUN,
+            ),
+        ),
+    ),
+    "lighteval": Format(
+        "lighteval",
+        (
+            _lighteval("doc", "metric"),
+            _lighteval("__doc__", "__metric__"),
+            _lighteval("doc", "metrics"),
+            _lighteval("example", "metrics"),
+        ),
+    ),
+    "opencompass": Format(
+        "opencompass",
+        (
+            Signature(
+                0.9,
+                OPENCOMPASS,
+                endings=JSON,
+                object_only=True,
+                folder="results",
+                keys=frozenset({"details"}),
+            ),
+            Signature(0.6, OPENCOMPASS, endings=JSON, object_only=True, keys=frozenset({"details"})),
+            Signature(
+                0.7,
+                "predictions of OpenCompass, scored in results/",
+                companion=True,
+                endings=JSON,
+                object_only=True,
+                folder="predictions",
+                keys=frozenset({"0"}),
+            ),
+        ),
+    ),
+    "swe-bench": Format(
+        "swebench",
+        (
+            Signature(
+                0.95,
+                "an object with resolved_ids and its like, as SWE-bench's harness reports",
+                endings=JSON,
+                object_only=True,
+                some_keys=SWE_IDS,
+                least=2,
+            ),
+            Signature(
+                0.9,
+                "results.json with a list of resolved instances, as in SWE-bench/experiments",
+                object_only=True,
+                name="results[.]json",
+                keys=frozenset({"resolved"}),
+            ),
+            Signature(
+                0.9,
+                "report.json of one instance, as SWE-bench's harness logs it",
+                object_only=True,
+                name="report[.]json",
+                head=(b'"resolved"',),
+                key_with="__",
+            ),
+        ),
+    ),
+    "alpaca-eval": Format(
+        "alpaca_eval",
+        (
+            Signature(
+                0.95,
+                "entries have generator_1, generator_2 and preference, as in AlpacaEval",
+                endings=JSON,
+                keys=frozenset({"instruction", "generator_1", "generator_2"}),
+            ),
+        ),
+    ),
+    "arena": Format(
+        "arena",
+        (
+            Signature(
+                0.9,
+                "rows have model_a, model_b and winner, as arenas publish battles",
+                columns=(("model_a",), ("model_b",), ("winner",)),
+            ),
+        ),
+    ),
+    "every-eval-ever": Format(
+        "every_eval_ever",
+        (
+            Signature(
+                0.95,
+                "lines have model_id, evaluation_name and sample_id, as Every Eval Ever",
+                endings=LINES,
+                keys=EVERY_EVAL_EVER,
+            ),
+            Signature(
+                0.9,
+                "an aggregate of Every Eval Ever",
+                companion=True,
+                endings=JSON,
+                keys=frozenset({"evaluation_id", "evaluation_results"}),
+            ),
+        ),
+    ),
+    "openml": Format(
+        "openml",
+        (
+            Signature(0.95, OPENML, lowered=(*ARFF, b"row_id", b"correct")),
+            Signature(0.95, OPENML, lowered=(*ARFF, b"row_id", b"truth")),
+            Signature(0.4, OPENML, lowered=ARFF),
+        ),
+    ),
+    "py-irt": Format(
+        "py_irt",
+        (
+            Signature(
+                0.95,
+                "lines have subject_id and responses, as py-irt reads them",
+                keys=frozenset({"subject_id", "responses"}),
+            ),
+        ),
+    ),
+    "table": Format(
+        "tabular",
+        (
+            Signature(
+                0.6,
+                "a table with columns {columns}",
+                endings=ENDINGS,
+                columns=tuple(LONG_NAMES.values()),
+            ),
+        ),
+    ),
 }

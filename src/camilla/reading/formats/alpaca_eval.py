@@ -11,8 +11,7 @@ from typing import Any
 import msgspec
 
 from camilla.reading.decoding import decode_file, digest, name_in, number_in, plain, shortened
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 
 
 class Annotation(msgspec.Struct):
@@ -25,13 +24,6 @@ class Annotation(msgspec.Struct):
 
 
 ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Entries with two generators and a preference."""
-    if peek.ending == ".json" and {"instruction", "generator_1", "generator_2"} <= peek.keys:
-        return Sniffed(0.95, "entries have generator_1, generator_2 and preference, as in AlpacaEval")
-    return None
 
 
 def response(preference: Any) -> float | None:
@@ -67,6 +59,3 @@ def runs(path: Path) -> Iterator[Run]:
             settings={"reference": reference},
             unstable_ids=True,
         )
-
-
-ALPACA_EVAL = Loader(sniff, runs)

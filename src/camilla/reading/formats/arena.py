@@ -10,12 +10,12 @@ from typing import Any
 import msgspec
 import polars as pl
 
-from camilla.errors import CamillaError, DataError
+from camilla.errors import DataError
 from camilla.reading.decoding import decode_file, digest, name_in, plain
 from camilla.reading.formats.alpaca_eval import ANNOTATIONS, response
-from camilla.reading.peeking import Peek, peek
-from camilla.reading.runs import Loader, Run, Sniffed
-from camilla.table.frame_files import ENDINGS, column_names, read_frame
+from camilla.reading.runs import Run
+from camilla.reading.sniffing import peek
+from camilla.table.frame_files import read_frame
 
 WANTED = ("model_a", "model_b", "winner")
 CARRIED = ("judge", "language", "tstamp", "question_id", "conversation_a")
@@ -32,18 +32,6 @@ class Battle(msgspec.Struct):
 
 
 BATTLES = msgspec.json.Decoder(list[Battle])
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Rows with two models and a winner."""
-    try:
-        known = peek.ending in ENDINGS and peek.ending not in (".jsonl", ".ndjson") and peek.head
-        names = column_names(peek.path) if known else peek.keys
-    except CamillaError:
-        return None
-    if set(WANTED) <= set(names):
-        return Sniffed(0.9, "rows have model_a, model_b and winner, as arenas publish battles")
-    return None
 
 
 def runs(path: Path) -> list[Run]:
@@ -93,6 +81,3 @@ def _frame(rows: list[dict[str, Any]], path: Path) -> pl.DataFrame:
     if not rows:
         raise DataError(f"{path}: holds no battles.")
     return pl.DataFrame(rows)
-
-
-ARENA = Loader(sniff, runs, matches)

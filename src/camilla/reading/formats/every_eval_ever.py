@@ -9,8 +9,7 @@ from typing import Any
 import msgspec
 
 from camilla.reading.decoding import decode_lines, is_score, name_in, number_in, plain, shortened
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 from camilla.table.files import whole_file
 from camilla.table.responses import ResponseTable
 
@@ -40,15 +39,6 @@ class EvalInstance(msgspec.Struct):
 
 
 INSTANCE = msgspec.json.Decoder(EvalInstance)
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Lines with the schema's required keys; aggregates go with them."""
-    if peek.ending in (".jsonl", ".ndjson") and peek.keys >= REQUIRED:
-        return Sniffed(0.95, "lines have model_id, evaluation_name and sample_id, as Every Eval Ever")
-    if peek.ending == ".json" and {"evaluation_id", "evaluation_results"} <= peek.keys:
-        return Sniffed(0.9, "an aggregate of Every Eval Ever", companion=True)
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -141,6 +131,3 @@ def _described(table: ResponseTable) -> tuple[dict[str, str], dict[str, dict[str
             texts[name] = row.pop("text", None) or ""
             rest[name] = {key: str(value) for key, value in row.items() if value is not None}
     return texts, rest
-
-
-EVERY_EVAL_EVER = Loader(sniff, runs)

@@ -12,8 +12,7 @@ from typing import Any
 import msgspec
 
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, plain, shortened
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 
 COMPANIONS = tuple(
     f"{name}.json"
@@ -95,19 +94,6 @@ INSTANCES = msgspec.json.Decoder(list[HelmInstance])
 RUN_SPEC = msgspec.json.Decoder(RunSpec)
 ASKED = msgspec.json.Decoder(list[Asked])
 STATE = msgspec.json.Decoder(ScenarioState)
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Instances with stats; where both files are there, the predictions are read."""
-    if peek.ending != ".json":
-        return None
-    if {"instance_id", "stats"} <= peek.keys:
-        both = peek.name == "per_instance_stats.json" and "display_predictions.json" in peek.beside
-        return Sniffed(0.95, "entries have instance_id and stats, as HELM writes", companion=both)
-    of_run = {"per_instance_stats.json", "display_predictions.json", "run_spec.json"} & peek.beside
-    if peek.name in COMPANIONS and of_run:
-        return Sniffed(0.9, "a file of a HELM run", companion=True)
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -224,6 +210,3 @@ def _settings(spec: RunSpec) -> dict[str, str]:
         "max_train_instances": adapter.max_train_instances,
     }
     return {name: plain(value) for name, value in said.items() if plain(value)}
-
-
-HELM = Loader(sniff, runs)

@@ -24,8 +24,7 @@ from camilla.reading.decoding import (
     shortened,
     start_of,
 )
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed, Why
+from camilla.reading.runs import About, Row, Run, Why
 
 WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 COMPARED = 1000  # characters of input that tell samples apart; summaries cut long inputs
@@ -83,15 +82,6 @@ LOG = msgspec.json.Decoder(Log)
 SAMPLE = msgspec.json.Decoder(InspectSample)
 SAMPLES = msgspec.json.Decoder(list[InspectSample])
 REDUCTIONS = msgspec.json.Decoder(list[Reduction])
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """A zip archive called .eval, or a JSON object with eval, status and version."""
-    if peek.head[:2] == b"PK" and (peek.ending == ".eval" or b"_journal/start.json" in peek.head):
-        return Sniffed(0.95, "a zip archive with the ending of Inspect's logs")
-    if peek.ending == ".json" and {"version", "status", "eval"} <= peek.keys:
-        return Sniffed(0.95, "a JSON object with version, status and eval, as Inspect writes")
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -260,6 +250,3 @@ def _settings(log: Log) -> dict[str, str]:
         if isinstance(value, dict)
     }
     return {name: shortened(text) for name, value in (said | flat).items() if (text := plain(value))}
-
-
-INSPECT = Loader(sniff, runs)

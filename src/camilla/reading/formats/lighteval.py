@@ -12,8 +12,7 @@ import polars as pl
 
 from camilla.errors import DataError
 from camilla.reading.decoding import digest, is_score, number_in, plain, shortened
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 from camilla.table.frame_files import UNREADABLE, literally
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)$")
@@ -33,20 +32,6 @@ LAYOUTS = (
     FileLayout("doc", "query", "metrics"),
     FileLayout("example", None, "metrics"),
 )
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """A Parquet file with columns doc and metric, or example and metrics."""
-    if peek.ending != ".parquet" or peek.head[:4] != b"PAR1":
-        return None
-    try:
-        names = pl.read_parquet_schema(literally(peek.path))
-    except UNREADABLE:
-        return None
-    layout = _layout(names)
-    if layout is None or not isinstance(names[layout.metrics], pl.Struct):
-        return None
-    return Sniffed(0.9, f"Parquet with columns {layout.query} and {layout.metrics}, as LightEval's details")
 
 
 def _layout(names: Any) -> FileLayout | None:
@@ -123,6 +108,3 @@ def _learner(path: Path) -> str:
         name = "/".join(inside[:-1] if len(inside) > 1 and inside[-1][:4].isdecimal() else inside)
         return name or path.stem
     return path.parent.name or path.stem
-
-
-LIGHTEVAL = Loader(sniff, runs)

@@ -27,8 +27,7 @@ from camilla.reading.decoding import (
     plain,
     shortened,
 )
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed, Why
+from camilla.reading.runs import About, Row, Run, Why
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 ANSWERS = ("target", "arguments", "resps", "filtered_resps")
@@ -246,16 +245,6 @@ class Header(NamedTuple):
     results: LmEvalResults
 
 
-def sniff(peek: Peek) -> Sniffed | None:
-    """Rows with doc_id and responses; a results file belongs to them."""
-    if {"doc_id", "doc"} <= peek.keys and peek.keys & {"resps", "filtered_resps", "target"}:
-        return Sniffed(0.95, "rows have doc_id, doc and resps, as lm-evaluation-harness logs samples")
-    other = peek.keys & {"configs", "versions", "n-shot"} or peek.name.startswith("results_")
-    if peek.ending == ".json" and "results" in peek.keys and other:
-        return Sniffed(0.8, "a results file of lm-evaluation-harness", companion=True)
-    return None
-
-
 def runs(path: Path) -> Iterator[Run]:
     """The one run in a file of samples."""
     header = _header(path)
@@ -384,6 +373,3 @@ def _settings(header: Header) -> dict[str, str]:
         "chat_template_sha": plain(results.chat_template_sha),
     }
     return {name: value for name, value in (config | said).items() if value}
-
-
-LM_EVAL = Loader(sniff, runs)

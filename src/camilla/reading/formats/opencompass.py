@@ -13,8 +13,7 @@ import msgspec
 
 from camilla.errors import DataError
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, shortened
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 
 VERDICTS = ("correct", "is_correct", "cascade_correct")
 REFERENCES = ("references", "refr", "answer", "gold", "reference")
@@ -31,18 +30,6 @@ class OpenCompassPrediction(msgspec.Struct):
 
 RESULTS = msgspec.json.Decoder(OpenCompassResults)
 PREDICTIONS = msgspec.json.Decoder(dict[str, OpenCompassPrediction])
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Results with details; predictions and summaries go with them."""
-    if peek.ending != ".json" or peek.is_array:
-        return None
-    kind = peek.path.parent.parent.name
-    if "details" in peek.keys:
-        return Sniffed(0.9 if kind == "results" else 0.6, "an object with details of samples, as OpenCompass")
-    if kind == "predictions" and {"0"} <= peek.keys:
-        return Sniffed(0.7, "predictions of OpenCompass, scored in results/", companion=True)
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -155,6 +142,3 @@ def _content(entry: dict[str, Any], sample: str, asked: Mapping[str, str]) -> st
     if sample in asked:
         return digest(asked[sample], _words(references))
     return None if references is None else digest(sample, _words(references))
-
-
-OPENCOMPASS = Loader(sniff, runs)

@@ -10,22 +10,12 @@ from pathlib import Path
 
 from camilla.errors import DataError
 from camilla.reading.decoding import LONGEST_LINE, LONGEST_NAME, name_in
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 CELL = re.compile(rf"\s*({QUOTED}|[^,'\"]*)\s*(,|$)")
 ATTRIBUTE = re.compile(rf"@attribute\s+({QUOTED}|\S+)", re.IGNORECASE)
 MOST_ATTRIBUTES = 10_000
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """An ARFF relation of predictions."""
-    head = peek.head.lower()
-    if b"@relation" not in head or b"prediction" not in head:
-        return None
-    sure = b"row_id" in head and (b"correct" in head or b"truth" in head)
-    return Sniffed(0.95 if sure else 0.4, "ARFF with row_id, prediction and correct, as of OpenML's runs")
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -133,6 +123,3 @@ def _share(text: str) -> float | None:
     except ValueError:
         return None
     return number if 0 <= number <= 1 else None
-
-
-OPENML = Loader(sniff, runs)

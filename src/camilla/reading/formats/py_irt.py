@@ -8,8 +8,7 @@ import msgspec
 
 from camilla.errors import DataError
 from camilla.reading.decoding import decode_lines, is_score, name_in, number_in
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import GIVEN, Loader, Row, Run, Sniffed
+from camilla.reading.runs import GIVEN, Row, Run
 
 
 class Subject(msgspec.Struct):
@@ -18,13 +17,6 @@ class Subject(msgspec.Struct):
 
 
 SUBJECT = msgspec.json.Decoder(Subject)
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """Lines with a subject and its responses."""
-    if {"subject_id", "responses"} <= peek.keys:
-        return Sniffed(0.95, "lines have subject_id and responses, as py-irt reads them")
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -41,7 +33,12 @@ def runs(path: Path) -> Iterator[Run]:
             row = Row(name, score, GIVEN, why=None if score is not None else "unscored")
             rows.setdefault(learner, []).append(row)
     for learner, of_run in rows.items():
-        yield Run(learner, path.stem, of_run, source=str(path), format="py-irt", named_by_task=False)
-
-
-PY_IRT = Loader(sniff, runs)
+        yield Run(
+            learner,
+            path.stem,
+            of_run,
+            source=str(path),
+            format="py-irt",
+            named_by_task=False,
+            task_is_file=True,
+        )

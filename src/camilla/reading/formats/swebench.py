@@ -13,8 +13,7 @@ import msgspec
 
 from camilla.errors import DataError
 from camilla.reading.decoding import decode_file, name_in
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import About, Loader, Row, Run, Sniffed
+from camilla.reading.runs import About, Row, Run
 
 TASK = "swe-bench"
 IDS = "resolved_ids", "unresolved_ids", "completed_ids", "submitted_ids"
@@ -41,19 +40,6 @@ class Verdict(msgspec.Struct):
 
 REPORT = msgspec.json.Decoder(Report)
 VERDICT = msgspec.json.Decoder(dict[str, Verdict])
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """A report with lists of ids, or of one instance."""
-    if peek.ending != ".json" or peek.is_array:
-        return None
-    if len(peek.keys & set(IDS)) >= 2:
-        return Sniffed(0.95, "an object with resolved_ids and its like, as SWE-bench's harness reports")
-    if peek.name == "results.json" and "resolved" in peek.keys:
-        return Sniffed(0.9, "results.json with a list of resolved instances, as in SWE-bench/experiments")
-    if peek.name == "report.json" and b'"resolved"' in peek.head and any("__" in key for key in peek.keys):
-        return Sniffed(0.9, "report.json of one instance, as SWE-bench's harness logs it")
-    return None
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -119,6 +105,3 @@ def _run(learner: str, task: str, rows: list[Row], path: Path, **more: Any) -> R
 def _repository(sample: str) -> str:
     """django__django-12345 → django/django."""
     return sample.rpartition("-")[0].replace("__", "/") or sample
-
-
-SWE_BENCH = Loader(sniff, runs)

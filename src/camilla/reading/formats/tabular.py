@@ -5,31 +5,14 @@ from pathlib import Path
 
 import polars as pl
 
-from camilla.errors import CamillaError
-from camilla.names import shown
-from camilla.reading.peeking import Peek
-from camilla.reading.runs import GIVEN, About, Loader, Row, Run, SampleSkills, Sniffed
-from camilla.reading.tables import LONG_NAMES, read_table
+from camilla.reading.runs import GIVEN, About, Row, Run, SampleSkills
+from camilla.reading.tables import TableRead, read_table
 from camilla.table.files import has_written_header
-from camilla.table.frame_files import ENDINGS, column_names
+from camilla.table.frame_files import column_names
 from camilla.table.responses import ResponseTable
 
 OWN = ("date", "format", "source")
 ROLES = ("trial", "task", "cluster", "weight")
-
-
-def sniff(peek: Peek) -> Sniffed | None:
-    """A header with the three columns; other tables need to be told what their columns are."""
-    if peek.ending not in ENDINGS or not peek.head:
-        return None
-    try:
-        names = peek.keys if peek.ending in (".jsonl", ".ndjson") else column_names(peek.path)
-    except CamillaError:
-        return None
-    found = [next((name for name in usual if name in names), None) for usual in LONG_NAMES.values()]
-    if None in found:
-        return None
-    return Sniffed(0.6, f"a table with columns {', '.join(shown(str(name)) for name in found)}")
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -37,7 +20,8 @@ def runs(path: Path) -> Iterator[Run]:
 
     A table that Camilla wrote brings along what its logs said of samples and learners, and its skills.
     """
-    table = ResponseTable.read_written(path) or _read(path)
+    written = ResponseTable.read_written(path)
+    table, repeated = TableRead(written) if written is not None else _read(path)
     task = table.task or (path.stem,) * table.n_samples
     rows: dict[tuple[str, str], list[Row]] = {}
     for at, (learner, sample, response) in enumerate(
@@ -68,11 +52,14 @@ def runs(path: Path) -> Iterator[Run]:
             about=about,
             settings={name: value for name, value in said.items() if name not in OWN},
             named_by_task=False,
+            task_is_file=table.task is None,
+            repeated_rows=repeated,
             skills=skills,
         )
+        repeated = 0  # counted with the first run of the file
 
 
-def _read(path: Path) -> ResponseTable:
+def _read(path: Path) -> TableRead:
     names = column_names(path)
     if has_written_header(names):
         return read_table(path)
@@ -98,6 +85,3 @@ def _rows_by(frame: pl.DataFrame | None, column: str) -> dict[str, dict[str, str
         row.pop(column): {key: str(value) for key, value in row.items() if value is not None}
         for row in frame.iter_rows(named=True)
     }
-
-
-TABLE = Loader(sniff, runs)
