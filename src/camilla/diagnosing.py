@@ -11,7 +11,7 @@ import polars as pl
 
 import camilla
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
-from camilla.diagnosis import Diagnosis, Z, accuracy_columns
+from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -20,6 +20,7 @@ from camilla.fitting.protocol import Diagnoser, Readout, Size, Spread
 from camilla.fitting.settings import settings_as_data
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
+from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.responses import ResponseTable
 from camilla.table.validity import check_diagnosable

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 
 SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
 DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
@@ -51,14 +51,14 @@ def wrong_keys(
         by_wrong = logsumexp(flipped + log_curves + log_hits, axis=(1, 2))
         log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)
     share = float(shares[1:].sum())
-    probability = 1 / (1 + np.exp(-np.clip(log_ratio + np.log(share) - np.log1p(-share), -500, 500)))
+    probability = sigmoid(log_ratio + np.log(share) - np.log1p(-share), np)
     return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
 
 
 def _likelihoods(right: Floats, wrong: Floats, ability: Floats) -> tuple[Floats, Floats]:
     """Log likelihoods of a right key [samples, curves], and of a wrong one [samples, hits, curves]."""
     a, b = (part.ravel() for part in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
-    curve = 1 / (1 + np.exp(-a * (ability[:, None] - b)))  # [learners, curves]
+    curve = sigmoid(a * (ability[:, None] - b), np)  # [learners, curves]
 
     def likelihood(p: Floats) -> Floats:
         p = LAPSE / 2 + (1 - LAPSE) * p

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 from camilla.statistics.intervals import Ends
 
 KAPPA = np.pi / 8
@@ -43,7 +43,7 @@ class DiscriminationCurves(NamedTuple):
 
     def expected(self, block: slice) -> Floats:
         logit = np.outer(self.ability, self.slope[block]) + self.intercept[block]
-        return np.asarray(0.5 * (np.tanh(0.5 * logit) + 1))
+        return np.asarray(sigmoid(logit, np))
 
 
 class _Seen(NamedTuple):
@@ -134,7 +134,7 @@ def _likelihood(seen: _Seen, a: Floats, c: Floats) -> _Likelihood:
     u = 1 / np.sqrt(1 + KAPPA * a**2 * seen.variance)
     logit = u * (a * seen.mean + c)
     l_by_a = u**3 * (seen.mean - KAPPA * a * c * seen.variance)
-    p = 0.5 * (np.tanh(0.5 * logit) + 1)
+    p = sigmoid(logit, np)
     off, bend = seen.weight * (seen.response - p), seen.weight * p * (1 - p)
     value = seen.weight * (seen.response * logit - np.logaddexp(0, logit))
     sums = (value, off * l_by_a, off * u, bend * l_by_a**2, bend * l_by_a * u, bend * u**2)

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from camilla.diagnosis import LEVEL
 from camilla.show.report.diagnosed import Diagnosed
+from camilla.statistics.intervals import LEVEL
 
 SentencePart = str | dict[str, int]
 LISTED = 5
