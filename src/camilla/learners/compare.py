@@ -12,7 +12,15 @@ from camilla.names import quoted
 from camilla.provenance import made_of, place_of
 from camilla.statistics.clusters import FEW
 from camilla.statistics.multiplicity import holm
-from camilla.statistics.paired import Estimate, Noise, PairedResponses, estimate, noise_of, pair_of, tested
+from camilla.statistics.paired import (
+    Estimate,
+    Noise,
+    PairedResponses,
+    estimate,
+    noise_of,
+    pair_of,
+    paired_test,
+)
 from camilla.table.responses import ResponseTable
 
 
@@ -32,7 +40,6 @@ class Effect:
     p_value: float
     holm_p: float | None  # adjusted over the tasks; None for all samples together
     test: str
-    draws: int | None  # sign patterns drawn; p-values come in steps of 1/(draws + 1)
     won: int  # samples on which B is above A
     lost: int
 
@@ -80,7 +87,7 @@ class Comparison:
         }
 
 
-def compare(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0) -> Comparison:
+def compare(table: ResponseTable, a: str, b: str, *, level: float = 0.95) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
 
     Clusters and trials of the table are respected; tasks are tested each, with Holm over them.
@@ -95,18 +102,18 @@ def compare(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: 
             f"{a!r} and {b!r} share {len(pair.sample)} samples; two at least are needed. {a!r} has "
             f"{pair.only_a} of its own, {b!r} {pair.only_b}. Check that samples have the same names in both."
         )
-    overall = _effect(pair, None, level, seed)
+    overall = _effect(pair, None, level)
     noise = noise_of(pair)
     return Comparison(
-        a, b, level, overall, _by_task(table, pair, level, seed), noise, _flipped(table, pair),
+        a, b, level, overall, _by_task(table, pair, level), noise, _flipped(table, pair),
         pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
-        made_of(table, a=a, b=b, level=level, seed=seed),
+        made_of(table, a=a, b=b, level=level),
     )  # fmt: skip
 
 
-def _effect(pair: PairedResponses, task: str | None, level: float, seed: int) -> Effect:
+def _effect(pair: PairedResponses, task: str | None, level: float) -> Effect:
     found: Estimate = estimate(pair, level)
-    test = tested(pair, seed)
+    test = paired_test(pair)
     return Effect(
         task=task,
         n=found.n,
@@ -120,20 +127,19 @@ def _effect(pair: PairedResponses, task: str | None, level: float, seed: int) ->
         p_value=test.p_value,
         holm_p=None,
         test=test.method,
-        draws=test.draws,
         won=int(np.sum(pair.difference > 0)),
         lost=int(np.sum(pair.difference < 0)),
     )
 
 
-def _by_task(table: ResponseTable, pair: PairedResponses, level: float, seed: int) -> tuple[Effect, ...]:
+def _by_task(table: ResponseTable, pair: PairedResponses, level: float) -> tuple[Effect, ...]:
     """Tasks by name; none if the shared samples are of one task."""
     if table.task is None:
         return ()
     names, code = np.unique(np.array(table.task)[pair.sample], return_inverse=True)
     if len(names) < 2:
         return ()
-    effects = [_effect(pair.take(code == k), str(name), level, seed) for k, name in enumerate(names)]
+    effects = [_effect(pair.take(code == k), str(name), level) for k, name in enumerate(names)]
     adjusted = holm(np.array([effect.p_value for effect in effects]))
     return tuple(replace(effect, holm_p=float(p)) for effect, p in zip(effects, adjusted, strict=True))
 

@@ -158,6 +158,6 @@ def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
     if table.cluster is not None and (clusters := len(set(table.cluster))) < FEW:
         notes.append(
             f"only {clusters} clusters: intervals are wide and few pairs are told apart, because little is "
-            "known. compare tests one pair by sign flips, which need less."
+            "known of how clusters differ."
         )
     return notes

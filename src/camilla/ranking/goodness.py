@@ -39,7 +39,9 @@ def fit_of(deviance: float, df: int) -> GoodnessOfFit:
     """The standardised deviance and p-value that belong to a deviance."""
     if df == 0:
         return GoodnessOfFit(deviance, 0, np.nan, np.nan)
-    return GoodnessOfFit(deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chi_p_values(deviance, df=df)))
+    return GoodnessOfFit(
+        deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chi_p_values(deviance, df=df))
+    )
 
 
 class PredictedWins(NamedTuple):

@@ -25,16 +25,14 @@ class WrongKeys(NamedTuple):
     share: float  # of samples with a wrong key, as estimated
 
 
-def wrong_keys(
-    matrix: Floats, ability: Floats, *, rate: float = 0.05, among: NDArray[np.bool_] | None = None
-) -> WrongKeys:
+def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongKeys:
     """A mixture of right keys, P(x = 1) = σ(a(θ − b)), and wrong ones, P(x = 1) = h(1 − σ(a(θ − b))).
 
     Learners who know answer against a wrong key, and those who do not hit it now and then. The
     distribution of (a > 0, b) over a grid and the share of wrong keys are those of the highest likelihood
     (EM, on at most MOST samples evenly taken); abilities are standardised and held fixed. Samples are
     flagged while the mean of 1 − probability over the flagged stays within `rate`: the expected share of
-    false flags. With `among` only these samples are judged, and the others count as right.
+    false flags.
     """
     seen = ~np.isnan(matrix)
     right = np.where(seen, matrix, 0.0).T  # [samples, learners]
@@ -43,10 +41,9 @@ def wrong_keys(
     curves, shares = _fitted(*_likelihoods(right[spaced], wrong[spaced], ability))
     with np.errstate(divide="ignore"):
         log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
-    log_ratio = np.full(len(right), -np.inf)
-    judged = np.arange(len(right)) if among is None else np.flatnonzero(among)
-    for start in range(0, len(judged), BLOCK):
-        rows = judged[start : start + BLOCK]
+    log_ratio = np.empty(len(right))
+    for start in range(0, len(right), BLOCK):
+        rows = slice(start, start + BLOCK)
         clean, flipped = _likelihoods(right[rows], wrong[rows], ability)
         by_wrong = logsumexp(flipped + log_curves + log_hits, axis=(1, 2))
         log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)

@@ -185,5 +185,9 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
     log_se = np.where(known, np.sqrt(log_variance), np.nan)
     half = Z * log_se
     return OddsRatios(
-        ratio, log_se, ratio * np.exp(-half), ratio * np.exp(half), np.where(known, chi_p_values(test, df=1), np.nan)
+        ratio,
+        log_se,
+        ratio * np.exp(-half),
+        ratio * np.exp(half),
+        np.where(known, chi_p_values(test, df=1), np.nan),
     )

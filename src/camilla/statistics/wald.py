@@ -7,7 +7,13 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import chdtrc, fdtrc, ndtr
 
 from camilla.arrays import Floats
-from camilla.statistics.multiplicity import RankIntervals, holm_over_pairs, holm_reached, rank_bounds, tie_groups
+from camilla.statistics.multiplicity import (
+    RankIntervals,
+    holm_over_pairs,
+    holm_reached,
+    rank_bounds,
+    tie_groups,
+)
 
 EQUAL = 1e-9  # logits, or standard deviations; an estimate is exact to about 1e-12
 
@@ -48,7 +54,7 @@ def wald_statistics(value: Floats, covariance: Floats) -> Floats:
         return np.where(equal, 0.0, (difference / np.where(equal, 1.0, se)) ** 2)
 
 
-def chi_p_values(statistic: ArrayLike, *, df: float, rounds_df: float = np.inf) -> Floats:
+def chi_p_values(statistic: ArrayLike, *, df: float, rounds_df: ArrayLike = np.inf) -> Floats:
     """P of a larger statistic: χ² on `df`, or F on (df, rounds_df) when that is finite."""
     if np.all(np.isinf(rounds_df)):
         return np.asarray(chdtrc(df, statistic))
