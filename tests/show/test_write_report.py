@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from camilla.show.report.flags import flagged
 
 import camilla
 from camilla.errors import DataError, SettingError
 from camilla.show.report import diagnosed
 from camilla.show.report.build import report
 from camilla.show.report.diagnosed import Diagnosed
-from camilla.show.report.flags import flagged
 from camilla.show.report.plain import text_of
 from camilla.show.report.words import findings, headline
 
