@@ -16,7 +16,8 @@ from scipy.stats import binomtest, norm
 
 GOLDEN = Path(__file__).parents[1] / "web/test/golden.json"
 FLIPS = [
-    (0, 0), (1, 0), (0, 5), (6, 5), (5, 6), (9, 2), (8, 19), (30, 30), (0, 40), (71, 103), (400, 300), (1000, 900),
+    (0, 0), (1, 0), (0, 5), (6, 5), (5, 6), (9, 2), (8, 19), (30, 30), (0, 40), (71, 103), (400, 300),
+    (1000, 900),
 ]  # fmt: skip
 SIZES = (1, 3)  # samples, as multiples of the flips plus 10
 
