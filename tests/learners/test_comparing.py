@@ -71,8 +71,8 @@ def test_without_clusters_the_same_tables_are_not_covered() -> None:
 
 
 def test_tests_reject_a_true_null_as_often_as_they_say() -> None:
-    """400 null tables, A and B swapped in whole clusters: 5 % with a standard error of 1.1 points; allow three
-    either way. Counting samples as independent would reject more than twice as many."""
+    """400 null tables, A and B swapped in whole clusters: 5 % with a standard error of 1.1 points; allow
+    three either way. Counting samples as independent would reject more than twice as many."""
     world = WORLDS["clusters"](np.random.default_rng(3), 400)
     rng = np.random.default_rng(4)
     swap = rng.random((400, len(set(world.group)))) < 0.5  # type: ignore[arg-type]

@@ -13,10 +13,7 @@ import pytest
 from scipy.stats import binomtest
 
 import camilla
-from camilla.learners.compare import compare_learners
-from camilla.learners.rank import rank_learners
 from camilla.reading.tables import read
-from camilla.samples.items import sample_quality
 from camilla.show.report.build import write_report
 from camilla.show.report.diagnosed import Diagnosed, section
 from camilla.table.responses import ResponseTable
@@ -63,7 +60,7 @@ def saved_csv(page: Any, title: str) -> list[dict[str, str]]:
 def test_items_the_report_and_the_browser_flag_the_same_samples(
     shown: Shown, opened: Callable[..., Any]
 ) -> None:
-    frame = sample_quality(shown.table).samples
+    frame = camilla.items(shown.table).samples
     decided = {
         name: set(filter(None, flags.split(", "))) for name, flags in frame.select("sample", "flags").rows()
     }
@@ -94,13 +91,13 @@ def test_compare_rank_the_report_and_the_browser_have_the_same_p_values(
     }
     board = {
         frozenset((a, b)): p
-        for a, b, p in rank_learners(shown.table).pairs().select("a", "b", "p_value").rows()
+        for a, b, p in camilla.rank(shown.table).pairs().select("a", "b", "p_value").rows()
     }
     sent, place = section(shown.of)["pairs"], {name: i for i, name in enumerate(shown.of.learners)}
     rows = saved_csv(opened(shown.page).go(f"compare?learners={json.dumps(names)}"), "Are they different?")
     browser = {row["pair"]: row for row in rows}
     for pair in pairs:
-        compared = compare_learners(shown.table, *pair).overall
+        compared = camilla.compare(shown.table, *pair).overall
         assert compared.p_value == pytest.approx(truth[pair], rel=1e-9)
         assert board[frozenset(pair)] == pytest.approx(truth[pair], rel=1e-9)
         assert (
@@ -124,10 +121,10 @@ def test_scores_have_the_p_values_and_intervals_of_compare_too(
     camilla.diagnose(table, "irt", precision=3.0).save(tmp_path / "found")
     page = write_report([tmp_path / "found"], tmp_path / "page.html").page
     rows = saved_csv(opened(page).go('compare?learners=["a","b","c"]'), "Are they different?")
-    board = {(a, b): p for a, b, p in rank_learners(table).pairs().select("a", "b", "p_value").rows()}
+    board = {(a, b): p for a, b, p in camilla.rank(table).pairs().select("a", "b", "p_value").rows()}
     for row in rows:
         first, second = row["pair"].split(" / ")
-        found = compare_learners(table, second, first).overall
+        found = camilla.compare(table, second, first).overall
         assert float(row["p"]) == pytest.approx(found.p_value, rel=1e-6)
         assert board[first, second] == pytest.approx(found.p_value, rel=1e-9)
         assert float(row["difference_low"]) == pytest.approx(found.low, abs=1e-6)
@@ -167,7 +164,7 @@ def test_with_too_few_learners_the_report_says_so_as_items_does(
     with pytest.raises(
         camilla.DataError, match="samples are judged by how learners differ on them"
     ) as refused:
-        sample_quality(table)
+        camilla.items(table)
     camilla.diagnose(table, "vanilla").save(tmp_path / "found")
     page = write_report([tmp_path / "found"], tmp_path / "page.html").page
     browser = opened(page)
