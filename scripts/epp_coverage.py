@@ -16,7 +16,7 @@ import numpy as np
 
 from camilla.errors import DataError
 from camilla.ranking.epp import epp
-from camilla.ranking.inference import differences
+from camilla.statistics.wald import differences
 from camilla.table.tournament import Tournament
 
 SIZES = ((10, 20), (10, 100), (50, 20), (50, 100))

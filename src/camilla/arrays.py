@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 from threadpoolctl import ThreadpoolController
 
 Floats = NDArray[Any]  # float64 in NumPy, float32 from JAX
@@ -14,8 +15,8 @@ Watch = Callable[[str], None]  # takes a line of progress
 
 
 def sigmoid(x: Floats) -> Floats:
-    """1 / (1 + e⁻ˣ) through tanh, which overflows nowhere."""
-    return 0.5 * (np.tanh(0.5 * x) + 1)
+    """1 / (1 + e⁻ˣ), exact to the last digits in both tails."""
+    return np.asarray(expit(x))
 
 
 def log_loss(response: Floats, logit: Floats, weight: Floats | None = None) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
-from camilla.diagnosis import Diagnosis, Z, accuracy_columns
+from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -18,6 +18,7 @@ from camilla.fitting.protocol import Diagnoser, Readout
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
 from camilla.provenance import versions
+from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.responses import ResponseTable
 

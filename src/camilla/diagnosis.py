@@ -6,7 +6,6 @@ import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
@@ -25,13 +24,11 @@ from camilla.fitting.protocol import Indices, Level, Readout
 from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
 from camilla.names import nearest
-from camilla.statistics.intervals import mean_ends
+from camilla.statistics.intervals import LEVEL, Z, mean_ends
 from camilla.table.cells import Cells, means
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph
 
-LEVEL = 0.95
-Z = NormalDist().inv_cdf(0.5 + LEVEL / 2)
 DECIMALS = 7  # of an ability that decide a rank: fits stop nearer to their mode than that
 
 

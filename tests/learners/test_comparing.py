@@ -10,7 +10,7 @@ from scipy.stats import ttest_rel
 
 from camilla.errors import DataError, SettingError
 from camilla.learners.compare import compare, two_tables
-from camilla.statistics.paired import estimate, noise_of, pair_of, sign_flip
+from camilla.statistics.paired import estimate, noise_of, pair_of, paired_test
 from camilla.table.responses import ResponseTable
 
 
@@ -50,8 +50,8 @@ def test_scores_have_the_paired_t_interval_of_scipy() -> None:
     overall = compare(table_of(a, b), "a", "b").overall
     expected = ttest_rel(b, a).confidence_interval()
     np.testing.assert_allclose((overall.low, overall.high), expected, rtol=1e-9)
-    assert overall.test == "sign flips"
-    assert overall.p_value == pytest.approx(ttest_rel(b, a).pvalue, abs=0.02)
+    assert overall.test == "Student's t over samples"
+    assert overall.p_value == pytest.approx(ttest_rel(b, a).pvalue, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", WORLDS)
@@ -71,14 +71,17 @@ def test_without_clusters_the_same_tables_are_not_covered() -> None:
 
 
 def test_tests_reject_a_true_null_as_often_as_they_say() -> None:
-    """400 null tables, whole clusters flipped: 5 % with a standard error of 1.1 points; allow three."""
+    """400 null tables, A and B swapped in whole clusters: 5 % with a standard error of 1.1 points; allow
+    three either way. Counting samples as independent would reject more than twice as many."""
     world = WORLDS["clusters"](np.random.default_rng(3), 400)
     rng = np.random.default_rng(4)
     swap = rng.random((400, len(set(world.group)))) < 0.5  # type: ignore[arg-type]
     flip = swap[:, world.group]
-    a, b = np.where(flip, world.b, world.a), np.where(flip, world.a, world.b)
-    p = [sign_flip(np.bincount(world.group, d), draws=199).p_value for d in b - a]  # type: ignore[arg-type]
-    assert np.mean(np.array(p) < 0.05) <= 0.05 + 3 * 0.011
+    null = world._replace(a=np.where(flip, world.b, world.a), b=np.where(flip, world.a, world.b))
+    p = np.array([paired_test(pair).p_value for pair in null.pairs()])
+    assert 0.05 - 3 * 0.011 <= np.mean(p < 0.05) <= 0.05 + 3 * 0.011
+    naive = np.array([paired_test(pair._replace(group=None)).p_value for pair in null.pairs()])
+    assert np.mean(naive < 0.05) > 0.1
 
 
 def test_swapping_the_learners_turns_the_sign() -> None:

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import chi2
 
 from camilla.ranking.epp import epp
-from camilla.ranking.inference import differences
+from camilla.statistics.wald import differences
 from camilla.table.tournament import Tournament
 
 

@@ -173,7 +173,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     assert json.loads(source.read_text())["overall"]["low"] is None
     (said, *notes) = boards.comparison_section(source)["words"]
     assert said == (
-        "b less a on 20 shared samples: 35.00 points (no interval), p = 1 (exact sign flips): "
+        "b less a on 20 shared samples: 35.00 points (no interval), p = 1 (Student's t over clusters): "
         "they cannot be told apart."
     )
     assert notes == ["all shared samples are of one cluster: no interval can be given."]

@@ -46,11 +46,13 @@ def test_paired_numbers_are_those_of_the_paired_t_test() -> None:
     truth = ttest_rel(one, other)
     assert found.shared[0, 1] == 53
     assert found.only is None
+    assert found.difference is not None
+    assert found.low is not None
+    assert found.high is not None
     assert found.p is not None
-    # matrix products are in single precision: seven digits of sums near 20
-    assert found.difference[0, 1] == pytest.approx((one - other).mean(), abs=1e-6)
-    assert found.se[0, 1] == pytest.approx((one - other).std(ddof=1) / np.sqrt(53), rel=1e-4)
-    assert found.p[0, 1] == pytest.approx(truth.pvalue, rel=1e-4)
+    assert found.difference[0, 1] == pytest.approx((one - other).mean())
+    assert (found.low[0, 1], found.high[0, 1]) == pytest.approx(tuple(truth.confidence_interval()))
+    assert found.p[0, 1] == pytest.approx(truth.pvalue)
 
 
 def test_discordant_samples_are_counted() -> None:

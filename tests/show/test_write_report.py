@@ -15,7 +15,6 @@ from camilla.errors import DataError, SettingError
 from camilla.show.report import diagnosed
 from camilla.show.report.build import report
 from camilla.show.report.diagnosed import Diagnosed
-from camilla.show.report.flags import flagged
 from camilla.show.report.plain import text_of
 from camilla.show.report.words import findings, headline
 
@@ -104,13 +103,16 @@ def test_flags_say_what_the_responses_say() -> None:
     right = (rng.random(p.shape) < p).astype(float)
     right[:, 0] = 1 - right[:, 0]
     right[:, 1], right[:, 2] = 0, 1
-    found = flagged(right, ability, np.full(300, 1.0))
-    assert found.flags["mislabelled"][0]
-    assert np.argmax(found.suspicion) == 0
-    assert np.flatnonzero(found.flags["nobody"]).tolist() == [1]
-    assert np.flatnonzero(found.flags["everybody"]).tolist() == [2]
-    assert found.flags["reversed"][0]
-    assert found.flags["reversed"][3:].mean() < 0.03  # one in forty intervals lies below 0 by chance
+    of = Diagnosed("found", camilla.diagnose(camilla.ResponseTable.from_matrix(right), "mirt", dimensions=2))
+    assert of.samples[:3] == ["sample-000", "sample-001", "sample-002"]
+    assert of.flags["mislabelled"][0]
+    assert of.flags["negative"][0]
+    assert np.argmax(of.mislabelled) == 0
+    assert np.flatnonzero(of.flags["everyone wrong"]).tolist() == [1]
+    assert np.flatnonzero(of.flags["everyone right"]).tolist() == [2]
+    assert of.suspects.tolist() == [0]
+    words = next(one for one in findings(of) if one.heading == "Samples to look at")
+    assert text_of(words.parts, of).startswith("1 of 300 samples contradicts the able learners: sample-000.")
 
 
 def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosis) -> None:

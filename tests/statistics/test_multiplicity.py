@@ -3,9 +3,10 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
 
-from camilla.statistics.multiplicity import holm, rank_bounds, tie_groups
+from camilla.statistics.multiplicity import benjamini_hochberg, holm, rank_bounds, tie_groups
 
 
 def test_holm_on_a_textbook_example() -> None:
@@ -41,3 +42,13 @@ def test_rank_bounds_count_those_surely_above_and_below() -> None:
     above = np.array([[0, 0, 0], [1, 0, 0], [1, 1, 0]], bool)
     bounds = rank_bounds(sure, above)
     assert (bounds.low.tolist(), bounds.high.tolist()) == ([1, 1, 3], [2, 2, 3])
+
+
+def test_false_discovery_rates_are_scipys_and_what_is_not_known_does_not_count() -> None:
+    p = np.random.default_rng(2).random(30) ** 3
+    p[4] = p[5]
+    with_gaps = np.insert(p, [0, 7, 30], np.nan)
+    found = benjamini_hochberg(with_gaps)
+    np.testing.assert_allclose(found[np.isfinite(with_gaps)], false_discovery_control(p), rtol=1e-12)
+    assert np.isnan(found[np.isnan(with_gaps)]).all()
+    assert len(benjamini_hochberg(np.array([]))) == 0

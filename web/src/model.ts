@@ -42,7 +42,7 @@ export interface Skills {
 /** Matrices are [samples, learners] and [samples, skills]. */
 export interface Samples {
   total: number;
-  suspects: number; // probably mislabelled or pointing the wrong way
+  suspects: number; // samples with a contradicting flag
   name: string[];
   difficulty: Float32Array;
   difficulty_se: Float32Array;
@@ -57,7 +57,9 @@ export interface Samples {
   flags: Record<string, Uint8Array>;
   flag_totals: Record<string, number>;
   flag_words: Record<string, string>;
-  suspicion: Float32Array;
+  contradicting: string[]; // the flags of samples that contradict the able learners
+  not_judged: string | null; // why no sample is flagged
+  mislabelled: Float32Array;
   needs: Uint8Array | null;
   seen: Uint8Array | null;
   right: Uint8Array;
@@ -67,9 +69,10 @@ export interface Samples {
 export interface Pairs {
   shared: number | Uint16Array | Uint32Array;
   only: Uint16Array | Uint32Array | null;
-  difference?: Float32Array;
-  se?: Float32Array;
-  p?: Float32Array;
+  difference: Float32Array | null;
+  low: Float32Array | null;
+  high: Float32Array | null;
+  p: Float32Array | null;
 }
 
 export interface Surprise {
@@ -85,6 +88,7 @@ export interface Diagnosis {
   model: string; // its formula
   unit: boolean;
   binary: boolean;
+  critical: number; // standard errors from an estimate to the ends of its 95 % interval
   latent: boolean;
   learners: Learners;
   skills: Skills;

@@ -27,20 +27,43 @@ export function mcnemar(a: number, b: number): number {
   return Math.min(1, 2 * sum);
 }
 
+const HALVINGS = 50; // of a search in [−1, 1]: 2⁻⁵⁰ is rounding
+
+/** Tango's (1998) score interval of a paired difference (won − lost)/n, as in intervals.py. */
+export function tango(won: number, lost: number, n: number, critical: number): [low: number, high: number] {
+  const found = (won - lost) / n;
+  const score = (d: number) => {
+    const linear = (2 * n - won + lost) * d - won - lost;
+    const constant = lost * d * (1 - d);
+    const q = (Math.sqrt(Math.max(linear * linear + 8 * n * constant, 0)) - linear) / (4 * n);
+    return (won - lost - n * d) / Math.sqrt(Math.max(n * (2 * q + d * (1 - d)), 1e-300));
+  };
+  const end = (edge: number) => {
+    let [inside, outside] = [found, edge];
+    for (let i = 0; i < HALVINGS; i++) {
+      const middle = (inside + outside) / 2;
+      if (Math.abs(score(middle)) <= critical) inside = middle;
+      else outside = middle;
+    }
+    return (inside + outside) / 2;
+  };
+  return [end(-1), end(1)];
+}
+
 export interface Difference {
   shared: number;
   mean: number;
-  se: number;
+  low: number;
+  high: number;
   p: number;
   onlyFirst: number | null;
   onlySecond: number | null;
 }
 
-/** Mean difference of two right/wrong records over n shared samples: (a − b)/n, se by the n − 1 formula. */
-export function fromCounts(shared: number, onlyFirst: number, onlySecond: number): Difference {
-  const mean = (onlyFirst - onlySecond) / shared;
-  const variance = (onlyFirst + onlySecond - shared * mean * mean) / (shared - 1);
-  return { shared, mean, se: Math.sqrt(Math.max(variance, 0) / shared), p: mcnemar(onlyFirst, onlySecond), onlyFirst, onlySecond };
+/** Two right/wrong records over n shared samples: (a − b)/n, Tango's interval, McNemar's exact test. */
+export function fromCounts(shared: number, onlyFirst: number, onlySecond: number, critical: number): Difference {
+  const [low, high] = tango(onlyFirst, onlySecond, shared, critical);
+  return { shared, mean: (onlyFirst - onlySecond) / shared, low, high, p: mcnemar(onlyFirst, onlySecond), onlyFirst, onlySecond };
 }
 
 export function mean(values: Iterable<number>): number {

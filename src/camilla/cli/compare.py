@@ -32,7 +32,6 @@ def compare(
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,
     columns: TableOptions,
-    seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
     """Compare two learners on the samples both answered: difference, interval, test, flips."""
@@ -52,7 +51,7 @@ def compare(
             f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
         )
     columns.refuse_idle_weight(table)
-    found = compare_two(table, a, b, level=level, seed=seed)
+    found = compare_two(table, a, b, level=level)
     if json:
         print_json(found.to_document())
     else:
@@ -103,9 +102,8 @@ def _sentence(effect: "Effect", level: float) -> str:
     if not sure and (effect.low > 0 or effect.high < 0):
         verdict += ", if only just: the test is more cautious than the interval"
     over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
-    drawn = "" if effect.draws is None else f", {effect.draws + 1} patterns"
     interval = "no interval" if effect.low != effect.low else f"{effect.low:+.3f} to {effect.high:+.3f}"
     return (
         f"B − A = {effect.difference:+.3f} ({percent(level)}: {interval}) on {effect.n} shared samples{over}"
-        f", p = {effect.p_value:.2g} ({effect.test}{drawn}): {verdict}."
+        f", p = {effect.p_value:.2g} ({effect.test}): {verdict}."
     )

@@ -10,6 +10,7 @@ import polars as pl
 
 from camilla.errors import FormatError
 from camilla.provenance import versions
+from camilla.statistics.intervals import student
 from camilla.table.files import write_frame
 
 SCHEMA: dict[str, Any] = {
@@ -96,8 +97,6 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     seconds is the mean CPU time of a task. What was computed on other data under the same name, or by another
     version of camilla, is a row of its own.
     """
-    from scipy.stats import t as student  # here, because it costs half a second to import
-
     grouped = results.group_by("experiment", *GROUP, "camilla", maintain_order=True).agg(
         pl.col("value").mean().alias("mean"),
         pl.col("value").std().alias("sd"),
@@ -105,7 +104,7 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
         pl.col("seconds").mean(),
     )
     n = grouped["seeds"].to_numpy()
-    reach = np.where(n > 1, student.ppf(0.975, np.maximum(n - 1, 1)) / np.sqrt(n), np.nan)
+    reach = student(0.0, np.where(n > 1, 1 / np.sqrt(n), np.nan), np.maximum(n - 1, 1)).high
     half = pl.col("sd") * pl.Series(reach)
     ranges = [RANGES.get(score, (0.0, 1.0)) for score in grouped["score"]]
     least, most = (pl.Series([each[end] for each in ranges], dtype=pl.Float64) for end in (0, 1))

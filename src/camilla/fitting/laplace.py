@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 from camilla.errors import ConvergenceError
 from camilla.fitting.factors import Bilinear, Factors, HasProblem, learner_prior, pool_scale
 from camilla.fitting.layout import BLOCK_CELLS, Layout
@@ -96,7 +96,7 @@ def _curvature(params: Factors, layout: Layout, samples: NDArray[np.intp]) -> Fl
 
 def _expected(params: Factors, samples: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """Expected responses, and what they are without guessing: [samples, learners] each."""
-    s = 1 / (1 + np.exp(-(params.loading[samples] @ params.ability.T + params.intercept[samples, None])))
+    s = sigmoid(params.loading[samples] @ params.ability.T + params.intercept[samples, None])
     if params.guessing is None:
         return s, s
     g = params.guessing[samples, None]

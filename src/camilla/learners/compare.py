@@ -25,7 +25,15 @@ from camilla.reading.inputs import (
 )
 from camilla.statistics.clusters import FEW
 from camilla.statistics.multiplicity import holm
-from camilla.statistics.paired import Estimate, Noise, PairedResponses, estimate, noise_of, pair_of, tested
+from camilla.statistics.paired import (
+    Estimate,
+    Noise,
+    PairedResponses,
+    estimate,
+    noise_of,
+    pair_of,
+    paired_test,
+)
 from camilla.table.responses import ResponseTable
 
 
@@ -45,7 +53,6 @@ class Effect:
     p_value: float
     holm_p: float | None  # adjusted over the tasks; None for all samples together
     test: str
-    draws: int | None  # sign patterns drawn; p-values come in steps of 1/(draws + 1)
     won: int  # samples on which B is above A
     lost: int
 
@@ -99,7 +106,6 @@ def compare(
     b: str | None = None,
     *,
     level: float = 0.95,
-    seed: int = 0,
     **options: Unpack[ReadOptions],
 ) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
@@ -114,8 +120,6 @@ def compare(
         the same model are called by their paths.
     level : float
         Coverage of the intervals.
-    seed : int
-        Of the sign patterns that are drawn where all are too many.
     **options
         How files and frames are read: `metric`, `filter`, `join`, `rows`, … as in `camilla.read`.
 
@@ -133,12 +137,12 @@ def compare(
     """
     if b is not None:
         table = table if isinstance(table, ResponseTable) else read(table, **options)
-        return compare_two(table, a, b, level=level, seed=seed)
+        return compare_two(table, a, b, level=level)
     pair = read_two(table, a, **options)
-    return compare_two(pair.table, pair.a, pair.b, level=level, seed=seed)
+    return compare_two(pair.table, pair.a, pair.b, level=level)
 
 
-def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95, seed: int = 0) -> Comparison:
+def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95) -> Comparison:
     """Two learners of one table."""
     if a == b:
         raise SettingError(f"{a!r} cannot be compared with itself; name two learners.")
@@ -150,18 +154,18 @@ def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95, se
             f"{a!r} and {b!r} share {len(pair.sample)} samples; two at least are needed. {a!r} has "
             f"{pair.only_a} of its own, {b!r} {pair.only_b}. Check that samples have the same names in both."
         )
-    overall = _effect(pair, None, level, seed)
+    overall = _effect(pair, None, level)
     noise = noise_of(pair)
     return Comparison(
-        a, b, level, overall, _by_task(table, pair, level, seed), noise, _flipped(table, pair),
+        a, b, level, overall, _by_task(table, pair, level), noise, _flipped(table, pair),
         pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
-        made_of(table, a=a, b=b, level=level, seed=seed),
+        made_of(table, a=a, b=b, level=level),
     )  # fmt: skip
 
 
-def _effect(pair: PairedResponses, task: str | None, level: float, seed: int) -> Effect:
+def _effect(pair: PairedResponses, task: str | None, level: float) -> Effect:
     found: Estimate = estimate(pair, level)
-    test = tested(pair, seed)
+    test = paired_test(pair)
     return Effect(
         task=task,
         n=found.n,
@@ -175,20 +179,19 @@ def _effect(pair: PairedResponses, task: str | None, level: float, seed: int) ->
         p_value=test.p_value,
         holm_p=None,
         test=test.method,
-        draws=test.draws,
         won=int(np.sum(pair.difference > 0)),
         lost=int(np.sum(pair.difference < 0)),
     )
 
 
-def _by_task(table: ResponseTable, pair: PairedResponses, level: float, seed: int) -> tuple[Effect, ...]:
+def _by_task(table: ResponseTable, pair: PairedResponses, level: float) -> tuple[Effect, ...]:
     """Tasks by name; none if the shared samples are of one task."""
     if table.task is None:
         return ()
     names, code = np.unique(np.array(table.task)[pair.sample], return_inverse=True)
     if len(names) < 2:
         return ()
-    effects = [_effect(pair.take(code == k), str(name), level, seed) for k, name in enumerate(names)]
+    effects = [_effect(pair.take(code == k), str(name), level) for k, name in enumerate(names)]
     adjusted = holm(np.array([effect.p_value for effect in effects]))
     return tuple(replace(effect, holm_p=float(p)) for effect, p in zip(effects, adjusted, strict=True))
 

@@ -15,7 +15,7 @@ from camilla.statistics.all_pairs import PairTests, pair_tests
 from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import overlap_of
-from camilla.statistics.multiplicity import holm_over_pairs, holm_reach, rank_bounds, tie_groups
+from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
 from camilla.table.responses import ResponseTable
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
@@ -122,18 +122,6 @@ def learner_ends(matrix: Floats, spread: MeanSpread, group: NDArray[np.integer] 
     return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level)
 
 
-def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
-    """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
-    n = len(p)
-    n_pairs = n * (n - 1) // 2
-    sure = int(np.count_nonzero(p <= alpha / n_pairs)) // 2  # Holm rejects these at once
-    unsure = [
-        row[i + 1 :][(row[i + 1 :] > alpha / n_pairs) & (row[i + 1 :] <= alpha)] for i, row in enumerate(p)
-    ]
-    reach = holm_reach(np.concatenate(unsure), n_pairs - sure, alpha)
-    return p <= max(reach, alpha / n_pairs)
-
-
 def _rows(
     learners: tuple[str, ...], spread: MeanSpread, ends: Ends, told_apart: NDArray[np.bool_], tests: PairTests
 ) -> pl.DataFrame:
@@ -170,6 +158,6 @@ def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
     if table.cluster is not None and (clusters := len(set(table.cluster))) < FEW:
         notes.append(
             f"only {clusters} clusters: intervals are wide and few pairs are told apart, because little is "
-            "known. compare tests one pair by sign flips, which need less."
+            "known of how clusters differ."
         )
     return notes

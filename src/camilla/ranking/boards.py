@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import chdtrc, ndtr
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
@@ -15,6 +14,7 @@ from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_
 from camilla.ranking.matches import Array, SameRound, record_of
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics.multiplicity import holm
+from camilla.statistics.wald import chi_p_values, two_sided_p
 from camilla.table.tournament import Tournament
 
 LARGEST = 100_000_000  # players² × rounds
@@ -37,7 +37,7 @@ def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
     n_rounds = len(gram)
     spread = float((between**2).sum()) * n_rounds / (n_rounds - 1)
     df = own**2 / spread
-    return float(chdtrc(df, max(df * (1 + between.sum() / own), 0.0)))
+    return float(chi_p_values(max(df * (1 + between.sum() / own), 0.0), df=df))
 
 
 def _gram(board: Leaderboard, record: SameRound) -> Array:
@@ -112,9 +112,9 @@ def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
         )
     (a, variance_a), (b, variance_b) = (_on(board, shared) for board in (board_a, board_b))
     difference, se = a - b, np.sqrt(variance_a + variance_b)
-    p_value = 2 * ndtr(-np.abs(difference) / se)
+    p_value = two_sided_p(difference / se)
     rows = {"epp_a": a, "epp_b": b, "difference": difference, "se": se, "p_value": p_value}
-    frame = pl.DataFrame({"player": shared, **rows, "holm_p": holm(np.asarray(p_value))})
+    frame = pl.DataFrame({"player": shared, **rows, "holm_p": holm(p_value)})
     from scipy.stats import kendalltau  # half a second to load, and needed here alone
 
     return Agreement(float(kendalltau(a, b).statistic), frame)

@@ -4,10 +4,10 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import chdtrc
 
 from camilla.ranking.matches import Array, WinMatrix
 from camilla.ranking.solve import log_likelihood
+from camilla.statistics.wald import chi_p_values
 
 
 class GoodnessOfFit(NamedTuple):
@@ -39,7 +39,9 @@ def fit_of(deviance: float, df: int) -> GoodnessOfFit:
     """The standardised deviance and p-value that belong to a deviance."""
     if df == 0:
         return GoodnessOfFit(deviance, 0, np.nan, np.nan)
-    return GoodnessOfFit(deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chdtrc(df, deviance)))
+    return GoodnessOfFit(
+        deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chi_p_values(deviance, df=df))
+    )
 
 
 class PredictedWins(NamedTuple):

@@ -1,4 +1,4 @@
-"""How sure the strengths are: covariances, pair tests, rank intervals. Arrays only.
+"""How sure the strengths are: covariances and the likelihood-ratio test of a pair. Arrays only.
 
 All matches of one round share the same n scores, so matches are not independent; rounds are. The
 default covariance is the round-cluster sandwich C V (Σ_r g_r g_rᵀ) V C · R/(R−1), read with Student's
@@ -8,21 +8,10 @@ t on R − 1 degrees of freedom. `docs/design/epp-intervals.md` has the reasons 
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
 
 from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
-from camilla.statistics.multiplicity import RankIntervals, holm, rank_bounds
-
-EQUAL = 1e-9  # logits; the estimate is exact to about 1e-12
-
-
-class Wald(NamedTuple):
-    """Differences of strength for all pairs, row less column, with their standard errors."""
-
-    difference: Array  # [players, players]
-    se: Array  # [players, players], 0 on the diagonal
 
 
 def fisher_covariance(matrix: WinMatrix, solution: EppSolution, prior: float) -> Array:
@@ -82,44 +71,6 @@ def _centred_scores(matrix: Array) -> Array:
     """C M C with C = I − 11ᵀ/n."""
     matrix = matrix - matrix.mean(axis=0)
     return np.asarray(matrix - matrix.mean(axis=1, keepdims=True))
-
-
-def differences(strength: Array, covariance: Array) -> Wald:
-    """b_i − b_j and √(c_ii + c_jj − 2c_ij) for every pair."""
-    variance = np.diag(covariance)
-    squared = variance[:, None] + variance[None, :] - 2 * covariance
-    return Wald(strength[:, None] - strength[None, :], np.sqrt(np.maximum(squared, 0)))
-
-
-def wald_statistics(strength: Array, covariance: Array) -> Array:
-    """(b_i − b_j)² / var for every pair; 0 where the strengths are equal to nine decimals.
-
-    Players with the same scores everywhere have a variance of 0 and are equal, not sure to differ.
-    """
-    difference, se = differences(strength, covariance)
-    equal = np.abs(difference) < EQUAL
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(equal, 0.0, (difference / np.where(equal, 1.0, se)) ** 2)
-
-
-def chi_p_values(statistic: Array, *, df: int, rounds_df: float) -> Array:
-    """P of a larger statistic: χ² on `df`, or F on (df, rounds_df) when that is finite."""
-    if np.isinf(rounds_df):
-        return np.asarray(chdtrc(df, statistic))
-    return np.asarray(fdtrc(df, rounds_df, statistic / df))
-
-
-def rank_intervals(strength: Array, p: Array, level: float) -> RankIntervals:
-    """1 + players surely better, to n − players surely worse.
-
-    Surely: Holm over the player's own n − 1 pair tests at 1 − level, so each interval holds the
-    player's rank with probability `level` (Mogstad, Romano, Shaikh and Wilhelm, 2024).
-    """
-    n = len(strength)
-    off = ~np.eye(n, dtype=bool)
-    sure = np.zeros((n, n), bool)
-    sure[off] = (holm(p[off].reshape(n, n - 1)) < 1 - level).ravel()
-    return rank_bounds(sure, strength[None, :] > strength[:, None])
 
 
 def likelihood_ratio(matrix: WinMatrix, strength: Array, i: int, j: int, prior: float) -> float:

@@ -20,7 +20,7 @@ from camilla.ranking import inference
 from camilla.ranking.goodness import GoodnessOfFit, PredictedWins, empirical_and_predicted
 from camilla.ranking.matches import Array, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver
-from camilla.statistics import multiplicity
+from camilla.statistics import multiplicity, wald
 
 
 class PairTest(NamedTuple):
@@ -102,8 +102,8 @@ class Leaderboard:
 
     @cached_property
     def _wald_p(self) -> Array:
-        statistic = inference.wald_statistics(self.epp, self._known_covariance())
-        return inference.chi_p_values(statistic, df=self.wald_df, rounds_df=self.rounds_df)
+        statistic = wald.wald_statistics(self.epp, self._known_covariance())
+        return wald.chi_p_values(statistic, df=self.wald_df, rounds_df=self.rounds_df)
 
     @property
     def wald_df(self) -> int:
@@ -120,7 +120,7 @@ class Leaderboard:
         n = len(self.players)
         if self.covariance is None:
             return multiplicity.RankIntervals(np.ones(n, np.int64), np.full(n, n))
-        return inference.rank_intervals(self.epp, self._wald_p, self.level)
+        return wald.rank_intervals(self.epp, self._wald_p, self.level)
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:
@@ -140,13 +140,13 @@ class Leaderboard:
         if i == j:
             raise SettingError(f"{player_a!r} cannot be tested against itself; name two players.")
         covariance = self._known_covariance()
-        difference, se = inference.differences(self.epp, covariance)
+        difference, se = wald.differences(self.epp, covariance)
         d, s = difference[i, j], se[i, j]
         ends = 1 / (1 + np.exp(-(d + self.critical * s * np.array([0.0, -1.0, 1.0]))))
         lr = lr_p = None
         if not self.provenance["compat"]:
-            lr = self._likelihood_ratio(i, j) if abs(d) >= inference.EQUAL else 0.0
-            lr_p = float(inference.chi_p_values(np.array(lr), df=1, rounds_df=self.rounds_df))
+            lr = self._likelihood_ratio(i, j) if abs(d) >= wald.EQUAL else 0.0
+            lr_p = float(wald.chi_p_values(np.array(lr), df=1, rounds_df=self.rounds_df))
         return PairTest(
             player_a=player_a,
             player_b=player_b,
@@ -155,7 +155,7 @@ class Leaderboard:
             p_win=float(ends[0]),
             p_win_low=float(ends[1]),
             p_win_high=float(ends[2]),
-            wald=float(inference.wald_statistics(self.epp[[i, j]], covariance[np.ix_([i, j], [i, j])])[0, 1]),
+            wald=float(wald.wald_statistics(self.epp[[i, j]], covariance[np.ix_([i, j], [i, j])])[0, 1]),
             wald_p=float(self._wald_p[i, j]),
             holm_p=float(self._holm_p[i, j]),
             lr=lr,
@@ -164,7 +164,7 @@ class Leaderboard:
 
     def pairs(self) -> pl.DataFrame:
         """Every pair, better player first: difference, its error, P(win), Wald and Holm p-values."""
-        difference, se = inference.differences(self.epp, self._known_covariance())
+        difference, se = wald.differences(self.epp, self._known_covariance())
         i, j = np.triu_indices(len(self.players), 1)
         names = np.array(self.players, object)
         d, s = difference[i, j], se[i, j]

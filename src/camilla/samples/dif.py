@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import stdtrit
-from scipy.stats import chi2, f, false_discovery_control
 
 from camilla.arrays import Floats, Watch
 from camilla.diagnosing import diagnose
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
+from camilla.statistics.intervals import critical_value, student
 from camilla.statistics.items import logistic_fits, mantel_haenszel
+from camilla.statistics.multiplicity import benjamini_hochberg
+from camilla.statistics.wald import chi_p_values
 from camilla.table.frame_files import read_frame
 from camilla.table.responses import ResponseTable
 
@@ -180,14 +181,12 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.Dat
     dispersion = np.ones(matrix.shape[1]) if binary else np.maximum(crossed.dispersion, 1e-6)
     ratio = np.maximum(2 * (plain.loss - crossed.loss), 0) / dispersion
     df = np.full(len(known), np.inf) if binary else seen.sum(axis=0) - 4.0
-    p = np.where(known, chi2.sf(ratio, 2) if binary else f.sf(ratio / 2, 2, df), np.nan)
-    q = np.full(len(p), np.nan)
-    q[~np.isnan(p)] = false_discovery_control(p[~np.isnan(p)])
+    p = np.where(known, chi_p_values(ratio, df=2, rounds_df=df), np.nan)
     effect = np.where(known, shifted.coefficient[:, 2], np.nan)
-    half = stdtrit(df, 0.975) * shifted.se[:, 2] * np.sqrt(dispersion)
+    ends = student(effect, shifted.se[:, 2] * np.sqrt(dispersion), df)
     columns: dict[str, Any] = {
-        "effect": effect, "effect_low": effect - half, "effect_high": effect + half,
-        "p_value": p, "q": q,
+        "effect": effect, "effect_low": ends.low, "effect_high": ends.high,
+        "p_value": p, "q": benjamini_hochberg(p),
         "accuracy_group": accuracy, "accuracy_others": others,
     }  # fmt: skip
     frame = pl.DataFrame(columns)
@@ -215,7 +214,7 @@ def _ets(delta: Floats, se: Floats, p: Floats) -> list[str | None]:
     for d, s, one in zip(np.abs(delta), se, p, strict=True):
         if not np.isfinite(d) or not np.isfinite(s):
             out.append(None)
-        elif d >= 1.5 and d - 1.645 * s > 1:
+        elif d >= 1.5 and d - critical_value(0.9, np.inf) * s > 1:
             out.append("C")
         else:
             out.append("B" if d >= 1 and one < 0.05 else "A")

@@ -5,26 +5,26 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtr
-from scipy.stats import false_discovery_control
 
 from camilla.arrays import Floats, Watch
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
+from camilla.samples.sample_flags import (
+    FLAGS,
+    RATE,
+    JudgingFit,
+    SampleFlags,
+    sample_flags,
+    too_few_learners,
+)
 from camilla.samples.twins import Twins, twins
-from camilla.samples.wrong_keys import WrongKeys, wrong_keys
-from camilla.statistics.discrimination import DiscriminationCurves, discrimination_ends
-from camilla.statistics.intervals import Ends
-from camilla.statistics.items import item_rest, mean_squares
+from camilla.statistics.discrimination import DiscriminationCurves
+from camilla.statistics.items import item_rest
 from camilla.table.responses import ResponseTable
 
-NOISY = 1.3  # infit above which a sample is too unpredictable to be useful (Wright and Linacre 1994)
 NAMED = 3  # learners named a sample and direction
-
-# In the order in which a benchmark owner should look.
-FLAGS = ("mislabelled", "negative", "everyone wrong", "noisy", "twin", "everyone right")
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +41,7 @@ class SampleQuality:
 
 
 def items(
-    table: ResponseTable, *, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None
+    table: ResponseTable, *, rate: float = RATE, seed: int = 0, watch: Watch = lambda line: None
 ) -> SampleQuality:
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.
 
@@ -50,94 +50,105 @@ def items(
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
-    if table.n_learners < 3:
-        raise DataError(
-            f"the table has {table.n_learners} learners; samples are judged by how learners differ on them, "
-            "which takes three at least and says little below twenty."
-        )
+    if few := too_few_learners(table.n_learners):
+        raise DataError(few)
     ordered = table.canonical().table
     found = diagnose(ordered, "irt", seed=seed, watch=watch)
     watch("what is odd about each sample")
-    matrix, predicted = ordered.matrix(), found.probabilities()
-    ability = found.readout.ability[:, 0]
-    keys = wrong_keys(matrix, ability, rate=rate)
-    pairs = twins(matrix, predicted, rate=rate)
-    frame = _factors(found, matrix, predicted, rate, keys, pairs)
-    frame = frame.hstack(_contradictions(matrix, ability, ordered.learners)).with_columns(
+    judge = judging_fit(found)
+    pairs = twins(judge.matrix, judge.predicted, rate=rate)
+    flags = sample_flags(judge, pairs, rate=rate)
+    frame = _factors(found, judge, flags)
+    frame = frame.hstack(_contradictions(judge.matrix, judge.ability, ordered.learners)).with_columns(
         task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
     )
     provenance = made_of(table, rate=rate, seed=seed, irt=found.provenance["settings"]) | {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
         "abilities as the other responses have them; item_rest: influence function on Fisher's scale; "
         "accuracy: Wilson, with Student's t where responses are fractional",
-        "mislabelled_share": keys.share,
+        "mislabelled_share": flags.keys.share,
         "twin_pairs": pairs.n_pairs,
     }
-    return SampleQuality(_ranked(frame), _named(pairs, ordered.samples, matrix), provenance)
+    return SampleQuality(_ranked(frame), _named(pairs, ordered.samples, judge.matrix), provenance)
 
 
-def _factors(
-    found: Diagnosis, matrix: Floats, predicted: Floats, rate: float, keys: WrongKeys, pairs: Twins
-) -> pl.DataFrame:
-    fit, rest = mean_squares(matrix, predicted), item_rest(matrix)
-    ends = _discrimination_ends(found, matrix, predicted)
-    binary = bool(np.isin(found.cells.response, (0, 1)).all())
-    negative = _adjusted(ndtr(found.readout.discrimination / found.readout.discrimination_se))
-    noisy = _adjusted(ndtr(-fit.infit_z)) if binary else np.full(len(negative), np.nan)
-    mean = found.samples["accuracy"].to_numpy()
-    raised = {
-        "mislabelled": keys.flagged,
-        "negative": (negative <= rate) & (ends.high < 0),
-        "everyone wrong": mean == 0,
-        "noisy": (noisy <= rate) & (fit.infit > NOISY),
-        "twin": pairs.is_twin,
-        "everyone right": mean == 1,
-    }
-    columns = {
-        "discrimination_low": ends.low, "discrimination_high": ends.high,
-        "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
-        "infit_z": fit.infit_z if binary else np.full(len(mean), np.nan),
-        "outfit_z": fit.outfit_z if binary else np.full(len(mean), np.nan),
-        "negative_q": negative, "noisy_q": noisy, "mislabelled": keys.probability,
-    }  # fmt: skip
-    flags = [", ".join(name for name in FLAGS if raised[name][j]) for j in range(len(mean))]
-    worst = [
-        min((k for k, name in enumerate(FLAGS) if raised[name][j]), default=len(FLAGS))
-        for j in range(len(mean))
-    ]
-    return found.samples.with_columns(
-        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(flags, dtype=pl.String),
-        worst=pl.Series(worst, dtype=pl.Int64),
-    )  # fmt: skip
+def flags_of_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> SampleFlags:
+    """The flags of `items` for a diagnosis' samples, in the order of its names.
+
+    A 2PL judges them: the diagnosis itself if it is one, else one that is fitted as `items` does. Twins
+    take a time that grows with the square of the samples. Raises DataError where learners are too few.
+    """
+    if few := too_few_learners(len(found.learner_names)):
+        raise DataError(few)
+    settings = found.provenance["settings"]
+    is_2pl = found.provenance["diagnoser"] == "irt" and settings["form"] == "2pl"
+    judge = judging_fit(found if is_2pl and not found.provenance["candidates"] else _judged_by_2pl(found))
+    return sample_flags(judge, twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None)
 
 
-def _discrimination_ends(found: Diagnosis, matrix: Floats, predicted: Floats) -> Ends:
-    """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside."""
-    fitted = DiscriminationCurves(
+def _judged_by_2pl(found: Diagnosis) -> Diagnosis:
+    """The 2PL of a diagnosis' responses; a cell of right/wrong trials is its right and its wrong ones."""
+    cells, right = found.cells, found.cells.response
+    learner, sample, response, weight = cells.learner, cells.sample, right, cells.weight
+    if not found.provenance["fractional"]:
+        learner, sample = np.tile(learner, 2), np.tile(sample, 2)
+        response = np.repeat([1.0, 0.0], len(right))
+        weight = np.concatenate([weight * right, weight * (1 - right)])
+    rows = weight > 0
+    table = ResponseTable(
+        found.learner_names, found.sample_names, learner[rows], sample[rows], response[rows], weight[rows]
+    )
+    return diagnose(table, "irt", seed=found.provenance["seed"])
+
+
+def judging_fit(found: Diagnosis) -> JudgingFit:
+    """A 2PL's diagnosis as the arrays that flags are decided from."""
+    cells, readout = found.cells, found.readout
+    matrix = np.full((len(found.learner_names), len(found.sample_names)), np.nan)
+    matrix[cells.learner, cells.sample] = cells.response
+    predicted = found.probabilities()
+    curves = DiscriminationCurves(
         found.params.ability[:, 0], found.params.loading[:, 0], found.params.intercept
     )
-    ends = discrimination_ends(matrix, fitted, dispersion=_dispersion(found, matrix, predicted))
-    estimate = found.readout.discrimination
-    return Ends(np.minimum(ends.low, estimate), np.maximum(ends.high, estimate))
+    plain = bool((cells.weight == 1).all())
+    return JudgingFit(
+        matrix,
+        predicted,
+        readout.ability[:, 0],
+        curves,
+        readout.discrimination,
+        np.full(len(readout.discrimination), np.nan)
+        if readout.discrimination_se is None
+        else readout.discrimination_se,
+        readout.dispersion if plain else mean_dispersion(matrix, predicted),
+    )
 
 
-def _dispersion(found: Diagnosis, matrix: Floats, predicted: Floats) -> float:
-    """The 2PL's; of cells with trials their means' own, Pearson's χ² a degree of freedom."""
-    if (found.cells.weight == 1).all():
-        return found.readout.dispersion
-    n, fitted = len(found.cells.weight), matrix.shape[0] + 2 * matrix.shape[1]
+def mean_dispersion(matrix: Floats, predicted: Floats) -> float:
+    """How far means of trials scatter: Pearson's χ² per degree of freedom of a 2PL, responses as they are."""
+    n, fitted = int(np.sum(~np.isnan(matrix))), matrix.shape[0] + 2 * matrix.shape[1]
     p = np.clip(predicted, 1e-9, 1 - 1e-9)
     square = np.nansum((matrix - p) ** 2 / (p * (1 - p)))
     return float(square / (n - min(fitted, n // 2)))
 
 
-def _adjusted(p: Floats) -> Floats:
-    """Benjamini and Hochberg (1995), leaving out what could not be tested."""
-    out = np.full(len(p), np.nan)
-    known = np.isfinite(p)
-    if known.any():
-        out[known] = false_discovery_control(p[known])
-    return out
+def _factors(found: Diagnosis, judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
+    rest, ends, fit = item_rest(judge.matrix), judge.discrimination_ends(), decided.fit
+    n_samples = len(found.sample_names)
+    columns = {
+        "discrimination_low": ends.low, "discrimination_high": ends.high,
+        "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
+        "infit_z": fit.infit_z if judge.is_binary else np.full(n_samples, np.nan),
+        "outfit_z": fit.outfit_z if judge.is_binary else np.full(n_samples, np.nan),
+        "negative_q": decided.negative_q, "noisy_q": decided.noisy_q, "mislabelled": decided.keys.probability,
+    }  # fmt: skip
+    flags = [decided.names(j) for j in range(n_samples)]
+    order = list(FLAGS)
+    worst = [order.index(names[0]) if names else len(order) for names in flags]
+    return found.samples.with_columns(
+        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
+        worst=pl.Series(worst, dtype=pl.Int64),
+    )  # fmt: skip
 
 
 def _contradictions(matrix: Floats, ability: Floats, learners: tuple[str, ...]) -> pl.DataFrame:

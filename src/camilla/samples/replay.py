@@ -7,13 +7,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import stdtrit
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
+from camilla.statistics.intervals import Z, mean_interval
 from camilla.table.responses import ResponseTable
 
 PLAY_BLOCK = 64  # learners played at a time, so that memory stays small
@@ -206,7 +206,7 @@ def _compared(
                 "split": split, "share": share, "samples": stop, "learners": len(truth),
                 "kendall": tau(adaptive.score[k], truth),
                 "mae": float(np.abs(adaptive.score[k] - truth).mean()),
-                "covered": float(np.mean(np.abs(adaptive.score[k] - truth) <= 1.96 * adaptive.se[k])),
+                "covered": float(np.mean(np.abs(adaptive.score[k] - truth) <= Z * adaptive.se[k])),
                 "random_kendall": float(np.mean([tau(one, truth) for one in drawn])),
                 "random_mae": float(np.mean([np.abs(one - truth).mean() for one in drawn])),
             }
@@ -235,10 +235,7 @@ def _summary(each: pl.DataFrame) -> pl.DataFrame:
             values = part[name].to_numpy()
             row[name] = float(values.mean())
             if name == "kendall":
-                half = np.nan
-                if len(values) > 1:
-                    half = float(stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values)))
-                low, high = np.clip([row[name] - half, row[name] + half], -1, 1)
+                low, high = np.clip(mean_interval(values), -1, 1)
                 row |= {"kendall_low": float(low), "kendall_high": float(high)}
         rows.append(row)
     return pl.DataFrame(rows).with_columns(pl.col("kendall_low", "kendall_high").fill_nan(None))

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
-from scipy.special import stdtrit
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError, SettingError
@@ -26,6 +25,7 @@ from camilla.samples.crossfit import (
     weighed,
 )
 from camilla.samples.designs import model_moments, principal_moments
+from camilla.statistics.intervals import Z, mean_interval
 from camilla.table.responses import ResponseTable
 
 MANY = 500  # learners from which on principal components tell more than a model
@@ -67,7 +67,7 @@ class Subset:
             raise DataError(f"learner {lost!r} has no response to any of the {len(place)} chosen samples.")
         filled = np.where(np.isnan(responses), self.samples["expected_response"].to_numpy(), responses)
         value = self.intercept + filled @ self.samples["weight"].to_numpy()
-        half = np.nan if self.error is None else 1.96 * self.error
+        half = np.nan if self.error is None else Z * self.error
         return pl.DataFrame(
             {
                 "learner": table.learners,
@@ -224,8 +224,7 @@ def _mean(values: Floats) -> tuple[float | None, float]:
         return None, np.nan
     if len(values) == 1:
         return float(values[0]), np.nan
-    half = stdtrit(len(values) - 1, 0.975) * values.std(ddof=1) / np.sqrt(len(values))
-    return float(values.mean()), float(half)
+    return float(values.mean()), float(mean_interval(values).high - values.mean())
 
 
 def _ends(value: float | None, half: float, *, least: float) -> tuple[float | None, float | None]:

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
 from camilla.arrays import Floats
+from camilla.statistics.intervals import correlation_ends, critical_value
 
 FEWEST = 5  # right responses, and wrong ones, of learners that answered both, that two samples need each
 MOST_PAIRS = 200  # handed out, the closest first
@@ -62,7 +62,7 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
     residual = np.where(seen, np.where(seen, matrix, 0.0) - predicted, 0.0)[:, fit].astype(np.float32)
     square = residual**2
     n_pairs = max(len(fit) * (len(fit) - 1) / 2, 1)
-    needed = float(ndtri(1 - rate / 2 / n_pairs)) if len(fit) > 1 else np.inf
+    needed = critical_value(1 - rate / n_pairs, np.inf) if len(fit) > 1 else np.inf
     is_twin, n_found, found = np.zeros(matrix.shape[1], bool), 0, np.empty((0, 4))
     for start in range(0, len(fit), BLOCK):
         part = slice(start, start + BLOCK)
@@ -94,6 +94,5 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
         found = np.vstack([found, np.column_stack([one, other, q[rows, columns], n[rows, columns]])])
         found = found[np.argsort(-found[:, 2], kind="stable")][:MOST_PAIRS]
     one, other = (found[:, k].astype(np.int64) for k in (0, 1))
-    centre, half = np.arctanh(found[:, 2]), ndtri(0.975) / np.sqrt(np.maximum(found[:, 3] - 3, 1))
-    low, high = np.tanh(centre - half), np.tanh(centre + half)
-    return Twins(one, other, found[:, 2], low, high, is_twin, n_found)
+    ends = correlation_ends(found[:, 2], found[:, 3])
+    return Twins(one, other, found[:, 2], ends.low, ends.high, is_twin, n_found)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 
 SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
 DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
@@ -25,16 +25,14 @@ class WrongKeys(NamedTuple):
     share: float  # of samples with a wrong key, as estimated
 
 
-def wrong_keys(
-    matrix: Floats, ability: Floats, *, rate: float = 0.05, among: NDArray[np.bool_] | None = None
-) -> WrongKeys:
+def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongKeys:
     """A mixture of right keys, P(x = 1) = σ(a(θ − b)), and wrong ones, P(x = 1) = h(1 − σ(a(θ − b))).
 
     Learners who know answer against a wrong key, and those who do not hit it now and then. The
     distribution of (a > 0, b) over a grid and the share of wrong keys are those of the highest likelihood
     (EM, on at most MOST samples evenly taken); abilities are standardised and held fixed. Samples are
     flagged while the mean of 1 − probability over the flagged stays within `rate`: the expected share of
-    false flags. With `among` only these samples are judged, and the others count as right.
+    false flags.
     """
     seen = ~np.isnan(matrix)
     right = np.where(seen, matrix, 0.0).T  # [samples, learners]
@@ -43,22 +41,21 @@ def wrong_keys(
     curves, shares = _fitted(*_likelihoods(right[spaced], wrong[spaced], ability))
     with np.errstate(divide="ignore"):
         log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
-    log_ratio = np.full(len(right), -np.inf)
-    judged = np.arange(len(right)) if among is None else np.flatnonzero(among)
-    for start in range(0, len(judged), BLOCK):
-        rows = judged[start : start + BLOCK]
+    log_ratio = np.empty(len(right))
+    for start in range(0, len(right), BLOCK):
+        rows = slice(start, start + BLOCK)
         clean, flipped = _likelihoods(right[rows], wrong[rows], ability)
         by_wrong = logsumexp(flipped + log_curves + log_hits, axis=(1, 2))
         log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)
     share = float(shares[1:].sum())
-    probability = 1 / (1 + np.exp(-np.clip(log_ratio + np.log(share) - np.log1p(-share), -500, 500)))
+    probability = sigmoid(log_ratio + np.log(share) - np.log1p(-share))
     return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
 
 
 def _likelihoods(right: Floats, wrong: Floats, ability: Floats) -> tuple[Floats, Floats]:
     """Log likelihoods of a right key [samples, curves], and of a wrong one [samples, hits, curves]."""
     a, b = (part.ravel() for part in np.meshgrid(SLOPES, DIFFICULTIES, indexing="ij"))
-    curve = 1 / (1 + np.exp(-a * (ability[:, None] - b)))  # [learners, curves]
+    curve = sigmoid(a * (ability[:, None] - b))  # [learners, curves]
 
     def likelihood(p: Floats) -> Floats:
         p = LAPSE / 2 + (1 - LAPSE) * p

@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
 from camilla.statistics.clusters import ClusterPart, MeanSpread, clustered_spread, plain_spread
-from camilla.statistics.intervals import NONE
-from camilla.statistics.paired import mcnemar_p, mcnemar_table
+from camilla.statistics.intervals import Ends, tango
+from camilla.statistics.paired import difference_ends, mcnemar_p, mcnemar_table, student_p
 
 BLOCK = 1 << 20  # pairs held at once
 ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
@@ -86,11 +86,7 @@ def side_of(response: NDArray[np.floating], seen: NDArray[np.bool_]) -> Side:
 def pair_tests(
     matrix: Floats, group: NDArray[np.integer] | None, watch: Watch = lambda line: None
 ) -> PairTests:
-    """Tests of all pairs of rows of a matrix [learners, samples], NaN where missing.
-
-    Exact McNemar for two that are right or wrong on every sample they share, without clusters. Else
-    Student's t, over samples or clusters (CR2).
-    """
+    """`paired.paired_test` of all pairs of rows of a matrix [learners, samples], NaN where missing."""
     seen = ~np.isnan(matrix)
     n_learners = len(matrix)
     side, test = _of_samples(matrix, seen) if group is None else _of_clusters(matrix, seen, group)
@@ -160,6 +156,21 @@ def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
         return Tested((won - lost).astype(np.float64) / shared, p)
 
 
+def pair_ends(matrix: Floats, level: float) -> Ends:
+    """The intervals of `paired.estimate` of all pairs of rows, row less column, without clusters."""
+    seen = ~np.isnan(matrix)
+    filled = np.where(seen, matrix, 0.0)
+    score = _centred(matrix, seen)
+    ends = difference_ends(_plain(score, score), level)
+    fraction = side_of(((filled != 0) & (filled != 1)).astype(np.float64), seen)
+    scored = fraction.total @ fraction.seen.T + fraction.seen @ fraction.total.T > 0
+    won = filled @ (seen - filled).T
+    shared = seen.astype(np.float64) @ seen.T
+    with np.errstate(invalid="ignore", divide="ignore"):
+        exact = tango(np.where(scored, 0, won), np.where(scored, 0, won.T), shared, level)
+    return Ends(*(np.clip(np.where(scored, a, b), -1, 1) for a, b in zip(ends, exact, strict=True)))
+
+
 def _judged(spread: MeanSpread) -> Tested:
     return Tested(spread.mean, student_p(spread))
 
@@ -173,20 +184,6 @@ def _plain(one: Side, other: Side) -> MeanSpread:
         mean = total / shared
         square = scale - 2 * (one.response @ other.response.T) - shared * mean**2
     return plain_spread(mean, np.where(square > ROUNDING * scale, square, 0.0), shared)
-
-
-def student_p(spread: MeanSpread) -> Floats:
-    """Two-sided p of a mean of 0; 1 where it cannot be known.
-
-    Where all units agree to the last digit there is no spread to judge by, and p is what their signs
-    say: 2^(1 − units), or 1 if the mean is 0.
-    """
-    from scipy.special import stdtr  # here, because right/wrong boards do without
-
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * stdtr(spread.df, -np.abs(spread.mean) / np.sqrt(spread.variance))
-        signs = np.where(np.abs(spread.mean) < NONE, 1.0, np.exp2(1 - spread.units))
-    return np.nan_to_num(np.where(spread.is_flat, signs, p), nan=1.0)
 
 
 def _parts(

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtrit
 
-from camilla.arrays import Floats
-from camilla.statistics.intervals import Ends
+from camilla.arrays import Floats, sigmoid
+from camilla.statistics.intervals import LEVEL, Ends
 
 KAPPA = np.pi / 8
 STEEPEST = 10.0  # a standard deviation: steeper is a step, and an end of ±10 stands for all beyond
@@ -41,9 +41,9 @@ class DiscriminationCurves(NamedTuple):
             (self.ability - centre) / scale, self.slope * scale, self.intercept + self.slope * centre
         )
 
-    def expected(self, block: slice) -> Floats:
+    def expected(self, block: slice | NDArray[np.intp]) -> Floats:
         logit = np.outer(self.ability, self.slope[block]) + self.intercept[block]
-        return np.asarray(0.5 * (np.tanh(0.5 * logit) + 1))
+        return np.asarray(sigmoid(logit))
 
 
 class _Seen(NamedTuple):
@@ -84,11 +84,17 @@ class _Top(NamedTuple):
 
 
 def discrimination_ends(
-    matrix: Floats, curves: DiscriminationCurves, *, dispersion: float = 1.0, level: float = 0.95
+    matrix: Floats,
+    curves: DiscriminationCurves,
+    *,
+    dispersion: float = 1.0,
+    level: float = LEVEL,
+    among: NDArray[np.bool_] | None = None,
 ) -> Ends:
     """Ends of intervals of discriminations, a standard deviation of the learners' true abilities.
 
-    `matrix` is [learners, samples], NaN where missing. NaN where all answered alike or too few answered.
+    `matrix` is [learners, samples], NaN where missing. NaN where all answered alike or too few answered, and
+    for samples outside `among`.
     """
     curves = curves.moved(float(curves.ability.mean()), float(curves.ability.std()) or 1.0)
     n_learners, n_samples = matrix.shape
@@ -101,12 +107,20 @@ def discrimination_ends(
     # True abilities vary as their estimates do, by 1, and by what the estimates leave open.
     scale = float(np.sqrt(1 + np.mean(1 / information)))
     curves, information = curves.moved(0.0, scale), information * scale**2
-    ends = [_ends(_seen(matrix[:, block], curves, block, information, dispersion), level) for block in blocks]
-    return Ends(np.concatenate([part.low for part in ends]), np.concatenate([part.high for part in ends]))
+    low, high = np.full((2, n_samples), np.nan)
+    wanted = np.arange(n_samples) if among is None else np.flatnonzero(among)
+    for start in range(0, len(wanted), step):
+        part = wanted[start : start + step]
+        low[part], high[part] = _ends(_seen(matrix[:, part], curves, part, information, dispersion), level)
+    return Ends(low, high)
 
 
 def _seen(
-    matrix: Floats, curves: DiscriminationCurves, block: slice, information: Floats, dispersion: float
+    matrix: Floats,
+    curves: DiscriminationCurves,
+    block: NDArray[np.intp],
+    information: Floats,
+    dispersion: float,
 ) -> _Seen:
     """Abilities without the sample itself: one Newton step back from the estimate."""
     p, slope = curves.expected(block), curves.slope[block]
@@ -134,7 +148,7 @@ def _likelihood(seen: _Seen, a: Floats, c: Floats) -> _Likelihood:
     u = 1 / np.sqrt(1 + KAPPA * a**2 * seen.variance)
     logit = u * (a * seen.mean + c)
     l_by_a = u**3 * (seen.mean - KAPPA * a * c * seen.variance)
-    p = 0.5 * (np.tanh(0.5 * logit) + 1)
+    p = sigmoid(logit)
     off, bend = seen.weight * (seen.response - p), seen.weight * p * (1 - p)
     value = seen.weight * (seen.response * logit - np.logaddexp(0, logit))
     sums = (value, off * l_by_a, off * u, bend * l_by_a**2, bend * l_by_a * u, bend * u**2)

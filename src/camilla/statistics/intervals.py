@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from camilla.arrays import Floats
 
 HALVINGS = 50  # of a search in [−1, 1]: 2⁻⁵⁰ is rounding
+LEVEL = 0.95  # of every interval that nobody asks another level of
 NONE = 1e-12  # a standard error of values in [0, 1] below it is rounding
 
 
@@ -27,6 +28,28 @@ def critical_value(level: float, df: float) -> float:
     from scipy.special import stdtrit  # here, because it takes a fifth of a second to load
 
     return float(stdtrit(df, tail))
+
+
+def student(mean: ArrayLike, se: ArrayLike, df: ArrayLike, level: float = LEVEL) -> Ends:
+    """mean ± t(df) · se; the normal's where df is infinite."""
+    from scipy.special import stdtrit  # here, because right/wrong responses do without
+
+    mean, half = np.asarray(mean, np.float64), stdtrit(df, 0.5 + level / 2) * np.asarray(se, np.float64)
+    return Ends(mean - half, mean + half)
+
+
+def mean_interval(values: Floats, level: float = LEVEL) -> Ends:
+    """Student's, of the mean of independent values; NaN of fewer than two."""
+    n = len(values)
+    if n < 2:
+        return Ends(np.array(np.nan), np.array(np.nan))
+    return student(values.mean(), values.std(ddof=1) / np.sqrt(n), n - 1, level)
+
+
+def correlation_ends(r: Floats, n: Floats, level: float = LEVEL) -> Ends:
+    """Fisher's: atanh r ± z/√(n − 3), of n independent pairs, taken for 4 at least."""
+    half = critical_value(level, np.inf) / np.sqrt(np.maximum(n - 3, 1))
+    return Ends(np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half))
 
 
 def wilson(mean: ArrayLike, n: ArrayLike, critical: ArrayLike) -> Ends:
@@ -84,3 +107,6 @@ def _tango_score(difference: Floats, won: Floats, lost: Floats, n: Floats) -> Fl
     q = (np.sqrt(np.maximum(linear**2 + 8 * n * constant, 0)) - linear) / (4 * n)
     variance = n * (2 * q + difference * (1 - difference))
     return (won - lost - n * difference) / np.sqrt(np.maximum(variance, np.finfo(np.float64).tiny))
+
+
+Z = critical_value(LEVEL, np.inf)  # standard errors from an estimate to the ends of its interval

@@ -4,10 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri, stdtrit
-from scipy.stats import chi2
+from scipy.special import stdtrit
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
+from camilla.statistics.intervals import LEVEL, Z
+from camilla.statistics.wald import chi_p_values
 
 FEWEST_LEARNERS = 5  # learners a correlation with an interval needs
 
@@ -36,7 +37,7 @@ def item_rest(matrix: Floats) -> ItemRest:
         r = np.clip((u * v).sum(axis=0) / n, -1, 1)
         influence = np.where(seen, u * v - r * (u**2 + v**2) / 2, 0.0)
         se = np.sqrt((influence**2).sum(axis=0) / (n * (n - 3)))
-        half = stdtrit(n - 3, 0.975) * se / (1 - r**2)
+        half = stdtrit(n - 3, 0.5 + LEVEL / 2) * se / (1 - r**2)
         known = (n >= FEWEST_LEARNERS) & np.isfinite(half)
         centre, half = np.where(known, np.arctanh(r), np.nan), np.where(known, half, np.nan)
     return ItemRest(
@@ -114,7 +115,7 @@ def logistic_fits(design: Floats, matrix: Floats, *, most_steps: int = 60) -> Re
         return ((np.logaddexp(0, logit) - x * logit) * seen).sum(axis=1) + 0.5 * RIDGE * (at**2).sum(axis=1)
 
     def curvature(at: Floats) -> tuple[Floats, Floats]:
-        p = 0.5 * (np.tanh(0.5 * at @ design.T) + 1)
+        p = sigmoid(at @ design.T)
         return p, ((p * (1 - p) * seen) @ outer).reshape(-1, width, width) + RIDGE * np.eye(width)
 
     at = np.zeros((matrix.shape[1], width))
@@ -182,7 +183,11 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
     known = (top > 0) & (bottom > 0)
     ratio = np.where(known, ratio, np.nan)
     log_se = np.where(known, np.sqrt(log_variance), np.nan)
-    half = ndtri(0.975) * log_se
+    half = Z * log_se
     return OddsRatios(
-        ratio, log_se, ratio * np.exp(-half), ratio * np.exp(half), np.where(known, chi2.sf(test, 1), np.nan)
+        ratio,
+        log_se,
+        ratio * np.exp(-half),
+        ratio * np.exp(half),
+        np.where(known, chi_p_values(test, df=1), np.nan),
     )

@@ -1,4 +1,4 @@
-"""Many tests at once: Holm, sure ranks, groups that cannot be told apart. Arrays only."""
+"""Many tests at once: Holm, Benjamini–Hochberg, sure ranks, groups not told apart. Arrays only."""
 
 from typing import NamedTuple
 
@@ -19,6 +19,21 @@ def holm(p: Floats) -> Floats:
     return result
 
 
+def holm_reached(p: Floats, alpha: float) -> NDArray[np.bool_]:
+    """Which tests Holm rejects at `alpha`, along the last axis."""
+    return np.asarray(holm(p) < alpha)
+
+
+def benjamini_hochberg(p: Floats) -> Floats:
+    """False discovery rates at which each test would be rejected (1995); NaN stays, and does not count."""
+    out = np.full(len(p), np.nan)
+    known = np.flatnonzero(np.isfinite(p))
+    order = known[np.argsort(p[known], kind="stable")[::-1]]
+    m = len(order)
+    out[order] = np.minimum(np.minimum.accumulate(p[order] * m / np.arange(m, 0, -1)), 1.0)
+    return out
+
+
 def holm_over_pairs(p: Floats) -> Floats:
     """Holm over all n(n−1)/2 pairs, symmetric, 1 on the diagonal."""
     upper = np.triu_indices(len(p), 1)
@@ -34,6 +49,18 @@ def holm_reach(p: NDArray[np.floating], n_tests: int, alpha: float) -> float:
     kept = ordered > alpha / (n_tests - np.arange(len(ordered)))
     rejected = int(np.argmax(kept)) if kept.any() else len(ordered)
     return float(ordered[rejected - 1]) if rejected else -1.0
+
+
+def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
+    """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
+    n = len(p)
+    n_pairs = n * (n - 1) // 2
+    sure = int(np.count_nonzero(p <= alpha / n_pairs)) // 2  # Holm rejects these at once
+    unsure = [
+        row[i + 1 :][(row[i + 1 :] > alpha / n_pairs) & (row[i + 1 :] <= alpha)] for i, row in enumerate(p)
+    ]
+    reach = holm_reach(np.concatenate(unsure), n_pairs - sure, alpha)
+    return p <= max(reach, alpha / n_pairs)
 
 
 class RankIntervals(NamedTuple):

@@ -1,28 +1,22 @@
-"""Two learners on the same samples: the estimate, its interval, the exact and the clustered test."""
+"""Two learners on the same samples: the estimate, its interval, and the paired test, defined here once."""
 
 from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
 
 from camilla.arrays import Floats
-from camilla.statistics.clusters import spread_of
-from camilla.statistics.intervals import Ends, tango
+from camilla.statistics.clusters import MeanSpread, spread_of
+from camilla.statistics.intervals import NONE, Ends, student, tango
 from camilla.table.responses import ResponseTable
 
-ENUMERATED = 16  # up to 2¹⁶ sign patterns are gone through one by one
-FLIP_DRAWS = 19_999  # patterns drawn otherwise: p-values come in steps of 1/20,000
-FLIP_BLOCK = 1 << 24  # signs held at once
 
-
-class SignTest(NamedTuple):
-    """A two-sided p-value, and how it was found."""
+class PairTest(NamedTuple):
+    """A two-sided p-value, and the test it is of."""
 
     p_value: float
-    method: str  # "exact McNemar", "exact sign flips", "sign flips"
-    draws: int | None = None  # sign patterns drawn; None where all were counted
+    method: str  # "exact McNemar", "Student's t over samples", "Student's t over clusters"
 
 
 def mcnemar_p(lost: ArrayLike, won: ArrayLike) -> Floats:
@@ -54,27 +48,18 @@ def _two_sided(both: int) -> Floats:
     return np.minimum(1.0, 2 * np.cumsum(np.exp(log_share)))
 
 
-def sign_flip(units: Floats, *, seed: int = 0, draws: int = FLIP_DRAWS) -> SignTest:
-    """P(|Σ ±u| ≥ |Σ u|) when every unit's sign is a fair coin: A and B may be swapped within a unit.
+def student_p(spread: MeanSpread) -> Floats:
+    """Two-sided p of a mean of 0; 1 where it cannot be known.
 
-    Units are differences of samples, or of whole clusters. Few units are enumerated; for many,
-    patterns are drawn and (hits + 1)/(draws + 1) is a valid p-value at any number of draws.
+    Where all units agree to the last digit there is no spread to judge by, and p is what their signs
+    say: 2^(1 − units), or 1 if the mean is 0.
     """
-    units = units[units != 0]
-    reach = abs(units.sum()) - 1e-9 * np.abs(units).sum()
-    if len(units) <= ENUMERATED:
-        patterns = np.arange(2 ** len(units))[:, None] >> np.arange(len(units)) & 1
-        sums = (2 * patterns - 1) @ units if len(units) else np.zeros(1)
-        return SignTest(float(np.mean(np.abs(sums) >= reach)), "exact sign flips")
-    rng = np.random.default_rng(seed)
-    hits, step = 0, max(1, FLIP_BLOCK // len(units))
-    for start in range(0, draws, step):
-        rows = min(step, draws - start)
-        coins = rng.integers(0, 256, (rows, -(-len(units) // 8)), np.uint8)
-        bits = np.unpackbits(coins, axis=1)
-        sums = 2 * (bits[:, : len(units)].astype(np.float32) @ units) - units.sum()
-        hits += int(np.sum(np.abs(sums) >= reach))
-    return SignTest((hits + 1) / (draws + 1), "sign flips", draws)
+    from scipy.special import stdtr  # here, because right/wrong responses do without
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        p = 2 * stdtr(spread.df, -np.abs(spread.mean) / np.sqrt(spread.variance))
+        signs = np.where(np.abs(spread.mean) < NONE, 1.0, np.exp2(1 - spread.units))
+    return np.nan_to_num(np.where(spread.is_flat, signs, p), nan=1.0)
 
 
 class PairedResponses(NamedTuple):
@@ -175,11 +160,8 @@ def estimate(pair: PairedResponses, level: float) -> Estimate:
         ends = tango(np.sum(difference > 0), np.sum(difference < 0), len(difference), level)
     elif pair.group is not None and spread.units < 2:
         ends = Ends(np.array(np.nan), np.array(np.nan))
-    elif spread.is_flat or spread.units < 2:
-        ahead = float(spread.mean * spread.units)
-        ends = tango(max(ahead, 0.0), max(-ahead, 0.0), spread.units, level)
     else:
-        ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
+        ends = difference_ends(spread, level)
     return Estimate(
         n=len(difference),
         units=int(spread.units),
@@ -193,19 +175,29 @@ def estimate(pair: PairedResponses, level: float) -> Estimate:
     )
 
 
-def student(mean: Floats, se: Floats, df: Floats, level: float) -> Ends:
-    """mean ± t(df) · se."""
-    half = stdtrit(df, 0.5 + level / 2) * se
-    return Ends(mean - half, mean + half)
+def difference_ends(spread: MeanSpread, level: float) -> Ends:
+    """Student's; Tango's where no unit differs from another, a unit counting as a sample."""
+    ends = student(spread.mean, np.sqrt(spread.variance), spread.df, level)
+    flat = spread.is_flat | (spread.units < 2)
+    if not flat.any():
+        return ends
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ahead = spread.mean * spread.units
+        by_units = tango(np.maximum(ahead, 0.0), np.maximum(-ahead, 0.0), spread.units, level)
+    return Ends(*(np.where(flat, here, there) for here, there in zip(by_units, ends, strict=True)))
 
 
-def tested(pair: PairedResponses, seed: int) -> SignTest:
-    """Exact McNemar where differences are −1, 0 or 1 and clusters none, else sign flips of whole clusters."""
-    difference = pair.difference
-    if pair.group is None and np.isin(difference, (-1, 0, 1)).all():
-        return SignTest(float(mcnemar_p(np.sum(difference < 0), np.sum(difference > 0))), "exact McNemar")
-    units = difference if pair.group is None else np.bincount(pair.group, difference).astype(np.float64)
-    return sign_flip(units, seed=seed)
+def paired_test(pair: PairedResponses) -> PairTest:
+    """Whether two learners differ: what a paired test is, everywhere.
+
+    Exact McNemar where both are right or wrong on every shared sample, without clusters; else Student's t
+    over samples or, with clusters, CR2. `all_pairs.pair_tests` is the same for every pair of a board.
+    """
+    if pair.group is None and pair.is_binary:
+        won, lost = (np.sum(side * pair.difference > 0) for side in (1, -1))
+        return PairTest(float(mcnemar_p(lost, won)), "exact McNemar")
+    p = float(student_p(spread_of(pair.difference, pair.group)))
+    return PairTest(p, f"Student's t over {'samples' if pair.group is None else 'clusters'}")
 
 
 def noise_of(pair: PairedResponses) -> Noise | None:

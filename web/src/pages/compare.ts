@@ -63,10 +63,10 @@ export function pairedDifference(of: Diagnosis, a: number, b: number): Differenc
   if (!of.pairs) return null;
   const n = of.learners.name.length;
   const shared = typeof of.pairs.shared === "number" ? of.pairs.shared : of.pairs.shared[a * n + b];
-  if (of.pairs.only) return fromCounts(shared, of.pairs.only[a * n + b], of.pairs.only[b * n + a]);
-  const mean = of.pairs.difference![a * n + b];
-  const se = of.pairs.se![a * n + b];
-  return { shared, mean, se, p: of.pairs.p![a * n + b], onlyFirst: null, onlySecond: null };
+  if (of.pairs.only) return fromCounts(shared, of.pairs.only[a * n + b], of.pairs.only[b * n + a], of.critical);
+  const at = (values: Float32Array | null) => values![a * n + b];
+  const { difference, low, high, p } = of.pairs;
+  return { shared, mean: at(difference), low: at(low), high: at(high), p: at(p), onlyFirst: null, onlySecond: null };
 }
 
 function verdicts(view: View, chosen: number[]): HTMLElement {
@@ -76,7 +76,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     const [a, b] = pairs[at];
     const value = of.learners.ability[a] - of.learners.ability[b];
     const se = Math.hypot(of.learners.se[a], of.learners.se[b]);
-    return { value, low: value - 1.96 * se, high: value + 1.96 * se, p: twoSided(value / se) };
+    return { value, low: value - of.critical * se, high: value + of.critical * se, p: twoSided(value / se) };
   };
   const plain = (at: number) => pairedDifference(of, ...pairs[at]);
   const told = (at: number) => {
@@ -99,8 +99,9 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
       key: "difference", label: `${of.binary ? "Accuracy" : "Mean"} difference, %`, about: "Paired over the samples both answered", width: 180, numeric: true, value: (at) => plain(at)?.mean ?? null,
       show: (at) => {
         const d = plain(at);
-        return d ? `${number(100 * d.mean, 1)} (${number(100 * (d.mean - 1.96 * d.se), 1)} to ${number(100 * (d.mean + 1.96 * d.se), 1)})` : "";
+        return d ? `${number(100 * d.mean, 1)} (${number(100 * d.low, 1)} to ${number(100 * d.high, 1)})` : "";
       },
+      more: [["difference_low", (at) => plain(at)?.low ?? null], ["difference_high", (at) => plain(at)?.high ?? null]],
     },
     { key: "p", label: of.binary ? "Exact p" : "p", about: of.binary ? "McNemar's exact test on samples that only one solved" : "Student's t over the samples both answered", width: 80, numeric: true, value: (at) => plain(at)?.p ?? null, show: (at) => pValue(plain(at)?.p ?? NaN) },
     ...(of.binary

@@ -51,7 +51,7 @@ function strengths(view: View, i: number): HTMLElement {
           { class: "chips" },
           ...which.map((skill) => {
             const at = i * k + skill;
-            const words = `${found.difference[at] > 0 ? "+" : ""}${number(found.difference[at])} ± ${number(1.96 * found.se[at])}`;
+            const words = `${found.difference[at] > 0 ? "+" : ""}${number(found.difference[at])} ± ${number(view.of.critical * found.se[at])}`;
             return h("li", {}, view.skillLink(skill), h("span", { class: "quiet" }, ` ${words}`));
           }),
         )

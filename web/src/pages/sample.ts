@@ -29,8 +29,8 @@ export function sampleDetail(view: View, j: number): Node[] {
     heading([name(s.name[j])], [...(skills.length ? ["Skill: ", ...skills.flatMap((k, i) => [i ? ", " : "", view.skillLink(k)])] : []), " ", flagChips(view, j)], "Sample"),
     facts([
       [percent(s.accuracy[j]), `${view.plain} of ${count(s.n[j])} responses`],
-      [Number.isFinite(b) ? number(b) : "–", Number.isFinite(b) ? `difficulty, ${number(b - 1.96 * bse)} to ${number(b + 1.96 * bse)}` : "difficulty: not determined, discrimination is not told from 0"],
-      [number(a) || "–", Number.isFinite(ase) ? `discrimination, ${number(a - 1.96 * ase)} to ${number(a + 1.96 * ase)}` : "discrimination"],
+      [Number.isFinite(b) ? number(b) : "–", Number.isFinite(b) ? `difficulty, ${number(b - of.critical * bse)} to ${number(b + of.critical * bse)}` : "difficulty: not determined, discrimination is not told from 0"],
+      [number(a) || "–", Number.isFinite(ase) ? `discrimination, ${number(a - of.critical * ase)} to ${number(a + of.critical * ase)}` : "discrimination"],
       [number(s.infit[j]) || "–", "infit; 1 is expected"],
     ]),
     figure({

@@ -111,18 +111,19 @@ class Filter {
 
 export const WORD: Record<string, string> = {
   mislabelled: "probably mislabelled",
-  reversed: "negative discrimination",
-  nobody: "nobody solved it",
-  everybody: "everybody solved it",
+  negative: "negative discrimination",
+  "everyone wrong": "nobody solved it",
+  "everyone right": "everybody solved it",
 };
 
 export function flagChips(view: View, j: number): Node {
   const flags = flagsOf(view.of, j);
-  return h("span", {}, ...flags.map((flag) => h("span", { class: `flag ${flag}`, title: view.of.samples.flag_words[flag] ?? "" }, WORD[flag] ?? flag)));
+  return h("span", {}, ...flags.map((flag) => h("span", { class: `flag${view.of.samples.contradicting.includes(flag) ? " warns" : ""}`, title: view.of.samples.flag_words[flag] ?? "" }, WORD[flag] ?? flag)));
 }
 
 function flagList(view: View): HTMLElement {
-  const { flag_totals: totals, flag_words: words } = view.of.samples;
+  const { flag_totals: totals, flag_words: words, not_judged: why } = view.of.samples;
+  if (why !== null) return h("p", { class: "callout" }, `${why[0].toUpperCase()}${why.slice(1)}`);
   const some = Object.keys(totals).filter((flag) => totals[flag]);
   if (!some.length) return h("p", { class: "quiet" }, "No sample is flagged.");
   return h(
@@ -155,7 +156,7 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
         x,
         y,
         domain: [robust(x), robust(y)],
-        series: (j) => (s.flags["mislabelled"]?.[j] || s.flags["reversed"]?.[j] ? 1 : 0),
+        series: (j) => (s.contradicting.some((flag) => s.flags[flag]?.[j]) ? 1 : 0),
         faded: (j) => !filter.keeps(j),
         lines: (j) => sampleLines(view, j),
         open: (j) => {
@@ -172,12 +173,12 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
 }
 
 export function sampleLines(view: View, j: number): string[] {
-  const { samples: s } = view.of;
+  const { samples: s, critical: z } = view.of;
   const [b, bse, a, ase] = [s.difficulty[j], s.difficulty_se[j], s.discrimination[j], s.discrimination_se[j]];
   return [
     shown(s.name[j]),
-    Number.isFinite(b) ? `difficulty ${interval(b, b - 1.96 * bse, b + 1.96 * bse)}` : "difficulty not determined",
-    Number.isFinite(a) ? `discrimination ${interval(a, a - 1.96 * ase, a + 1.96 * ase)}` : "",
+    Number.isFinite(b) ? `difficulty ${interval(b, b - z * bse, b + z * bse)}` : "difficulty not determined",
+    Number.isFinite(a) ? `discrimination ${interval(a, a - z * ase, a + z * ase)}` : "",
     `${view.plain} ${percent(s.accuracy[j])} of ${count(s.n[j])}`,
     ...flagsOf(view.of, j).map((flag) => WORD[flag] ?? flag),
   ].filter(Boolean);
@@ -191,7 +192,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     const se = s[`${key}_se`];
     return {
       key, label, about, width: 162, numeric: true, value: (j) => finite(s[key][j], 2),
-      show: (j) => interval(s[key][j], s[key][j] - 1.96 * se[j], s[key][j] + 1.96 * se[j]),
+      show: (j) => interval(s[key][j], s[key][j] - of.critical * se[j], s[key][j] + of.critical * se[j]),
       more: [[`${key}_se`, (j) => finite(se[j], 2)]],
     };
   };
@@ -202,7 +203,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 112, numeric: true, value: (j) => finite(s.suspicion[j], 3), show: (j) => number(s.suspicion[j]) },
+    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 112, numeric: true, value: (j) => finite(s.mislabelled[j], 3), show: (j) => number(s.mislabelled[j]) },
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
   ];
   return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-mislabelled", onSort: (sort) => remember({ sort }) });

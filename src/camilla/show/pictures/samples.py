@@ -6,12 +6,12 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from camilla.arrays import Floats
-from camilla.diagnosis import LEVEL, Diagnosis
+from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
 from camilla.extras import needing
 from camilla.show.pictures.canvas import COLOURS, CROWD, GREY, SKY, blank, entry, legend, name_ticks
 from camilla.show.pictures.diagnosis import by_skill, need_skills, places, responses, sample_column, unit
-from camilla.statistics.intervals import Ends, mean_ends
+from camilla.statistics.intervals import LEVEL, Ends, mean_ends
 
 FARTHEST = 6.0  # standard deviations of the pool; no learner is there to tell such difficulties apart
 

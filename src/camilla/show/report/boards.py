@@ -11,6 +11,7 @@ from camilla.errors import DataError, FormatError
 from camilla.experiments.results import experiment_summary, read_results, told_apart
 from camilla.names import shown
 from camilla.ranking.leaderboard import Leaderboard, read_leaderboard
+from camilla.statistics.wald import differences
 
 MOST_PAIRS = 20_000  # dots of the fit; beyond, every so many by prediction
 MOST_PLAYERS = 200  # of the matrix of win probabilities
@@ -56,8 +57,6 @@ def board_section(name: str, folder: Path) -> dict[str, Any]:
 
 def _win_probabilities(board: Leaderboard) -> dict[str, Any]:
     """P(row beats column) and its standard error in logits, of the first players."""
-    from camilla.ranking.inference import differences
-
     n = min(len(board.players), MOST_PLAYERS)
     epp = board.epp[:n]
     se = None

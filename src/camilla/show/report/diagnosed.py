@@ -10,13 +10,17 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
-from camilla.show.report.flags import FLAGS, Flagged, flagged
+from camilla.samples.items import flags_of_diagnosis
+from camilla.samples.sample_flags import CONTRADICTING, FLAGS, SampleFlags, too_few_learners
 from camilla.show.report.packing import Bits, Rounded
-from camilla.show.report.standing import MOST_SHOWN, BoardStanding, Strengths, paired, standing, strengths
+from camilla.show.report.standing import MOST_SHOWN, Strengths, paired, standing, strengths
+from camilla.statistics.intervals import Z
+from camilla.statistics.wald import BoardStanding
 
 MOST_SAMPLES = 50_000  # above, the page keeps KEPT of them and the rest lies beside it
 KEPT = 20_000
 MOST_EXPECTED = 1_500_000  # cells whose expected response the page carries
+MOST_TWINNED = 10_000  # samples among which twins are looked for, in a second or two
 TOP = 12  # samples that name a latent skill
 
 
@@ -68,10 +72,29 @@ class Diagnosed:
         return standing(*(self.column("learners", name) for name in ("ability", "se")))
 
     @cached_property
-    def flagged(self) -> Flagged:
-        return flagged(
-            self.responses, self.column("learners", "ability"), self.column("samples", "discrimination_high")
-        )
+    def why_not_judged(self) -> str | None:
+        """Why no sample is flagged, where learners are too few to judge samples by."""
+        return too_few_learners(len(self.learners))
+
+    @cached_property
+    def _decided(self) -> SampleFlags | None:
+        if self.why_not_judged is not None:
+            return None
+        return flags_of_diagnosis(self.found, look_for_twins=len(self.samples) <= MOST_TWINNED)
+
+    @cached_property
+    def flags(self) -> dict[str, NDArray[np.bool_]]:
+        """Which samples have which flag, as `camilla items` decides it; empty where nothing was judged."""
+        decided = self._decided
+        return {} if decided is None else {flag: mark[self.order[1]] for flag, mark in decided.marks.items()}
+
+    @cached_property
+    def mislabelled(self) -> Floats:
+        """The probability that a sample's key is wrong; NaN where nothing was judged."""
+        decided = self._decided
+        if decided is None:
+            return np.full(len(self.samples), np.nan)
+        return decided.keys.probability[self.order[1]]
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -112,9 +135,11 @@ class Diagnosed:
 
     @cached_property
     def suspects(self) -> NDArray[np.intp]:
-        """Samples that are probably mislabelled or point the wrong way, the most suspicious first."""
-        worth = np.flatnonzero(self.flagged.flags["mislabelled"] | self.flagged.flags["reversed"])
-        return worth[np.argsort(-self.flagged.suspicion[worth], kind="stable")]
+        """Samples that contradict the able learners, the most suspicious first."""
+        if not self.flags:
+            return np.empty(0, np.intp)
+        worth = np.flatnonzero(np.any([self.flags[flag] for flag in CONTRADICTING], axis=0))
+        return worth[np.argsort(-self.mislabelled[worth], kind="stable")]
 
     @cached_property
     def kept(self) -> NDArray[np.intp]:
@@ -143,6 +168,7 @@ def section(of: Diagnosed) -> dict[str, Any]:
         "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
         "unit": of.found.readout.unit_scale,
         "binary": of.binary,
+        "critical": Z,
         "latent": of.mask is None and of.found.readout.skill_weight is not None and len(of.skills) > 1,
         "learners": _learners(of),
         "skills": _skills(of),
@@ -211,10 +237,12 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         "name": [of.samples[j] for j in kept],
         **{name: Rounded(values[kept], digits[name]) for name, values in columns.items()},
         "n": of.column("samples", "n")[kept].astype(np.uint32),
-        "flags": {name: Bits(mark[kept]) for name, mark in of.flagged.flags.items()},
-        "flag_totals": {name: int(mark.sum()) for name, mark in of.flagged.flags.items()},
-        "flag_words": FLAGS,
-        "suspicion": Rounded(of.flagged.suspicion[kept], 3),
+        "flags": {name: Bits(mark[kept]) for name, mark in of.flags.items()},
+        "flag_totals": {name: int(mark.sum()) for name, mark in of.flags.items()},
+        "flag_words": {name: FLAGS[name] for name in of.flags},
+        "contradicting": list(CONTRADICTING),
+        "not_judged": of.why_not_judged,
+        "mislabelled": Rounded(of.mislabelled[kept], 3),
         "needs": None if of.mask is None else Bits(of.mask[kept]),
         "seen": None if seen.all() else Bits(seen),
         "right": Bits(responses == 1)

@@ -55,7 +55,9 @@ def _skills(of: Diagnosed) -> str:
 
 
 def _samples(of: Diagnosed) -> str:
-    marks, accuracy = of.flagged.flags, of.column("samples", "accuracy")
+    if of.why_not_judged is not None:
+        return f"<h2>Samples to look at</h2><p>{escape(of.why_not_judged.capitalize())}</p>"
+    marks, accuracy = of.flags, of.column("samples", "accuracy")
     rows = [
         (of.samples[j], float(accuracy[j]), ", ".join(name for name in marks if marks[name][j]))
         for j in of.suspects[:MOST_SUSPECTS]

@@ -1,71 +1,51 @@
-"""Who can be told from whom: tie groups, ranks that may be, paired counts, strengths. Arrays only."""
+"""Who can be told from whom, as the page shows it: standing, pairs, strengths."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from camilla.arrays import Floats
-from camilla.diagnosis import LEVEL, Diagnosis
-from camilla.ranking import inference
-from camilla.statistics.all_pairs import pair_tests
-from camilla.statistics.multiplicity import holm, holm_over_pairs, tie_groups
+from camilla.diagnosis import Diagnosis
+from camilla.statistics.all_pairs import pair_ends, pair_tests
+from camilla.statistics.intervals import LEVEL
+from camilla.statistics.wald import BoardStanding, board_standing, surely_not_zero
 
 MOST_PAIRED = 2000  # learners; above, the pairs alone would fill the memory of a small machine
 MOST_SHOWN = 400  # learners whose paired counts go into the page
 
 
-class BoardStanding(NamedTuple):
-    """Learners in order of ability: which ranks they may have, and runs that no test tells apart."""
-
-    rank_low: NDArray[np.int64]
-    rank_high: NDArray[np.int64]
-    ties: list[tuple[int, int]]  # first and last place of each run of two or more
-
-
 def standing(ability: Floats, se: Floats) -> BoardStanding | None:
-    """Wald tests of all pairs, Holm over a learner's own pairs for ranks and over all pairs for ties.
-
-    The errors of two learners count as independent. None where errors are not known or learners are too
-    many.
-    """
+    """None where errors are not known or learners are too many."""
     if not np.isfinite(se).all() or not 2 <= len(ability) <= MOST_PAIRED:
         return None
-    statistic = inference.wald_statistics(ability, np.diag(se**2))
-    p = inference.chi_p_values(statistic, df=1, rounds_df=np.inf)
-    ranks = inference.rank_intervals(ability, p, LEVEL)
-    runs = tie_groups(holm_over_pairs(p) < 1 - LEVEL)
-    return BoardStanding(ranks.low, ranks.high, [(first, last) for first, last in runs if last > first])
+    return board_standing(ability, se, LEVEL)
 
 
 class Paired(NamedTuple):
-    """Two learners on the samples both answered, for every pair [row, column]."""
+    """Two learners on the samples both answered, for every pair [row, column], row less column.
+
+    Right/wrong responses are sent as counts, of which the page makes the same interval and p-value.
+    """
 
     shared: NDArray[np.uint32]
-    only: NDArray[np.uint32] | None  # samples that the row solved and the column did not; right/wrong only
-    difference: Floats  # mean response, row less column
-    se: Floats
-    p: Floats | None  # Student's t over samples; None where `only` gives the exact test
+    only: NDArray[np.uint32] | None  # samples that the row solved and the column did not
+    difference: Floats | None = None
+    low: Floats | None = None
+    high: Floats | None = None
+    p: Floats | None = None
 
 
 def paired(responses: Floats) -> Paired:
-    """From responses [learners, samples], NaN where missing: d̄ and s_d/√n over shared samples."""
+    """From responses [learners, samples], NaN where missing."""
     seen = np.isfinite(responses)
-    observed = seen.astype(np.float32)
-    right = np.where(seen, responses, 0).astype(np.float32)
-    shared = (observed @ observed.T).astype(np.float64)
-    own = (right @ observed.T).astype(np.float64)
-    square = ((right**2) @ observed.T).astype(np.float64)
-    both = (right @ right.T).astype(np.float64)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mean = (own - own.T) / shared
-        variance = (square + square.T - 2 * both - shared * mean**2) / (shared - 1)
-        se = np.sqrt(np.maximum(variance, 0) / shared)
-    binary = bool(np.isin(responses[seen], (0, 1)).all())
-    only = np.rint(own - both).astype(np.uint32) if binary else None
-    p = None if binary else pair_tests(responses, None).p_value
-    return Paired(np.rint(shared).astype(np.uint32), only, mean, se, p)
+    shared = np.rint(seen.astype(np.float32) @ seen.T.astype(np.float32)).astype(np.uint32)
+    if np.isin(responses[seen], (0, 1)).all():
+        right = (responses == 1).astype(np.float32)
+        wrong = (responses == 0).astype(np.float32)
+        return Paired(shared, np.rint(right @ wrong.T).astype(np.uint32))
+    tests, ends = pair_tests(responses, None), pair_ends(responses, LEVEL)
+    return Paired(shared, None, tests.difference, ends.low, ends.high, tests.p_value)
 
 
 class Strengths(NamedTuple):
@@ -105,7 +85,4 @@ def strengths(found: Diagnosis, expected: Floats | None, responses: Floats) -> S
 
 
 def _sure(difference: Floats, se: Floats, kind: str) -> Strengths:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        p = 2 * ndtr(-np.abs(difference / se))
-    sure = holm(np.where(np.isfinite(p), p, 1.0)) < 1 - LEVEL
-    return Strengths(difference, se, sure, kind)
+    return Strengths(difference, se, surely_not_zero(difference, se, LEVEL), kind)

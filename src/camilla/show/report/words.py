@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from camilla.diagnosis import LEVEL
 from camilla.show.report.diagnosed import Diagnosed
+from camilla.statistics.intervals import LEVEL
 
 SentencePart = str | dict[str, int]
 LISTED = 5
@@ -146,7 +146,9 @@ def _counting(of: Diagnosed) -> Sentence | None:
 
 
 def _look_at(of: Diagnosed) -> Sentence:
-    flags = of.flagged.flags
+    if of.why_not_judged is not None:
+        return Sentence("Samples to look at", [of.why_not_judged.capitalize()], "samples")
+    flags = of.flags
     at = {int(j): place for place, j in enumerate(of.kept)}
     suspects = of.suspects
     shown = [at[int(j)] for j in suspects[:LISTED]]
@@ -165,9 +167,9 @@ def _look_at(of: Diagnosed) -> Sentence:
         parts.append("differences.")
     else:
         parts.append("No sample contradicts the able learners.")
-    if n := int(flags["nobody"].sum()):
+    if n := int(flags["everyone wrong"].sum()):
         parts.append(f" {_samples(n)} solved by nobody.")
-    if n := int(flags["everybody"].sum()):
+    if n := int(flags["everyone right"].sum()):
         parts.append(f" {_samples(n)} solved by everybody: no learner is told from another there.")
     return Sentence("Samples to look at", parts, "samples")
 
