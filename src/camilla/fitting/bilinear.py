@@ -50,10 +50,11 @@ class BilinearEngine:
         self, diagnoser: Trainable, layout: Layout, rng: np.random.Generator, watch: Watch,
         *, valid: Layout | None = None, earlier: Solution | None = None,
     ) -> Solution:  # fmt: skip
-        """A fit that is only tried out, on validation, may stop near the mode."""
+        """Latent dimensions that are only tried out stop near the mode, which takes as long again to reach."""
         if diagnoser.training is None:
             start = None if earlier is None else earlier.params
-            return solve(diagnoser, layout, rng, watch, start=start, polish=valid is None)
+            polish = valid is None or diagnoser.problem().standardise
+            return solve(diagnoser, layout, rng, watch, start=start, polish=polish)
         from camilla.fitting.neural import solve_bilinear
 
         return solve_bilinear(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
@@ -206,8 +207,8 @@ class _Curvature:
         weight, right = (part.astype(np.float32) for part in layout.block(np.arange(layout.n_samples)))
         s = sigmoid(self.at.loading @ self.at.ability.T + self.at.intercept[:, None])
         self.bend = s * (1 - s)  # by the logit, twice: [samples, learners]
-        self.by_both = None  # by the logit and by the logit of guessing
-        self.by_guessing = None  # by the logit of guessing, twice: [samples]
+        self.by_both: Floats | None = None  # by the logit and by the logit of guessing
+        self.by_guessing: Floats | None = None  # by the logit of guessing, twice: [samples]
         if self.at.guessing is None:
             self.bend *= weight
             self.slope = weight * s - right  # by the logit
@@ -255,7 +256,9 @@ class _Curvature:
         )
 
     def _packed(self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None) -> Floats:
-        return self.packing.pack(Factors(ability, loading, intercept, guessing)).astype(np.float64) / self.total
+        return (
+            self.packing.pack(Factors(ability, loading, intercept, guessing)).astype(np.float64) / self.total
+        )
 
 
 class _Packing:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, rounded
 
 FEWEST = 5  # right responses, and wrong ones, of learners that answered both, that two samples need each
 MOST_PAIRS = 200  # handed out, the closest first
@@ -92,7 +92,7 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
         is_twin[one] = is_twin[other] = True
         n_found += len(one)
         found = np.vstack([found, np.column_stack([one, other, q[rows, columns], n[rows, columns]])])
-        found = found[np.argsort(-found[:, 2], kind="stable")][:MOST_PAIRS]
+        found = found[np.argsort(-rounded(found[:, 2]), kind="stable")][:MOST_PAIRS]
     one, other = (found[:, k].astype(np.int64) for k in (0, 1))
     centre, half = np.arctanh(found[:, 2]), ndtri(0.975) / np.sqrt(np.maximum(found[:, 3] - 3, 1))
     low, high = np.tanh(centre - half), np.tanh(centre + half)
