@@ -24,6 +24,19 @@ def log_loss(response: Floats, logit: Floats, weight: Floats | None = None) -> f
     return float(np.average(np.logaddexp(0, logit) - response * logit, weights=weight))
 
 
+TELLING_BITS = 20  # six significant digits
+
+
+def rounded(values: Any) -> Any:
+    """Values to six significant digits, for choices between them: what agrees so far is a tie.
+
+    The last bits of a sum depend on the CPU. A choice compares rounded values and takes the first of the
+    best, so that it does not.
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.round(np.ldexp(mantissa, TELLING_BITS)), exponent - TELLING_BITS)
+
+
 @contextmanager
 def one_blas_thread() -> Iterator[None]:
     """On the small matrices of a fit, threads cost up to ten times what they help."""

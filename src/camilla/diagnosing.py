@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
@@ -95,7 +95,7 @@ def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watc
         )  # fmt: skip
     fits = [found for found in fits if not _one_dimension(found)]
     losses = [fitting.cell_losses(found, outer) for found in fits]
-    best = losses[int(np.argmin([found.validation_loss for found in fits]))]
+    best = losses[int(np.argmin(rounded([found.validation_loss for found in fits])))]
     _, sample, weight, _ = outer.cells()
     trials = tuple(
         Trial(

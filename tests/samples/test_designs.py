@@ -108,3 +108,19 @@ def test_model_moments_have_the_model_s_covariance_and_a_factor_for_a_task_that_
     assert len(task_columns) == 1
     assert found.factors[0, task_columns[0]] == pytest.approx(0.2, abs=0.04)
     np.testing.assert_allclose(found.noise, (p * (1 - p)).mean(axis=0), rtol=0.1)
+
+
+def test_of_two_samples_worth_the_same_the_first_is_chosen() -> None:
+    """The second is better in its last bits only, as a sum may be on another CPU."""
+    known = moments()
+    twice = Moments(*(np.concatenate([part, part * (1 + 1e-12)]) for part in known))
+    chosen = greedy(twice, 8).tolist()
+    assert all(j < 12 or j - 12 in chosen[:place] for place, j in enumerate(chosen))
+
+
+def test_last_bits_of_difficulties_move_no_stratified_choice() -> None:
+    """Ten samples each of five difficulties: the order of equals is drawn, and not made by rounding."""
+    difficulty = np.repeat([0.1, 0.3, 0.5, 0.7, 0.9], 10)
+    noisy = difficulty * (1 + 1e-13 * np.random.default_rng(1).normal(size=50))
+    first, again = (spread_out(one, None, 12, np.random.default_rng(2)) for one in (difficulty, noisy))
+    np.testing.assert_array_equal(first, again)

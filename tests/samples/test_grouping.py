@@ -108,3 +108,12 @@ def test_refining_empties_no_group_below_the_least_size() -> None:
     start = np.repeat([0, 1], (24, 6))
     found = refined(responses, start, least=6, rng=rng)
     assert np.bincount(found).min() >= 6
+
+
+def test_last_bits_of_likenesses_decide_no_group() -> None:
+    """Right/wrong responses of six learners have few likenesses, so that nearly all merges are ties."""
+    responses = (np.random.default_rng(4).random((6, 40)) < 0.5).astype(float)
+    vectors = rank_vectors(responses)
+    noisy = vectors * (1 + 1e-14 * np.random.default_rng(5).normal(size=vectors.shape))
+    first, again = (grouped(one, 4, least=3, rng=np.random.default_rng(6)) for one in (vectors, noisy))
+    np.testing.assert_array_equal(first, again)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from camilla import diagnosing
-from camilla.arrays import Floats
+from camilla.arrays import Floats, rounded
 from camilla.diagnosing import AUTO, Contender, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
@@ -81,7 +81,7 @@ def fitted_contender(
         )
         for settings in options
     ]
-    return min(found, key=lambda each: each.fit.validation_loss) if one.search else found[0]
+    return min(found, key=lambda each: rounded(each.fit.validation_loss)) if one.search else found[0]
 
 
 def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:

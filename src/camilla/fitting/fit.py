@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, Watch, log_loss, sigmoid
+from camilla.arrays import Floats, Watch, log_loss, rounded, sigmoid
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Diagnoser, Indices, Readout, Solution
@@ -101,6 +101,7 @@ def _choose(
 ) -> tuple[Diagnoser, dict[str, Any], Solution | None]:  # fmt: skip
     """One setting after the other at its best on validation, the others where they stand.
 
+    Of settings whose losses agree to six digits the first is taken.
     The best trial's own solution is handed on if it was fitted to all samples.
     """
     open_choices = {
@@ -124,7 +125,7 @@ def _choose(
                 earlier = near[1] if near is not None and engine_of(kind).continues else None
                 solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
                 tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
-        current[name] = min(values, key=lambda v: tried[_key(open_choices, current | {name: v})][0])
+        current[name] = min(values, key=lambda v: rounded(tried[_key(open_choices, current | {name: v})][0]))
     best = tried[_key(open_choices, current)][1] if small is size else None
     return build(kind, size, current), {name: current[name] for name in open_choices}, best
 

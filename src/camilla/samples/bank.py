@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, one_blas_thread
+from camilla.arrays import Floats, one_blas_thread, rounded
 from camilla.errors import SettingError
 from camilla.fitting import bilinear
 from camilla.fitting.layout import layout_of_table, size_of
@@ -251,12 +251,13 @@ def best_next(
 ) -> NDArray[np.intp]:
     """The sample expected to narrow the variance of each learner's score most, in the mean of the models.
 
-    `askable` are the unseen that may be asked, all of them if it is not given.
+    `askable` are the unseen that may be asked, all of them if it is not given. Of samples whose gains agree
+    to six digits the first is taken.
     """
     gains = np.sum(
         [gain(model, one, unseen) for model, one in zip(bank.models, standing, strict=True)], axis=0
     )
-    return np.where(unseen if askable is None else askable, gains, -np.inf).argmax(axis=1)
+    return np.where(unseen if askable is None else askable, rounded(gains), -np.inf).argmax(axis=1)
 
 
 def full_score(bank: Bank, standing: TestStanding, answers: Answers) -> Score:

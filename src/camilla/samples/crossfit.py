@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, rounded
 from camilla.samples.designs import Indices, Moments, Weights, best_spread_out, greedy, spread_out, weights
 
 DRAWS = 10  # random and stratified subsets of a size and fold
@@ -96,7 +96,7 @@ def crossfit(
                 errors[key].absolute[repeat, out] = np.abs(off).mean(axis=0)
                 errors[key].square[repeat, out] = (off**2).mean(axis=0)
                 if len(out) > 2:
-                    taus = [kendalltau(one, truth[out]).statistic for one in scores]
+                    taus = [kendalltau(rounded(one), truth[out]).statistic for one in scores]
                     errors[key].kendall[repeat, number] = np.mean(taus)
     return Crossfit(errors, fold)
 
@@ -141,7 +141,8 @@ def surest(absolute: list[Floats]) -> int:
     first, best, best_gain = absolute[0].mean(axis=0), 0, 0.0
     for k, errors in enumerate(absolute[1:], start=1):
         gain = first - errors.mean(axis=0)
-        if gain.mean() > max(best_gain, float(gain.std(ddof=1) / np.sqrt(len(gain)))):
+        sure = max(best_gain, float(gain.std(ddof=1) / np.sqrt(len(gain))))
+        if rounded(gain.mean()) > rounded(sure):
             best, best_gain = k, float(gain.mean())
     return best
 

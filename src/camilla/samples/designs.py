@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, rounded
 
 
 class Moments(NamedTuple):
@@ -104,7 +104,7 @@ def greedy(moments: Moments, size: int) -> Indices:
         spread = factors @ covariance
         shared = spread @ target + noise / len(noise)
         worth = shared**2 / (np.einsum("mk,mk->m", spread, factors) + noise)
-        j = int(np.where(unchosen, worth, -1.0).argmax())
+        j = int(np.where(unchosen, rounded(worth), -1.0).argmax())
         chosen[k], unchosen[j] = j, False
         target = target - factors[j] / len(noise)
         covariance = covariance - np.outer(spread[j], spread[j]) / (spread[j] @ factors[j] + noise[j])
@@ -116,7 +116,7 @@ def spread_out(
 ) -> Indices:
     """A stratified random subset: every M/size-th sample in order of task and mean response."""
     by_task = np.zeros(len(difficulty)) if task is None else task
-    order = np.lexsort((rng.random(len(difficulty)), difficulty, by_task))
+    order = np.lexsort((rng.random(len(difficulty)), rounded(difficulty), by_task))
     steps = (rng.random() + np.arange(size)) * len(order) / size
     return order[np.minimum(steps.astype(np.int64), len(order) - 1)]
 
@@ -131,7 +131,7 @@ def best_spread_out(
 ) -> Indices:
     """Of many stratified subsets the one that leaves least variance of the full score."""
     tried = [spread_out(moments.mean, task, size, rng) for _ in range(draws)]
-    return max(tried, key=lambda chosen: explained(moments, chosen))
+    return max(tried, key=lambda chosen: rounded(explained(moments, chosen)))
 
 
 def explained(moments: Moments, chosen: Indices) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, Watch
+from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
@@ -127,7 +127,11 @@ def dif(
     matrix = ordered.matrix()
     frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
     frame = frame.with_columns(differs=pl.col("q") <= rate).sort(
-        pl.col("q"), pl.col("effect").abs(), "sample", descending=[False, True, False], nulls_last=True
+        pl.col("q").round_sig_figs(6),
+        pl.col("effect").abs().round_sig_figs(6),
+        "sample",
+        descending=[False, True, False],
+        nulls_last=True,
     )
     groups = pl.DataFrame(
         {
@@ -191,7 +195,8 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.Dat
     }  # fmt: skip
     frame = pl.DataFrame(columns)
     if binary:
-        strata = np.minimum(np.argsort(np.argsort(ability)) * STRATA // len(ability), STRATA - 1)
+        rank = np.argsort(np.argsort(rounded(ability), kind="stable"))
+        strata = np.minimum(rank * STRATA // len(ability), STRATA - 1)
         odds = mantel_haenszel(matrix, strata, member)
         delta = ETS * np.log(odds.ratio)
         frame = frame.with_columns(

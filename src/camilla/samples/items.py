@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from camilla.arrays import Floats, Watch
+from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError, SettingError
@@ -153,6 +153,7 @@ def _factors(found: Diagnosis, judge: JudgingFit, decided: SampleFlags) -> pl.Da
 
 def _contradictions(matrix: Floats, ability: Floats, learners: tuple[str, ...]) -> pl.DataFrame:
     """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
+    ability = rounded(ability)
     order = np.argsort(-ability, kind="stable")
     above = int((ability > np.median(ability)).sum())
     strong, weak = order[:above], order[::-1][: len(order) - above]
@@ -170,7 +171,8 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
     """Flagged samples by their worst flag, then how surely; the others by item–rest correlation."""
     return (
         frame.sort(
-            "worst", pl.col("mislabelled").round(3), "negative_q", "item_rest", "sample",
+            "worst", pl.col("mislabelled").round(3),
+            pl.col("negative_q", "item_rest").round_sig_figs(6), "sample",
             descending=[False, True, False, False, False], nulls_last=True,
         )
         .drop("worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")

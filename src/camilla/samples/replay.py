@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
-from camilla.arrays import Floats, Watch
+from camilla.arrays import Floats, Watch, rounded
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
@@ -223,7 +223,7 @@ def _random_accuracy(matrix: Floats, size: int, rng: np.random.Generator) -> Flo
 
 def tau(estimate: Floats, truth: Floats) -> float:
     """Kendall's τ-b."""
-    return float(kendalltau(estimate, truth).statistic)
+    return float(kendalltau(rounded(estimate), truth).statistic)
 
 
 def _summary(each: pl.DataFrame) -> pl.DataFrame:

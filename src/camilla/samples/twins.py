@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, rounded
 from camilla.statistics.intervals import correlation_ends, critical_value
 
 FEWEST = 5  # right responses, and wrong ones, of learners that answered both, that two samples need each
@@ -92,7 +92,7 @@ def twins(matrix: Floats, predicted: Floats, *, rate: float = 0.05) -> Twins:
         is_twin[one] = is_twin[other] = True
         n_found += len(one)
         found = np.vstack([found, np.column_stack([one, other, q[rows, columns], n[rows, columns]])])
-        found = found[np.argsort(-found[:, 2], kind="stable")][:MOST_PAIRS]
+        found = found[np.argsort(-rounded(found[:, 2]), kind="stable")][:MOST_PAIRS]
     one, other = (found[:, k].astype(np.int64) for k in (0, 1))
     ends = correlation_ends(found[:, 2], found[:, 3])
     return Twins(one, other, found[:, 2], ends.low, ends.high, is_twin, n_found)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from camilla.arrays import Floats, sigmoid
+from camilla.arrays import Floats, rounded, sigmoid
 
 SLOPES = np.array([0.35, 0.7, 1.2, 2.0, 3.5, 6.0])  # a standard deviation of ability
 DIFFICULTIES = np.linspace(-4.5, 4.5, 31)  # standard deviations of ability
@@ -87,7 +87,7 @@ def _fitted(clean: Floats, flipped: Floats) -> tuple[Floats, Floats]:
 
 def below_rate(probability: Floats, rate: float) -> NDArray[np.bool_]:
     """The most probable ones, as many as leave the mean of 1 − probability within the rate."""
-    order = np.argsort(-probability, kind="stable")
+    order = np.argsort(-rounded(probability), kind="stable")
     false = np.cumsum(1 - probability[order]) / np.arange(1, len(order) + 1)
     flagged = np.zeros(len(order), bool)
     flagged[order[: int((false <= rate).sum())]] = True

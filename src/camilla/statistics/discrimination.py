@@ -24,7 +24,7 @@ STEEPEST = 10.0  # a standard deviation: steeper is a step, and an end of ±10 s
 FEWEST = 5  # learners an interval needs
 BLOCK = 1 << 16  # cells held at once: what stays in the cache
 ROUNDS = 60  # of Newton's method, at most
-NEAR = 1e-3  # of t, and of a and c
+NEAR = 1e-6  # of t, and of a and c
 TINY = 1e-100  # keeps a step finite where a curve is flat
 
 
