@@ -13,8 +13,6 @@ import pytest
 from scipy.stats import binomtest
 
 import camilla
-from camilla.reading.tables import read
-from camilla.show.report.build import write_report
 from camilla.show.report.diagnosed import Diagnosed, section
 from camilla.table.responses import ResponseTable
 
@@ -30,7 +28,9 @@ class Shown(NamedTuple):
 
 
 def swebench(data_folder: Path) -> ResponseTable:
-    return read(data_folder / "swebench/swebench_verified_agents.parquet", rows="samples", skills=":repo")
+    return camilla.read(
+        data_folder / "swebench/swebench_verified_agents.parquet", rows="samples", skills=":repo"
+    )
 
 
 @pytest.fixture(scope="module", params=["digits", "swebench", "math500", "titanic"])
@@ -45,7 +45,7 @@ def shown(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     found = camilla.diagnose(table, "irt")
     found.save(folder / "found")
     return Shown(
-        table, Diagnosed("found", found), write_report([folder / "found"], folder / "page.html").page
+        table, Diagnosed("found", found), camilla.report([folder / "found"], folder / "page.html").page
     )
 
 
@@ -119,7 +119,7 @@ def test_scores_have_the_p_values_and_intervals_of_compare_too(
     matrix[1, :7] = np.nan
     table = ResponseTable.from_matrix(matrix, learners=["a", "b", "c"])
     camilla.diagnose(table, "irt", precision=3.0).save(tmp_path / "found")
-    page = write_report([tmp_path / "found"], tmp_path / "page.html").page
+    page = camilla.report([tmp_path / "found"], tmp_path / "page.html").page
     rows = saved_csv(opened(page).go('compare?learners=["a","b","c"]'), "Are they different?")
     board = {(a, b): p for a, b, p in camilla.rank(table).pairs().select("a", "b", "p_value").rows()}
     for row in rows:
@@ -166,7 +166,7 @@ def test_with_too_few_learners_the_report_says_so_as_items_does(
     ) as refused:
         camilla.items(table)
     camilla.diagnose(table, "vanilla").save(tmp_path / "found")
-    page = write_report([tmp_path / "found"], tmp_path / "page.html").page
+    page = camilla.report([tmp_path / "found"], tmp_path / "page.html").page
     browser = opened(page)
     said = str(refused.value).removeprefix("the table has ")
     assert said in browser.go("summary").inner_text("main .findings")

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import norm, ttest_rel
 
 import camilla
-from camilla.show.report.standing import paired, standing, strengths
+from camilla.show.report.diagnosed import paired, standing, strengths
 
 
 def test_pairs_are_tested_with_added_variances_and_holm() -> None:
