@@ -262,7 +262,7 @@ def _read(
 ) -> Source:
     """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
     if isinstance(path, pl.DataFrame):
-        wanted = path if columns is None else path.select(dict.fromkeys(columns))
+        wanted = path if columns is None else path.select(list(dict.fromkeys(columns)))
         return Source(wanted, Origin(_called(path), missing=missing))
     text = True if path.suffix.lower() in SEPARATOR else responses
     frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)
