@@ -32,8 +32,8 @@ class Cells(NamedTuple):
 
 def deal(table_file: str, folder: str, rows: str, *proportions: str) -> dict[str, Any]:
     """Job: reads a table (`rows`: "long", "samples" or "learners") and writes its cells in seeded parts."""
+    from camilla.experiments.splits import split_rows
     from camilla.reading.inputs import read
-    from camilla.table.split import split_rows
 
     table = read(table_file) if rows == "long" else read(table_file, rows=rows)
     part = split_rows(table, proportions=[float(share) for share in proportions], seed=42)

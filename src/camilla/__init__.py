@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.experiments.control import permutation_control as permutation_control
     from camilla.experiments.results import experiment_summary as experiment_summary
     from camilla.experiments.running import experiment as experiment
+    from camilla.experiments.splits import split as split
     from camilla.fitting.training import Training as Training
     from camilla.learners.check import check as check
     from camilla.learners.compare import compare as compare
@@ -53,7 +54,6 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.table.simulate import simulate as simulate
     from camilla.table.skills import SkillGraph as SkillGraph
     from camilla.table.skills import SkillMap as SkillMap
-    from camilla.table.split import split as split
     from camilla.table.tournament import Tournament as Tournament
 
 _WHERE: dict[str, str] = {
@@ -105,7 +105,7 @@ _WHERE: dict[str, str] = {
     "select": "camilla.samples.select",
     "simulate": "camilla.table.simulate",
     "skills": "camilla.samples.skills",
-    "split": "camilla.table.split",
+    "split": "camilla.experiments.splits",
     "team_epp": "camilla.ranking.teams",
     "worth_searching": "camilla.ranking.search",
 }

@@ -18,8 +18,10 @@ from camilla.fitting.protocol import Diagnoser, Readout
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
 from camilla.provenance import versions
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 AUTO = "auto"
@@ -184,16 +186,18 @@ def as_expected(readout: Readout) -> Readout:
 
 
 def diagnose(
-    table: ResponseTable, diagnoser: str = AUTO, *,
+    table: TableLike, diagnoser: str = AUTO, *, rows: WideRows | None = None,
     seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
-    """The diagnosis of every learner and sample of a table.
+    """The diagnosis of every learner and sample of a table, a dataframe or a file.
 
     `diagnoser` is "auto", which chooses one, or its name; `settings` are its own (see its page). What is
     not set is chosen on a tenth of the responses, then fitted on all. `as_published` follows the
     paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
-    learners, samples and skills.
+    learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
+    "learners".
     """
+    table = as_table(table, rows=rows)
     chosen = contender(diagnoser)
     watch("putting the responses in order")
     with one_blas_thread():

@@ -24,8 +24,10 @@ from camilla.fitting.protocol import Indices, Level, Readout
 from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
 from camilla.names import nearest
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import LEVEL, Z, mean_ends
 from camilla.table.cells import Cells, means
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph
 
@@ -144,18 +146,18 @@ class Diagnosis:
         ends = {end: pl.when(same).then(f"accuracy_{end}").otherwise(end) for end in ("low", "high")}
         return joined.with_columns(**ends)
 
-    def place(self, table: ResponseTable) -> pl.DataFrame:
+    def place(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
         """New learners on this scale with every sample frozen: ability, se, low, high and accuracy of each.
 
         Samples are matched by name; responses to samples the diagnosis does not know are left out and
         counted in the column n_unknown.
         """
-        rows = [self._placed(table, index) for index in range(table.n_learners)]
-        return pl.concat(rows)
+        table = as_table(table, rows=rows)
+        return pl.concat([self._placed(table, index) for index in range(table.n_learners)])
 
-    def place_skills(self, table: ResponseTable) -> pl.DataFrame:
+    def place_skills(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
         """New learners' ability and accuracy on each skill."""
-        out = []
+        table, out = as_table(table, rows=rows), []
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
             for skill, samples in self.skill_samples():

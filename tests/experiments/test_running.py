@@ -17,10 +17,10 @@ import camilla
 from camilla.experiments.contenders import draws
 from camilla.experiments.results import told_apart
 from camilla.experiments.running import EXPERIMENTS
+from camilla.experiments.splits import split
 from camilla.fitting.layout import Size
 from camilla.models.camilla import Camilla
 from camilla.table.responses import ResponseTable
-from camilla.table.split import split
 
 TABLE = camilla.simulate(30, 80, missing=0.1, seed=5).table
 RUN = """

@@ -5,11 +5,11 @@ from typing import NamedTuple
 import numpy as np
 
 import camilla
+from camilla.experiments.splits import split
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models.gaussian import Gaussian
 from camilla.table.responses import ResponseTable
-from camilla.table.split import split
 
 
 class World(NamedTuple):

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from camilla.errors import DataError, SettingError
+from camilla.experiments.splits import split, split_rows
 from camilla.table.responses import ResponseTable
 from camilla.table.simulate import simulate
-from camilla.table.split import split, split_rows
 
 
 def cells_of(table):

@@ -118,8 +118,8 @@ class ClassifierDiagnosis:
 
 def diagnose_classifiers(
     scores: Any, diagnoser: str = "camilla-base", *,
-    skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None, new: Sequence[str] = (),
-    rule: Rule = "interpolated", ks: KsSide = "two_sided", ranks: bool = False,
+    skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None,
+    new: str | Sequence[str] = (), rule: Rule = "interpolated", ks: KsSide = "two_sided", ranks: bool = False,
     seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
 ) -> ClassifierDiagnosis:  # fmt: skip
     """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
@@ -132,6 +132,7 @@ def diagnose_classifiers(
     count alike whatever their spread.
     """
     read = as_scores(scores)
+    new = (new,) if isinstance(new, str) else new
     fresh = read.take(new)
     table = classifier_table(read.take([one for one in read.classifiers if one not in new]), rule=rule, ks=ks)
     if skills is not None or skill_graph is not None:

@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics import agreement as measure
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
@@ -33,12 +35,14 @@ class MasteryAgreement:
 
 
 def mastery_agreement(
-    table: ResponseTable, mastery: Diagnosis | Floats, *, margin: float | None = None, seed: int = 0
-) -> MasteryAgreement:
+    table: TableLike, mastery: Diagnosis | Floats, *, rows: WideRows | None = None,
+    margin: float | None = None, seed: int = 0,
+) -> MasteryAgreement:  # fmt: skip
     """R², DOA and DOC of a diagnosis, or of any mastery [learners, skills], with their controls.
 
     A response counts as better if it is larger by more than `margin`. Takes 12 bytes × skills × learners².
     """
+    table = as_table(table, rows=rows)
     skill_map, responses = _mapped(table), table.matrix()
     levels = mastery_matrix(mastery, table) if isinstance(mastery, Diagnosis) else np.asarray(mastery)
     if levels.shape != (table.n_learners, skill_map.n_skills):

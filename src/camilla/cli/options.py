@@ -140,8 +140,9 @@ class TableOptions:
         from camilla.reading.inputs import read_with_account
 
         reading = read_with_account(path, **self.options())
-        self.say(reading.notes())
-        return reading.table
+        notes, table = reading.notes(), reading.table
+        self.say(notes)
+        return table
 
     def say(self, notes: Iterable[str]) -> None:
         """Notes on standard error."""

@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from camilla.arrays import Watch, one_blas_thread, sigmoid
 from camilla.diagnosing import diagnoser_named
 from camilla.errors import DataError
+from camilla.experiments.splits import split
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import layout_of_table, size_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.prediction import rmse
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
-from camilla.table.split import split
 from camilla.table.validity import check_diagnosable
 
 PERMUTATIONS = 5
@@ -51,13 +53,15 @@ class Control:
 
 
 def permutation_control(
-    table: ResponseTable, diagnoser: str = "irt", *, seed: int = 0, watch: Watch = lambda line: None
-) -> Control:
+    table: TableLike, diagnoser: str = "irt", *, rows: WideRows | None = None,
+    seed: int = 0, watch: Watch = lambda line: None,
+) -> Control:  # fmt: skip
     """The gain of a diagnoser over sample means, on the table and on five tables permuted within samples.
 
     Permuting the responses of each sample among the learners that gave them keeps every sample's
     difficulty and every gap, and leaves learners exchangeable.
     """
+    table = as_table(table, rows=rows)
     check_diagnosable(table)
     rng = np.random.default_rng(seed)
     small = _drawn(table, rng)

@@ -29,10 +29,12 @@ from camilla.experiments.results import (
     rows_of,
     write_results,
 )
+from camilla.experiments.splits import split
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
+from camilla.reading.inputs import TableLike, as_table
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
-from camilla.table.split import split
 from camilla.table.validity import check_diagnosable
 
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)  # of the Camilla paper
@@ -57,18 +59,20 @@ KEY = [*ExperimentTask._fields, "camilla"]
 
 def experiment(
     name: str,
-    tables: ResponseTable | Mapping[str, ResponseTable],
+    tables: TableLike | Mapping[str, TableLike],
     *,
-    diagnosers: Sequence[str] = (PLAIN, "irt", diagnosing.AUTO),
-    seeds: Sequence[int] = SEEDS,
-    sizes: Sequence[int] | None = None,
+    rows: WideRows | None = None,
+    diagnosers: str | Sequence[str] = (PLAIN, "irt", diagnosing.AUTO),
+    seeds: int | Sequence[int] = SEEDS,
+    sizes: int | Sequence[int] | None = None,
     store: str | Path | None = None,
     jobs: int = 1,
     watch: Watch = lambda line: None,
 ) -> pl.DataFrame:
     """One tidy row a score; what `store` already holds is not computed again.
 
-    `name` is one of EXPERIMENTS. `diagnosers` are names with settings after colons, or "all"; rankings always
+    `name` is one of EXPERIMENTS; `tables` is one table, or several by name. `diagnosers` are names
+    with settings after colons, or "all"; rankings always
     have vanilla, plain accuracy, beside them. `sizes` are those of rank-stability's partitions. Every
     result is in the store as soon as it is there, so that a run that was stopped goes on where it was.
     """
@@ -78,8 +82,12 @@ def experiment(
         raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
     if store is not None and Path(store).suffix.lower() != ".parquet":
         raise SettingError(f"{store}: results are kept in Parquet; give a name that ends in .parquet.")
+    diagnosers = (diagnosers,) if isinstance(diagnosers, str) else diagnosers
+    seeds = (seeds,) if isinstance(seeds, int) else seeds
+    sizes = (sizes,) if isinstance(sizes, int) else sizes
     ordered: dict[str, ResponseTable] = {}
-    for label, table in ({"table": tables} if isinstance(tables, ResponseTable) else tables).items():
+    for label, source in (tables if isinstance(tables, Mapping) else {"table": tables}).items():
+        table = as_table(source, rows=rows)
         check_diagnosable(table)
         ordered[label] = table.in_fitting_order()
     tasks = list(_tasks(name, ordered, diagnosers=diagnosers, seeds=seeds, sizes=sizes))

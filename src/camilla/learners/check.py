@@ -11,8 +11,10 @@ from camilla.arrays import Floats
 from camilla.errors import DataError
 from camilla.names import quoted
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.dimensions import Dimensions, parallel_analysis
 from camilla.statistics.missingness import Missingness, missingness_of, overlap_of
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 Severity = Literal["fine", "note", "warning"]
@@ -53,8 +55,9 @@ class Checked:
         }
 
 
-def check(table: ResponseTable, *, seed: int = 0) -> Checked:
+def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> Checked:
     """Constant samples and learners, copies, overlaps, what is missing, and how many dimensions there are."""
+    table = as_table(table, rows=rows)
     if table.n_responses == 0:
         raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
     matrix = table.matrix()

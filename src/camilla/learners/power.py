@@ -8,9 +8,11 @@ import numpy as np
 
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of, place_of, versions
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.clusters import intraclass
 from camilla.statistics.paired import PairedResponses, noise_of, pair_of
 from camilla.statistics.power import Design, difference_for, power_of, samples_for
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 PAIRS = 100  # neighbours on the board that are looked at
@@ -147,9 +149,10 @@ def _alike(pairs: Sequence[PairedResponses]) -> str:
 
 
 def power(
-    source: ResponseTable | Design,
+    source: TableLike,
     learners: tuple[str, str] | None = None,
     *,
+    rows: WideRows | None = None,
     differences: float | Sequence[float] = (),
     samples: int | Sequence[int] = (),
     power: float = 0.8,
@@ -171,7 +174,7 @@ def power(
         if learners is not None:
             raise SettingError("learners are those of a table; a design was given. Leave them out.")
     else:
-        table = source
+        table = as_table(source, rows=rows)
         design, note = design_of(table, learners)
     given = Layout(trials, trial_share, cluster_size, icc)
     design = replace(design, **{name: value for name, value in given._asdict().items() if value is not None})

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.all_pairs import PairTests, pair_tests
 from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
@@ -67,13 +69,16 @@ class Ranking:
         return document | ({"pairs": self.pairs().to_dicts()} if pairs else {})
 
 
-def rank(table: ResponseTable, *, level: float = 0.95, watch: Watch = lambda line: None) -> Ranking:
+def rank(
+    table: TableLike, *, rows: WideRows | None = None, level: float = 0.95, watch: Watch = lambda line: None
+) -> Ranking:
     """Learners by mean response over the samples each answered, every pair tested on shared samples.
 
     Each sample counts once, whatever its trials. Equal means are listed by name.
     """
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
+    table = as_table(table, rows=rows)
     matrix = table.matrix()
     answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
     if len(answered) < 2:

@@ -164,7 +164,7 @@ def _notes(loaded: Reading) -> list[str]:
 
 def _format(name: str, files: Files) -> str:
     beside = f" and {files.companions[name]} beside" if files.companions.get(name) else ""
-    return f"{name}: {len(files.read[name])} files{beside}; {files.reasons[name]}"
+    return f"{name}: {len(files.read[name])} files{beside}; {shown(files.reasons[name])}"
 
 
 def _of_files(files: Files) -> list[str]:

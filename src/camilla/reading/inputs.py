@@ -7,7 +7,7 @@ from dataclasses import replace
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
 
 import polars as pl
 
@@ -29,6 +29,7 @@ SURE = 0.5
 ONLY_TABLES = ("rows", "learner", "sample", "response", "trial", "task", "weight", "missing", "ignore")
 OF_BOTH = ("skills", "skill_graph", "cluster")
 Item = TypeVar("Item")
+TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
 
 class ReadOptions(TypedDict, total=False):
@@ -148,7 +149,7 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     return _read_one(paths[0], given, str(paths[0]))
 
 
-def as_table(source: Any, *, rows: WideRows | None = None) -> ResponseTable:
+def as_table(source: TableLike, *, rows: WideRows | None = None) -> ResponseTable:
     """A response table from whatever a caller has: a table, a dataframe, or the path of a file or folder."""
     if isinstance(source, ResponseTable):
         return source

@@ -12,7 +12,6 @@ import msgspec
 import polars as pl
 
 from camilla.errors import CamillaError, DataError
-from camilla.names import shown
 from camilla.table.frame_files import ENDINGS, UNREADABLE, column_names, literally
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ def fits(peek: Peek, one: Signature) -> Sniffed | None:
     columns = _columns(peek, one) if found else None
     if columns is None:
         return None
-    reason = one.reason.replace("{columns}", ", ".join(map(shown, columns)))
+    reason = one.reason.replace("{columns}", ", ".join(columns))
     return Sniffed(one.confidence, reason, one.companion)
 
 

@@ -135,7 +135,7 @@ def _read_written(path: TableSource, given: Roles, said: Sequence[str]) -> Respo
     """
     own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
     by_hand = given.learner or given.sample or given.response or said
-    if isinstance(path, pl.DataFrame) or by_hand or not own:
+    if isinstance(path, pl.DataFrame) or path.suffix.lower() != ".parquet" or by_hand or not own:
         return None
     table = ResponseTable.read_written(path)
     if table is None:
@@ -179,7 +179,7 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
             "If it is long, name its columns: learner=…, sample=…, response=…."
         )
     roles = given._replace(**found)
-    for column in roles.columns():
+    for column in filter(None, roles):
         if column not in names:
             raise DataError(f"{path}: no column {column!r}. {nearest(column, names)}")
     return roles
@@ -220,7 +220,7 @@ def _read_long(
     path: TableSource, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
 ) -> LoadedTable:
     """A column of which nobody spoke, and which says nothing, is not there."""
-    frame, origin = _read(path, [*roles.columns(), *own], [roles.response], missing)
+    frame, origin = _read(path, [*filter(None, roles), *own], [roles.response], missing)
     unsaid = [role for role in WRITTEN if getattr(given, role) is None and getattr(roles, role) is not None]
     texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
     silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
@@ -262,7 +262,7 @@ def _read(
 ) -> Source:
     """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
     if isinstance(path, pl.DataFrame):
-        wanted = path if columns is None else path.select(dict.fromkeys(columns))
+        wanted = path if columns is None else path.select(list(dict.fromkeys(columns)))
         return Source(wanted, Origin(_called(path), missing=missing))
     text = True if path.suffix.lower() in SEPARATOR else responses
     frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)

@@ -12,6 +12,7 @@ from camilla.arrays import Watch
 from camilla.errors import CamillaError, DataError, SettingError
 from camilla.names import nearest
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import (
     Answers,
     Bank,
@@ -23,7 +24,7 @@ from camilla.samples.bank import (
     overall_share,
 )
 from camilla.samples.replay import calibrate_with_misfit
-from camilla.table.responses import ResponseTable
+from camilla.table.frames import WideRows
 
 
 class TestState(NamedTuple):
@@ -44,8 +45,9 @@ class TestState(NamedTuple):
 
 
 def adapt(
-    table: ResponseTable,
+    table: TableLike,
     *,
+    rows: WideRows | None = None,
     budget: int | None = None,
     score_se: float | None = None,
     ability_se: float | None = None,
@@ -59,6 +61,7 @@ def adapt(
     to `score_se` or `ability_se`; without any of these it asks all samples. Learners and samples may come in
     any order.
     """
+    table = as_table(table, rows=rows)
     bank = calibrate_with_misfit(table.canonical().table, dimensions=dimensions, seed=seed, watch=watch)
     stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
     said = {name: value for name, value in stops.items() if value is not None}

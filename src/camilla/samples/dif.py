@@ -14,11 +14,13 @@ from camilla.diagnosing import diagnose
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import critical_value, student
 from camilla.statistics.items import logistic_fits, mantel_haenszel
 from camilla.statistics.multiplicity import benjamini_hochberg
 from camilla.statistics.wald import chi_p_values
 from camilla.table.frame_files import read_frame
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 
@@ -106,7 +108,7 @@ class GroupDifferences:
 
 
 def dif(
-    table: ResponseTable, group: Mapping[str, str], *,
+    table: TableLike, group: Mapping[str, str], *, rows: WideRows | None = None,
     focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
 ) -> GroupDifferences:  # fmt: skip
     """Differential functioning of every sample for the `focal` group against all other learners.
@@ -119,6 +121,7 @@ def dif(
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+    table = as_table(table, rows=rows)
     known = [i for i, name in enumerate(table.learners) if name in group]
     ordered = table.take_learners(known).canonical().table if known else table
     focal, member = _membership(ordered, group, focal, n_known=len(known))

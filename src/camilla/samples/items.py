@@ -11,6 +11,7 @@ from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.sample_flags import (
     FLAGS,
     RATE,
@@ -22,6 +23,7 @@ from camilla.samples.sample_flags import (
 from camilla.samples.twins import Twins, twins
 from camilla.statistics.discrimination import DiscriminationCurves
 from camilla.statistics.items import item_rest
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 NAMED = 3  # learners named a sample and direction
@@ -41,8 +43,9 @@ class SampleQuality:
 
 
 def items(
-    table: ResponseTable, *, rate: float = RATE, seed: int = 0, watch: Watch = lambda line: None
-) -> SampleQuality:
+    table: TableLike, *, rows: WideRows | None = None,
+    rate: float = RATE, seed: int = 0, watch: Watch = lambda line: None,
+) -> SampleQuality:  # fmt: skip
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.
 
     `rate` is the share of false flags accepted, of each kind: Benjamini–Hochberg for negative
@@ -50,6 +53,7 @@ def items(
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+    table = as_table(table, rows=rows)
     if few := too_few_learners(table.n_learners):
         raise DataError(few)
     ordered = table.canonical().table

@@ -1,5 +1,6 @@
 """Adaptive tests replayed over responses that are known, and what they would have saved."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,8 +13,10 @@ from scipy.stats import kendalltau
 from camilla.arrays import Floats, Watch, rounded
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
 from camilla.statistics.intervals import Z, mean_interval
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 PLAY_BLOCK = 64  # learners played at a time, so that memory stays small
@@ -145,8 +148,8 @@ class Replay:
 
 
 def replay(
-    table: ResponseTable, *,
-    shares: tuple[float, ...] = SHARES, calibration: float = 0.8, splits: int = 10,
+    table: TableLike, *, rows: WideRows | None = None,
+    shares: float | Sequence[float] = SHARES, calibration: float = 0.8, splits: int = 10,
     dimensions: int | None = None, seed: int = 0, watch: Watch = lambda line: None,
 ) -> Replay:  # fmt: skip
     """Samples calibrated on a random share of the learners, the others tested by their stored responses.
@@ -155,6 +158,8 @@ def replay(
     plain accuracy on random subsets of the same size. A learner is asked only what it has a response to, and
     its full-table accuracy is over these; those with fewer responses than would be asked are not tested.
     """
+    table = as_table(table, rows=rows)
+    shares = (float(shares),) if isinstance(shares, int | float) else tuple(shares)
     if not shares or not all(0 < share <= 1 for share in shares):
         raise SettingError(f"shares lie in (0, 1]; got {shares}.")
     if not 0 < calibration < 1 or splits < 1:
@@ -169,7 +174,7 @@ def replay(
         )
     ordered = table.canonical().table
     matrix = ordered.matrix()
-    rows = []
+    tests = []
     for number in range(splits):
         watch(f"split {number + 1} of {splits}")
         rng = np.random.default_rng([seed, number])
@@ -177,8 +182,8 @@ def replay(
         bank = calibrate_with_misfit(
             ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
         )
-        rows += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
-    each = pl.DataFrame(rows)
+        tests += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
+    each = pl.DataFrame(tests)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,
         dimensions=bank.models[-1].loading.shape[1],

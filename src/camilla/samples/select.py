@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
+from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import fitted_model
 from camilla.samples.crossfit import (
     EQUAL,
@@ -26,6 +27,7 @@ from camilla.samples.crossfit import (
 )
 from camilla.samples.designs import model_moments, principal_moments
 from camilla.statistics.intervals import Z, mean_interval
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 MANY = 500  # learners from which on principal components tell more than a model
@@ -51,11 +53,12 @@ class Subset:
     expected: pl.DataFrame
     provenance: dict[str, Any]
 
-    def estimate(self, table: ResponseTable) -> pl.DataFrame:
+    def estimate(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
         """The estimated mean response over all samples of learners that answered the chosen ones.
 
         A chosen sample without a response stands at its expected_response, and is counted in n_missing.
         """
+        table = as_table(table, rows=rows)
         place = {name: k for k, name in enumerate(self.samples["sample"])}
         cells = table.cells()
         where = np.array([place.get(name, -1) for name in table.samples], np.int64)[cells.sample]
@@ -81,7 +84,7 @@ class Subset:
 
 
 def select(
-    table: ResponseTable, n: int = 100, *,
+    table: TableLike, n: int = 100, *, rows: WideRows | None = None,
     folds: int = 5, repeats: int = 2, seed: int = 0, watch: Watch = lambda line: None,
 ) -> Subset:  # fmt: skip
     """n samples from which the mean response over all samples, and so the ranking, is told best.
@@ -89,6 +92,7 @@ def select(
     Ways to choose them are compared on held-out learners; the first is taken unless another is surely
     better. Without learners that answered everything the expected error is not known.
     """
+    table = as_table(table, rows=rows)
     ordered = table.canonical().table
     _check(ordered, [n], folds, repeats)
     candidates = _candidates(ordered)

@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
+from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.grouping import grouped, rank_vectors, refined
 from camilla.statistics import agreement as measure
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import ID, SkillMap
 
@@ -198,8 +200,9 @@ class FoundSkills:
 
 
 def skills(
-    table: ResponseTable, n_skills: int | None = None, *, by: By = "sample", seed: int = 0
-) -> FoundSkills:
+    table: TableLike, n_skills: int | None = None, *,
+    rows: WideRows | None = None, by: By = "sample", seed: int = 0,
+) -> FoundSkills:  # fmt: skip
     """Groups of samples that rank learners alike.
 
     Half of the learners, drawn by `seed`, find them by average linkage on 1 − Spearman's ρ between samples
@@ -208,6 +211,7 @@ def skills(
     `n_skills` the number is chosen on the first half, itself halved: the smallest that is within .01 of
     the largest gain over random groups of the same sizes.
     """
+    table = as_table(table, rows=rows)
     _check(table, n_skills, by)
     ordered = table.canonical()
     responses = ordered.table.matrix()

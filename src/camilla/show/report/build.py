@@ -29,7 +29,9 @@ class Written(NamedTuple):
     tables: Path | None
 
 
-def report(sources: Sequence[str | Path], output: str | Path, *, title: str | None = None) -> Written:
+def report(
+    sources: str | Path | Sequence[str | Path], output: str | Path, *, title: str | None = None
+) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
     Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet.
@@ -41,7 +43,8 @@ def report(sources: Sequence[str | Path], output: str | Path, *, title: str | No
         raise DataError(f"{target}: there is no folder {target.parent}. Make it first.")
     if not sources:
         raise DataError("a report needs at least one saved diagnosis, leaderboard or experiment; name it.")
-    found = read_sources(map(Path, sources))
+    named = [sources] if isinstance(sources, str | Path) else sources
+    found = read_sources(map(Path, named))
     large = [one for one in found.diagnoses if len(one.kept) < len(one.samples)]
     tables = target.with_name(f"{target.stem}_tables") if large else None
     document = {

@@ -7,20 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
+from camilla.reading.inputs import TableLike, as_table
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 By = Literal["cell", "sample", "learner"]
 
 
 def split(
-    table: ResponseTable, *, by: By = "cell", proportions: Sequence[float] = (6, 2, 2), seed: int = 0
-) -> tuple[ResponseTable, ...]:
+    table: TableLike, *, rows: WideRows | None = None,
+    by: By = "cell", proportions: Sequence[float] = (6, 2, 2), seed: int = 0,
+) -> tuple[ResponseTable, ...]:  # fmt: skip
     """The table in parts of these proportions, drawn at random.
 
     By cell every part keeps all learners and samples; by sample (or learner) each part has its own
     samples (learners) and all their responses. Trials of a cell stay together. The parts depend
     on the names and the seed alone, not on the order of rows, learners or samples.
     """
+    table = as_table(table, rows=rows)
     if by == "cell":
         part = split_rows(table, proportions=proportions, seed=seed)
         return tuple(table.keep(part == p) for p in range(len(proportions)))
