@@ -208,6 +208,28 @@ def test_standard_errors_come_from_the_curvature_of_the_posterior() -> None:
             np.testing.assert_allclose(se, np.sqrt(slope @ covariance @ slope), rtol=1e-5)
 
 
+def test_guessing_takes_information_away() -> None:
+    """The expected information of a learner is Σ w (dp/dθ)² / p(1 − p) + P, with dp/dθ by differences."""
+    weight, response = world(binary=True)
+    problem = PROBLEMS["3pl"]._replace(standardise=True)
+    rng = np.random.default_rng(14)
+    at = Factors(
+        rng.normal(size=(LEARNERS, 1)), rng.uniform(0.5, 1.5, (SAMPLES, 1)), rng.normal(size=SAMPLES),
+        rng.uniform(0.05, 0.3, SAMPLES),
+    )  # fmt: skip
+
+    def chance(ability: Array) -> Array:
+        s = 1 / (1 + np.exp(-(at.loading * ability + at.intercept[:, None])))
+        return at.guessing[:, None] + (1 - at.guessing[:, None]) * s
+
+    ability = at.ability[:, 0]
+    p, slope = chance(ability), (chance(ability + 1e-5) - chance(ability - 1e-5)) / 2e-5
+    information = np.sum(weight * slope**2 / (p * (1 - p)), axis=0) + 1.7
+    told = Told(Size(LEARNERS, SAMPLES), problem)
+    spread = laplace.spread(told, at, dense(weight, response), standard=False)
+    np.testing.assert_allclose(spread.covariance[:, 0, 0] * ability.std() ** 2, 1 / information, rtol=1e-6)
+
+
 def test_a_learner_is_placed_at_the_mode_with_the_inverse_information() -> None:
     """Also under a pool that is not at 0: the prior is moved and stretched to it."""
     weight, response = world()
