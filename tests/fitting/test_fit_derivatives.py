@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 
-from camilla.diagnosing import in_fitting_order, layout_of_table, size_of
 from camilla.fitting import laplace
 from camilla.fitting.bilinear import _loss_and_gradient, _Packing, solve
 from camilla.fitting.factors import Bilinear, Factors, LearnerPrior, _learner_terms, place, placed_in_pool
-from camilla.fitting.layout import DenseLayout, Layout, SparseLayout
+from camilla.fitting.layout import DenseLayout, Layout, SparseLayout, layout_of_table, size_of
 from camilla.fitting.learner_rows import learner_rows, place_rows, with_learner_rows
 from camilla.fitting.protocol import Size
 from camilla.fitting.training import neural_logit, start_of
@@ -318,7 +317,7 @@ def test_a_learner_of_a_network_is_placed_at_its_mode_with_the_expected_informat
     Slopes left are told in steps: less than a hundredth of a standard error. The information is
     Σ w p(1 − p) (dl/drow)(dl/drow)ᵀ + τ I, with dl/drow by differences.
     """
-    table = in_fitting_order(simulate(4, 60, seed=3).table)
+    table = simulate(4, 60, seed=3).table.in_fitting_order()
     layout = layout_of_table(table)
     diagnoser = Camilla(size_of(table), dimensions=2, hidden=(4, 2))
     begin = diagnoser.init(np.random.default_rng(0), start_of(layout, informed=True))
