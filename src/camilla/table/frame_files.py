@@ -381,8 +381,9 @@ def _broken_line(file: TableFile) -> str | None:
         try:
             row = msgspec.json.decode(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            hint = " NaN is not a JSON number; write null for a missing value." if b"NaN" in line else ""
-            return f"line {number} is not JSON: {error}. One object per line was wanted.{hint}"
+            if b"NaN" in line:
+                return f"line {number} is not JSON: NaN is not a JSON number; write null for a missing value."
+            return f"line {number} is not JSON: {error}. One object per line was wanted."
         if not isinstance(row, dict):
             return f"line {number} is {str(row)[:40]!r}; one object {{column: value}} per line was wanted."
     return None

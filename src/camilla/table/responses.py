@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from camilla.display import responses_in_notebook
 from camilla.errors import DataError
-from camilla.table.cells import Cells, Means, aggregate, means
+from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import Origin, texts
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
@@ -155,7 +155,7 @@ class ResponseTable:
     @property
     def is_binary(self) -> bool:
         """Whether every response is exactly 0 or 1."""
-        return bool(np.all((self.response == 0) | (self.response == 1)))
+        return bool(zero_or_one(self.response).all())
 
     @property
     def is_complete(self) -> bool:
