@@ -24,7 +24,7 @@ from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index, nearest
 from camilla.statistics.intervals import LEVEL, Z, mean_ends
-from camilla.table.cells import Cells, means
+from camilla.table.cells import Cells, means, zero_or_one
 from camilla.table.files import whole_folder
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph
@@ -292,7 +292,7 @@ def accuracy_columns(
     group = getattr(cells, by)
     mean, se, _ = means(group, cells, n_groups)
     n = np.bincount(group, minlength=n_groups).astype(np.float64)
-    scored = ~np.isin(cells.response, (0, 1)) | (cells.weight != 1)
+    scored = ~zero_or_one(cells.response) | (cells.weight != 1)
     exact = np.bincount(group[scored], minlength=n_groups) == 0
     ends = mean_ends(mean, se**2, n, n - 1, exact, LEVEL)
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": ends.low, "accuracy_high": ends.high,

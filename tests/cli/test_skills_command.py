@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import polars as pl
-from command_line import camilla
 
 from camilla.reading.inputs import read
 from camilla.table.simulate import simulate
+from command_line import camilla
 
 
 def test_skills_are_found_where_all_samples_are_called_alike_and_say_what_they_rest_on(

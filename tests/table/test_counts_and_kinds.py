@@ -7,7 +7,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from camilla import check_table, compare_learners, rank_learners, split
+from camilla import check, rank, split
+from camilla.learners.compare import compare_two
 from camilla.names import name_index
 from camilla.ranking.matches import AllRounds, SameRound
 from camilla.statistics.agreement import pair_agreement
@@ -38,19 +39,19 @@ def test_one_fraction_of_one_learner_makes_the_table_fractional(exact, almost):
 
 
 def test_what_depends_on_it_agrees(exact, almost):
-    said = [" ".join(one.says for one in check_table(table).findings) for table in (exact, almost)]
+    said = [" ".join(one.says for one in check(table).findings) for table in (exact, almost)]
     assert "right/wrong" in said[0]
     assert "fractional" in said[1]
-    tests = [compare_learners(table, *table.learners[1:3]).overall.test for table in (exact, almost)]
+    tests = [compare_two(table, *table.learners[1:3]).overall.test for table in (exact, almost)]
     assert tests[0] == "exact McNemar"
     assert "McNemar" not in tests[1]
-    assert compare_learners(almost, *almost.learners[3:5]).overall.test == "exact McNemar"
+    assert compare_two(almost, *almost.learners[3:5]).overall.test == "exact McNemar"
 
 
 def test_only_the_learner_with_the_fraction_leaves_wilsons_interval(exact, almost):
     """Wilson (1927): the interval of a proportion p of n is centred at (p + z²/2n) / (1 + z²/n)."""
     z, n = 1.959963984540054, 40
-    rows = {row["learner"]: row for row in rank_learners(almost).rows.to_dicts()}
+    rows = {row["learner"]: row for row in rank(almost).rows.to_dicts()}
     for i, name in enumerate(almost.learners):
         p = almost.matrix()[i].mean()
         centre = (p + z * z / (2 * n)) / (1 + z * z / n)

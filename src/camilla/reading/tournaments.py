@@ -10,7 +10,7 @@ import polars as pl
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.reading.formats.arena import matches
-from camilla.reading.peeking import peek
+from camilla.reading.sniffing import peek
 from camilla.table import score_tables
 from camilla.table.columns import Origin, texts
 from camilla.table.frame_files import called, frame_with_lines, is_written_text, read_frame

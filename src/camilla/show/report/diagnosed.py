@@ -16,6 +16,7 @@ from camilla.show.report.packing import Bits, Rounded
 from camilla.show.report.standing import MOST_SHOWN, Strengths, paired, standing, strengths
 from camilla.statistics.intervals import Z
 from camilla.statistics.wald import BoardStanding
+from camilla.table.cells import zero_or_one
 
 MOST_SAMPLES = 50_000  # above, the page keeps KEPT of them and the rest lies beside it
 KEPT = 20_000
@@ -61,7 +62,7 @@ class Diagnosed:
     @cached_property
     def binary(self) -> bool:
         """Whether every cell is right or wrong; the mean of several trials may be neither."""
-        return bool(np.isin(self.found.cells.response, (0, 1)).all())
+        return bool(zero_or_one(self.found.cells.response).all())
 
     @cached_property
     def expected(self) -> Floats:

@@ -10,6 +10,7 @@ from camilla.diagnosis import Diagnosis
 from camilla.statistics.all_pairs import pair_ends, pair_tests
 from camilla.statistics.intervals import LEVEL
 from camilla.statistics.wald import BoardStanding, board_standing, surely_not_zero
+from camilla.table.cells import zero_or_one
 
 MOST_PAIRED = 2000  # learners; above, the pairs alone would fill the memory of a small machine
 MOST_SHOWN = 400  # learners whose paired counts go into the page
@@ -40,7 +41,7 @@ def paired(responses: Floats) -> Paired:
     """From responses [learners, samples], NaN where missing."""
     seen = np.isfinite(responses)
     shared = np.rint(seen.astype(np.float32) @ seen.T.astype(np.float32)).astype(np.uint32)
-    if np.isin(responses[seen], (0, 1)).all():
+    if zero_or_one(responses[seen]).all():
         right = (responses == 1).astype(np.float32)
         wrong = (responses == 0).astype(np.float32)
         return Paired(shared, np.rint(right @ wrong.T).astype(np.uint32))
