@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,10 +22,11 @@ from camilla.fitting.layout import Size
 from camilla.fitting.protocol import Indices, Level, Readout
 from camilla.fitting.settings import settings_from_data
 from camilla.models import DIAGNOSERS
-from camilla.names import nearest
+from camilla.names import name_index, nearest
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import LEVEL, Z, mean_ends
-from camilla.table.cells import Cells, means
+from camilla.table.cells import Cells, means, zero_or_one
+from camilla.table.files import whole_folder
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph
@@ -228,7 +228,7 @@ class Diagnosis:
     def _indices(self, wanted: Sequence[str] | None, names: tuple[str, ...], kind: str) -> NDArray[np.int64]:
         if wanted is None:
             return np.arange(len(names))
-        position = {name: i for i, name in enumerate(names)}
+        position = name_index(names)
         if unknown := [name for name in wanted if name not in position]:
             raise DataError(f"no {kind} {unknown[0]!r} in this diagnosis. {nearest(unknown[0], names)}")
         return np.array([position[name] for name in wanted], np.int64)
@@ -242,7 +242,7 @@ class Diagnosis:
 
     def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.int64]]:
         """Where the learner stands, and which of our samples each of its cells is of, −1 for none."""
-        position = {name: i for i, name in enumerate(self.sample_names)}
+        position = name_index(self.sample_names)
         cells = table.cells()
         mine = cells.learner == index
         where = np.array([position.get(table.samples[j], -1) for j in cells.sample[mine]], np.int64)
@@ -294,7 +294,7 @@ def accuracy_columns(
     group = getattr(cells, by)
     mean, se, _ = means(group, cells, n_groups)
     n = np.bincount(group, minlength=n_groups).astype(np.float64)
-    scored = ~np.isin(cells.response, (0, 1)) | (cells.weight != 1)
+    scored = ~zero_or_one(cells.response) | (cells.weight != 1)
     exact = np.bincount(group[scored], minlength=n_groups) == 0
     ends = mean_ends(mean, se**2, n, n - 1, exact, LEVEL)
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": ends.low, "accuracy_high": ends.high,
@@ -322,13 +322,8 @@ def make_way(path: Path) -> None:
 def write_directory(diagnosis: Any, path: Path) -> Path:
     """Writes beside the target and renames; an earlier diagnosis there is replaced, anything else kept."""
     make_way(path)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as work:
-        inside = Path(work) / "diagnosis"
-        inside.mkdir()
-        _write_directory(diagnosis, inside)
-        if path.exists():
-            path.rename(Path(work) / "old")
-        inside.rename(path)
+    with whole_folder(path) as draft:
+        _write_directory(diagnosis, draft)
     return path
 
 

@@ -47,3 +47,8 @@ def nearest(name: str, names: Sequence[str]) -> str:
     """A hint for a name that is not there: the nearest that is, or what there is."""
     close = get_close_matches(name, names, n=1)
     return f"Did you mean {close[0]!r}?" if close else f"There are {quoted(names)}."
+
+
+def name_index(names: Iterable[str]) -> dict[str, int]:
+    """Each name's position; of a name that repeats, the last."""
+    return {name: position for position, name in enumerate(names)}

@@ -72,7 +72,7 @@ def test_a_failed_save_leaves_the_earlier_one(board, tmp_path, monkeypatch):
         raise OSError("no space left")
 
     monkeypatch.setattr(leaderboard, "write_tables", full_disk)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(DataError, match="board: cannot be written: no space left"):
         write_leaderboard(board, tmp_path / "board")
     assert (tmp_path / "board" / "leaderboard.json").read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["board"]

@@ -138,9 +138,9 @@ def test_no_file_a_folder_and_an_unknown_ending_are_refused(tmp_path):
         read(tmp_path / "none.csv")
     with pytest.raises(DataError, match="no known log under"):
         read(tmp_path)
-    (tmp_path / "t.xlsx").write_text("x")
-    with pytest.raises(DataError, match=r"the ending '.xlsx' is not known; wanted one of .csv"):
-        read(tmp_path / "t.xlsx")
+    (tmp_path / "t.dat").write_text("x")
+    with pytest.raises(DataError, match=r"the ending '.dat' is not known; wanted one of .csv"):
+        read(tmp_path / "t.dat")
 
 
 def test_a_named_column_that_is_not_there(csv):

@@ -61,6 +61,9 @@ def test_several_tournaments_in_one_table_are_split_by_name():
     assert found["b"].name == "b"
     with pytest.raises(DataError, match=r"2 tournaments: 'a', 'b'.*Tournament.split"):
         Tournament.from_long(frame, tournament="data")
+    bad = frame.filter((pl.col("data") == "a") | (pl.col("player") == "x"))
+    with pytest.raises(DataError, match="tournament 'b': the tournament has one player, 'x'"):
+        Tournament.split(bad, tournament="data")
 
 
 @pytest.mark.parametrize(
@@ -68,8 +71,8 @@ def test_several_tournaments_in_one_table_are_split_by_name():
     [
         (LONG.filter(pl.col("player") == "x"), "one player, 'x'"),
         (LONG.head(0), "no rows"),
-        (LONG.with_columns(score=pl.lit("good")), "row 0 of column 'score' has 'good'"),
-        (LONG.with_columns(score=pl.lit(np.inf)), "finite or missing; 'x' in round '1' has inf"),
+        (LONG.with_columns(score=pl.lit("good")), "a finite number; row 0, column 'score' has 'good'"),
+        (LONG.with_columns(score=pl.lit(np.inf)), "a finite number; row 0, column 'score' has inf"),
         (LONG.rename({"score": "points"}), "no column 'score'"),
         (LONG.with_columns(score=pl.Series([1.0, 2.0, 3.0, 4.0, None])), "players 'z' have no score"),
     ],
@@ -86,10 +89,12 @@ def test_something_that_is_no_dataframe_is_refused():
 
 def test_a_wide_table_has_a_round_for_every_column_that_is_not_ignored():
     frame = pl.DataFrame({"model": ["x", "y"], "team": ["A", "B"], "t1": [1.0, 2.0], "t2": ["3", "-"]})
-    found = Tournament.from_wide(frame, player="model", ignore=["team"])
+    found = Tournament.from_wide(frame, player="model", ignore=["team"], missing="-")
     assert found.rounds == ("t1", "t2")
     np.testing.assert_array_equal(found.scores, [[1, 3], [2, np.nan]])
     assert found.scheme == "Model/Task"
+    with pytest.raises(DataError, match=r"column 't2' has '-'.*missing='-'"):
+        Tournament.from_wide(frame, player="model", ignore=["team"])
     with pytest.raises(DataError, match=r"column 'team' has 'A'.*ignore"):
         Tournament.from_wide(frame, player="model")
     with pytest.raises(SettingError, match="'tame'"):
@@ -141,7 +146,12 @@ def test_a_winner_nobody_knows_is_an_error_not_a_tie():
 @pytest.mark.parametrize(
     ("columns", "settings", "error", "message"),
     [
-        ({"player_b": ["y"], "p": [1.2]}, {"probability": "p"}, DataError, r"\[0, 1\]; row 0"),
+        (
+            {"player_b": ["y"], "p": [1.2]},
+            {"probability": "p"},
+            DataError,
+            r"\[0, 1\]; row 0, column 'p' has 1.2",
+        ),
         ({"player_b": ["x"], "p": [0.2]}, {"probability": "p"}, DataError, "'x' playing itself"),
         ({"player_b": ["y"], "p": [0.2]}, {}, SettingError, "winner or the column of player_a's"),
     ],

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from camilla.arrays import Floats
 from camilla.errors import DataError, SettingError
 from camilla.names import numbered, shown
-from camilla.table.frames import as_polars
+from camilla.table.frames import indexed
 
 ATTRIBUTES = {
     "C0": "only class 0: no mistakes on its samples",
@@ -138,7 +138,8 @@ def _named_scores(scores: Any) -> tuple[tuple[str, ...], Floats]:
         matrix = _floats(scores)
         matrix = matrix[:, None] if matrix.ndim == 1 else matrix
         return numbered("classifier", matrix.shape[1]), matrix
-    frame = as_polars(scores)
+    frame, index, _ = indexed(scores)
+    frame = frame.drop(index)
     return tuple(frame.columns), _floats(frame.to_numpy())
 
 

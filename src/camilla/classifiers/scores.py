@@ -1,6 +1,6 @@
 """Scores of many classifiers on many data sets, and the response table their metrics make."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -10,10 +10,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
-from camilla.names import nearest, quoted, shown
-from camilla.table.columns import Origin, name_column, pick
-from camilla.table.frame_files import read_frame
-from camilla.table.frames import as_polars
+from camilla.names import name_index, nearest, quoted, shown
+from camilla.table.columns import SCORE, Origin, holds_words, name_column, number_column, pick
+from camilla.table.frame_files import called, frame_with_lines, is_written_text, read_frame
+from camilla.table.frames import indexed
 
 DATA_SET = ("data_set", "dataset", "data set", "task")
 SAMPLE = ("sample", "sample_id", "id")
@@ -27,6 +27,7 @@ class ScoreColumns(NamedTuple):
     sample: str | None = None
     truth: str | None = None
     ignore: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()  # texts that stand for a missing score
 
 
 AS_USUAL = ScoreColumns()
@@ -48,34 +49,50 @@ class ClassifierScores:
     sets: tuple[ScoredSet, ...]
 
     @classmethod
-    def from_frame(cls, frame: Any, *, columns: ScoreColumns = AS_USUAL, name: str = "the scores") -> Self:
-        """From any dataframe with columns data_set, sample, truth and one a classifier.
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        columns: ScoreColumns = AS_USUAL,
+        name: str = "the scores",
+        origin: Origin | None = None,
+    ) -> Self:
+        """From any dataframe with columns data_set, sample, truth and one per classifier.
 
-        Without a column of data sets all rows are one, called `name`. A classifier whose scores of a data set
-        are all missing did not answer there; a hole among scores is refused.
+        Without a column of data sets all rows are one, called `name`. Without a column of samples the index
+        of a pandas frame names them. A classifier whose scores of a data set are all missing did not answer
+        there; a hole among scores is refused. `origin` says where the frame came from.
         """
-        whole, origin = as_polars(frame), Origin(name)
+        whole, index, _ = indexed(frame)
+        origin = (Origin(name) if origin is None else origin)._replace(missing=columns.missing)
         data_set, sample, truth = (
             _column(whole, given, usual, origin)
             for given, usual in zip(columns[:3], (DATA_SET, SAMPLE, TRUTH), strict=True)
         )
+        sample = sample or next((level for level in index if level != data_set), None)
         if truth is None:
             raise DataError(
-                f"{name}: which column is the truth, 0 or 1 a sample? There are {quoted(whole.columns)}. "
-                "Name it: truth=…, --truth on the command line."
+                f"{origin.name}: which column is the truth, 0 or 1 per sample? There are "
+                f"{quoted(whole.columns)}. Name it: truth=…, --truth on the command line."
             )
-        aside = {data_set, sample, truth, "fold", *columns.ignore}
+        aside = {data_set, sample, truth, "fold", *index, *columns.ignore}
         if unknown := [column for column in columns.ignore if column not in whole.columns]:
-            raise DataError(f"{name}: no column {unknown[0]!r}. {nearest(unknown[0], whole.columns)}")
+            raise DataError(f"{origin.name}: no column {unknown[0]!r}. {nearest(unknown[0], whole.columns)}")
         classifiers = tuple(column for column in whole.columns if column not in aside)
         if not classifiers:
             raise DataError(
-                f"{name}: has no column of scores, only {quoted(whole.columns)}; one a classifier was wanted."
+                f"{origin.name}: has no column of scores, only {quoted(whole.columns)}; "
+                "one per classifier was wanted."
             )
         _check_repeats(whole, data_set, sample, origin)
-        parts = {name: whole} if data_set is None else _parts(whole, data_set, origin)
-        sets = tuple(_scored(part, truth, classifiers, task, origin) for task, part in parts.items())
-        return cls(classifiers, sets)
+        if data_set is None:
+            return cls(classifiers, (_scored(whole, truth, classifiers, name, origin),))
+        belongs = name_column(whole, data_set, origin)
+        sets = []
+        for code, task in enumerate(belongs.names):
+            rows = np.flatnonzero(belongs.codes == code)
+            sets.append(_scored(whole[rows], truth, classifiers, task, origin.at(rows)))
+        return cls(classifiers, tuple(sets))
 
     @property
     def data_sets(self) -> tuple[str, ...]:
@@ -83,7 +100,7 @@ class ClassifierScores:
 
     def take(self, classifiers: Sequence[str]) -> Self:
         """These classifiers, in this order."""
-        place = {name: i for i, name in enumerate(self.classifiers)}
+        place = name_index(self.classifiers)
         if unknown := [name for name in classifiers if name not in place]:
             raise SettingError(f"no classifier {unknown[0]!r}. {nearest(unknown[0], self.classifiers)}")
         at = [place[name] for name in classifiers]
@@ -116,55 +133,33 @@ def _check_repeats(frame: pl.DataFrame, data_set: str | None, sample: str | None
     if twice.any():
         row = int(twice.arg_true()[0])
         raise DataError(
-            f"{origin.name}: sample {str(frame[sample][row])!r} occurs more than once in its data set; "
-            f"{twice.sum()} rows do. One row a sample was wanted."
+            f"{origin.name}: {origin.place(row)}: sample {str(frame[sample][row])!r} occurs more than once "
+            f"in its data set; {twice.sum()} rows do. One row per sample was wanted."
         )
-
-
-def _parts(frame: pl.DataFrame, column: str, origin: Origin) -> dict[str, pl.DataFrame]:
-    encoded = name_column(frame, column, origin)
-    return {name: frame.filter(encoded.codes == code) for code, name in enumerate(encoded.names)}
 
 
 def _scored(
     frame: pl.DataFrame, truth: str, classifiers: Sequence[str], name: str, origin: Origin
 ) -> ScoredSet:
-    where = Origin(f"{origin.name}, data set {shown(name)!r}")
-    labels = _numbers(frame[truth], where)
-    matrix = np.column_stack([_numbers(frame[column], where) for column in classifiers])
+    where = origin._replace(name=f"{origin.name}, data set {shown(name)!r}")
+    labels = number_column(frame[truth], SCORE, where)
+    remedy = "If it is no classifier, leave it out with ignore=… (--ignore)."
+    matrix = np.column_stack(
+        [
+            number_column(frame[one], SCORE, where, remedy=remedy if holds_words(frame[one]) else "")
+            for one in classifiers
+        ]
+    )
     holes = np.isnan(matrix)
     partial = holes.any(axis=0) & ~holes.all(axis=0)
     if partial.any():
         column = int(np.argmax(partial))
         raise DataError(
-            f"{where.name}: {classifiers[column]!r} has no finite score for {holes[:, column].sum()} of "
-            f"{len(matrix)} samples, first at row {int(np.argmax(holes[:, column]))} of the data set. Score "
+            f"{where.name}: {classifiers[column]!r} has no score for {holes[:, column].sum()} of "
+            f"{len(matrix)} samples, first in {where.place(int(np.argmax(holes[:, column])))}. Score "
             "all of a data set or none of it."
         )
     return ScoredSet(name, labels, matrix)
-
-
-def _numbers(series: pl.Series, origin: Origin) -> NDArray[np.float64]:
-    """Finite numbers, NaN where there is none."""
-    if series.dtype == pl.Boolean or series.dtype.is_numeric() or series.dtype == pl.Null:
-        numbers = series.cast(pl.Float64)
-    else:
-        text = series.cast(pl.String).str.strip_chars().str.to_lowercase()
-        text = text.replace({"true": "1", "false": "0", "": None})
-        numbers = text.cast(pl.Float64, strict=False)
-        if wrong := series.filter(numbers.is_null() & text.is_not_null()).to_list():
-            raise DataError(
-                f"{origin.name}: column {series.name!r} holds {str(wrong[0])!r}; numbers were wanted. If "
-                "it is no classifier, leave it out with ignore."
-            )
-    values = numbers.to_numpy().astype(np.float64)
-    if np.isinf(values).any():
-        row = int(np.argmax(np.isinf(values)))
-        raise DataError(
-            f"{origin.name}: {series.name!r} has {values[row]} at row {row} of the data set; a score must be "
-            "finite."
-        )
-    return values
 
 
 def _both_answer(one: ClassifierScores, other: ClassifierScores) -> set[str]:
@@ -183,7 +178,7 @@ def _answering(one: ScoredSet, classifiers: Sequence[str]) -> set[str]:
 
 
 def _widened(one: ScoredSet, classifiers: Sequence[str], names: Sequence[str]) -> ScoredSet:
-    place: Mapping[str, int] = {name: i for i, name in enumerate(classifiers)}
+    place = name_index(classifiers)
     scores = np.full((len(one.truth), len(names)), np.nan)
     for column, name in enumerate(names):
         if name in place:
@@ -212,8 +207,7 @@ def read_scores(paths: Sequence[str | Path], columns: ScoreColumns = AS_USUAL) -
 
 def _read_scores(path: Path, columns: ScoreColumns) -> ClassifierScores:
     """A file without a column of data sets is one data set of the file's name."""
-    frame = read_frame(path)
-    try:
-        return ClassifierScores.from_frame(frame, columns=columns, name=path.stem)
-    except DataError as error:
-        raise DataError(f"{path}: {error}") from error
+    text = is_written_text(path)
+    frame, place = frame_with_lines(read_frame(path, text=text), path)
+    origin = Origin(called(path), place)
+    return ClassifierScores.from_frame(frame, columns=columns, name=path.stem, origin=origin)

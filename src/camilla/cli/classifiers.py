@@ -49,6 +49,9 @@ def classifiers(
     ignore: Annotated[
         list[str] | None, typer.Option(help="A column that is no classifier; may be repeated.")
     ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="Text that stands for a missing score; may be repeated.")
+    ] = None,
     learners: Annotated[int, typer.Option(min=0, help="How many classifiers to print.")] = 10,
     seed: options.SeedOption = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write to.")] = None,
@@ -57,7 +60,9 @@ def classifiers(
     """Diagnose score-based classifiers by 22 metrics on each data set."""
     from camilla.classifiers.scores import ScoreColumns, read_scores
 
-    read = read_scores(scores, ScoreColumns(data_set, sample, truth, tuple(ignore or ())))
+    read = read_scores(
+        scores, ScoreColumns(data_set, sample, truth, tuple(ignore or ()), tuple(missing or ()))
+    )
     if among is not None:
         _place_among(among, read, json=json)
         return

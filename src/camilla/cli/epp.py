@@ -8,15 +8,17 @@ import typer
 from camilla.cli.options import checked_seed
 
 REPLICATES = 1000
+MOST_PROBLEMS = 10  # tournaments whose problem is printed
 
 if TYPE_CHECKING:
     from camilla.ranking.boards import Drawing
     from camilla.ranking.leaderboard import Findings, Leaderboard
+    from camilla.table.tournament import Tournament
 
 
 def epp(
     scores: Annotated[
-        Path, typer.Argument(help="CSV, TSV, JSONL or Parquet: long, wide, or a list of matches.")
+        Path, typer.Argument(help="CSV, TSV, JSONL, JSON or Parquet: long, wide, or a list of matches.")
     ],
     player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
     round_: Annotated[str | None, typer.Option("--round", help="Column of the round.")] = None,
@@ -32,6 +34,9 @@ def epp(
     player_b: Annotated[str | None, typer.Option(help="Match list: column of the second player.")] = None,
     winner: Annotated[str | None, typer.Option(help="Match list: a name, a, b, left, right or tie.")] = None,
     probability: Annotated[str | None, typer.Option(help="Match list: P(first player wins).")] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(help="Text that stands for a missing score; may be repeated.")
+    ] = None,
     lower_is_better: Annotated[
         bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Direction of the score.")
     ] = None,
@@ -52,38 +57,40 @@ def epp(
 ) -> None:
     """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
     from camilla.errors import SettingError
-    from camilla.ranking.boards import asked
-    from camilla.ranking.epp import epp as rank
-    from camilla.reading.tournaments import Columns, read_tournaments
+    from camilla.ranking.epp import epp_each
+    from camilla.reading.tournaments import Columns, usable_tournaments
 
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
     columns = Columns(
         player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
     )
-    found = read_tournaments(
-        scores, columns, lower_is_better=lower_is_better, average_metrics=average_metrics
+    found = usable_tournaments(
+        scores,
+        columns,
+        lower_is_better=lower_is_better,
+        average_metrics=average_metrics,
+        missing=tuple(missing or ()),
     )
-    boards = {
-        name: rank(
-            one,
-            matches=matches,
-            se=se,
-            level=level,
-            prior=prior,
-            compat=compat,
-            replicates=REPLICATES if replicates is None else replicates,
-            seed=seed,
-        )
-        for name, one in found.items()
-    }
-    findings = {name: asked(board, found[name], test and [test]) for name, board in boards.items()}
+    ranked = epp_each(
+        found.usable,
+        matches=matches,
+        se=se,
+        level=level,
+        prior=prior,
+        compat=compat,
+        replicates=REPLICATES if replicates is None else replicates,
+        seed=seed,
+    )
+    boards, problems = ranked.boards, found.problems | ranked.problems
+    _say_problems(problems, n_ranked=len(boards))
+    findings = _findings(boards, found.usable, test)
     if output is not None:
         from camilla.ranking.boards import write_boards
 
-        where = write_boards(boards, found, output, findings, drawing=_drawing())
+        where = write_boards(boards, found.usable, output, findings, drawing=_drawing())
         typer.echo(f"written to {where}", err=True)
-    typer.echo(_as_json(boards, findings) if json else _as_text(boards, findings))
+    typer.echo(_as_json(boards, findings, problems) if json else _as_text(boards, findings))
 
 
 def _drawing() -> "Drawing | None":
@@ -99,7 +106,47 @@ def _drawing() -> "Drawing | None":
     return Drawing(draw_board, draw_algorithms)
 
 
-def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
+def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
+    """What kept tournaments from being ranked, on standard error; an error if none could be."""
+    from camilla.errors import DataError
+    from camilla.names import shown
+
+    if n_ranked == 0 and list(problems) == [""]:
+        raise DataError(problems[""])
+    lines = [f"tournament {name!r} cannot be ranked: {problem}" for name, problem in problems.items()]
+    if len(lines) > MOST_PROBLEMS:
+        lines[MOST_PROBLEMS:] = [f"{len(lines) - MOST_PROBLEMS} more tournaments cannot be ranked."]
+    if n_ranked == 0:
+        raise DataError("\n".join([f"none of the {len(problems)} tournaments can be ranked.", *lines]))
+    for line in lines:
+        typer.echo(f"warning: {shown(line)}", err=True)
+
+
+def _findings(
+    boards: "dict[str, Leaderboard]", tournaments: "dict[str, Tournament]", test: tuple[str, str] | None
+) -> "dict[str, Findings]":
+    """Fit by rounds and the test that was asked for; a tournament without one of the players has no test."""
+    from camilla.errors import DataError
+    from camilla.names import shown
+    from camilla.ranking.boards import asked
+
+    findings, problems = {}, {}
+    for name, board in boards.items():
+        try:
+            findings[name] = asked(board, tournaments[name], test and [test])
+        except DataError as error:
+            problems[name] = error
+            findings[name] = asked(board, tournaments[name])
+    if len(problems) == len(boards):
+        raise next(iter(problems.values()))
+    for name, problem in problems.items():
+        typer.echo(f"warning: {shown(f'tournament {name!r} has no test: {problem}')}", err=True)
+    return findings
+
+
+def _as_json(
+    boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", problems: dict[str, str]
+) -> str:
     import json
 
     from camilla.ranking.boards import compare_fits
@@ -109,7 +156,8 @@ def _as_json(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") 
     if list(documents) == [""]:
         return json.dumps(documents[""], indent=1, allow_nan=False)
     comparison = without_nan(compare_fits(boards).to_dicts())
-    return json.dumps({"tournaments": documents, "comparison": comparison}, indent=1, allow_nan=False)
+    whole = {"tournaments": documents, "comparison": comparison, "problems": problems}
+    return json.dumps(whole, indent=1, allow_nan=False)
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:

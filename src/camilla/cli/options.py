@@ -117,6 +117,7 @@ class TableOptions:
     ignore: Annotated[
         list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
     ] = None
+    percent: Annotated[bool, typer.Option("--percent", help="Responses run from 0 to 100.")] = False
     metric: Annotated[str | None, typer.Option(help="Logs: metric that is the response.")] = None
     filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
         None

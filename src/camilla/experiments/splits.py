@@ -32,7 +32,7 @@ def split(
         raise SettingError(f"by must be 'cell', 'sample' or 'learner', not {by!r}.")
     names = table.samples if by == "sample" else table.learners
     order = np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)
-    part = np.empty(len(names), np.int8)
+    part = np.empty(len(names), np.int32)
     part[order] = _deal(len(names), proportions, seed, by)
     take = table.take_samples if by == "sample" else table.take_learners
     return tuple(take(np.flatnonzero(part == p)) for p in range(len(proportions)))
@@ -40,7 +40,7 @@ def split(
 
 def split_rows(
     table: ResponseTable, *, proportions: Sequence[float] = (6, 2, 2), seed: int = 0
-) -> NDArray[np.int8]:
+) -> NDArray[np.int32]:
     """The part, 0, 1, …, that each row of the table falls into when its cells are split."""
     _, learner_order, sample_order = table.canonical()
     learner = np.argsort(learner_order)[table.learner]
@@ -50,7 +50,7 @@ def split_rows(
     return _deal(n_cells, proportions, seed, "cell")[cell]
 
 
-def _deal(count: int, proportions: Sequence[float], seed: int, kind: str) -> NDArray[np.int8]:
+def _deal(count: int, proportions: Sequence[float], seed: int, kind: str) -> NDArray[np.int32]:
     """The part of each of `count` things; sizes are within one of exact."""
     shares = np.asarray(proportions, np.float64)
     if len(shares) < 2 or not np.all(np.isfinite(shares) & (shares > 0)):
@@ -64,4 +64,4 @@ def _deal(count: int, proportions: Sequence[float], seed: int, kind: str) -> NDA
             f"{count} {kind}s cannot be split as {':'.join(f'{share:g}' for share in shares)}: "
             f"part {int(np.argmin(sizes))} would be empty. Give more {kind}s or fewer parts."
         )
-    return np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes), dtype=np.int8), sizes))
+    return np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes), dtype=np.int32), sizes))

@@ -29,6 +29,7 @@ from camilla.fitting.training import (
     logit_of,
     start_of,
 )
+from camilla.table.cells import zero_or_one
 
 with needing(NEURAL_WORK):
     import jax
@@ -289,7 +290,7 @@ def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
         parts.append(np.asarray(logits))
     logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
     response = right / weight
-    if diagnoser.training.monitor == "auc" and np.isin(response, (0, 1)).all():
+    if diagnoser.training.monitor == "auc" and zero_or_one(response).all():
         from camilla.statistics.prediction import auc
 
         return -auc(response, logits)

@@ -333,4 +333,4 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
         else pl.col(name).fill_null(1 if name == "weight" else 0)
         for name in roles
     ]
-    return ResponseTable.from_long(frame.with_columns(*filled), **roles)
+    return ResponseTable.from_long(frame.with_columns(*filled), **roles)  # type: ignore[arg-type]

@@ -17,6 +17,7 @@ from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
+from camilla.table.cells import zero_or_one
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -123,7 +124,7 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpr
 
 def learner_ends(matrix: Floats, spread: MeanSpread, group: NDArray[np.integer] | None, level: float) -> Ends:
     """Wilson's interval of each row; for rows with scores, and clusters, with Student's t over units."""
-    exact = ((matrix == 0) | (matrix == 1) | np.isnan(matrix)).all(axis=1) & (group is None)
+    exact = np.asarray((zero_or_one(matrix) | np.isnan(matrix)).all(axis=1) & (group is None))
     return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level)
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import inspect
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -17,6 +16,7 @@ from camilla.errors import DataError
 from camilla.pools.description import DataSet, Learner, Pool, Preparation, Split
 from camilla.pools.fitting import Outcome
 from camilla.provenance import package_versions
+from camilla.table.files import whole_file
 
 PACKAGES = (
     "scikit-learn",
@@ -116,9 +116,8 @@ class Journal:
     def write(self, outcome: Outcome) -> None:
         """Beside the target, then moved into place: a reader never meets half an outcome."""
         path = self.folder / f"{outcome.key}.msgpack"
-        beside = path.with_suffix(f".{os.getpid()}")
-        beside.write_bytes(msgspec.msgpack.encode(outcome))
-        beside.replace(path)
+        with whole_file(path) as draft:
+            draft.write_bytes(msgspec.msgpack.encode(outcome))
 
     def read(self, key: str) -> Outcome | None:
         """None where there is none, or where what lies there cannot be read."""

@@ -1,7 +1,6 @@
 """What a pool gave: predictions, scores, families, and its folder."""
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -18,7 +17,7 @@ from camilla.pools.description import DataSet, Learner, Pool
 from camilla.pools.fitting import FoldPart, Outcome
 from camilla.pools.journal import versions
 from camilla.pools.sources import error_responses, join_predictions
-from camilla.table.files import write_frame
+from camilla.table.files import whole_file, write_frame
 from camilla.table.responses import ResponseTable
 
 
@@ -223,9 +222,8 @@ def write_pool(results: PoolResults, folder: Path, *, join: Path | None = None) 
     write_frame(fits, folder / "fits.parquet")
     write_frame(_learners(results, copies), folder / "learners.parquet")
     document = pool_provenance(results, copies, fits) | ({} if join is None else {"joined": join.name})
-    beside = folder / f".pool.json.{os.getpid()}"
-    beside.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(folder / "pool.json")
+    with whole_file(folder / "pool.json") as draft:
+        draft.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     return document
 
 

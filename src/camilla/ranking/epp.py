@@ -4,6 +4,7 @@ Gosiewska, Woźnica and Biecek (2022). EPP is the centred maximum-likelihood str
 Bradley–Terry model on matches made from scores. This is the one place that puts names on strengths.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ import scipy
 from numpy.typing import NDArray
 
 from camilla import __version__ as camilla_version
-from camilla.errors import DataError, SettingError
+from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import quoted
 from camilla.ranking import inference
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
@@ -49,7 +50,7 @@ def epp(
 ) -> Leaderboard:
     """The leaderboard of a tournament.
 
-    matches: `same_round`, one match a pair and round; `all_rounds`, every score against every score.
+    matches: `same_round`, one match per pair and round; `all_rounds`, every score against every score.
     se: `cluster` (round-cluster sandwich), `bootstrap` (over rounds), `fisher` (matches independent).
     prior: weight of one drawn match of every player against the average; by default none, and 1 if
     players are separated, which the notes then say. 0 refuses separated players.
@@ -90,6 +91,28 @@ def epp(
             "gradient_norm": solution.gradient_norm,
         },
     )
+
+
+class Boards(NamedTuple):
+    """Leaderboards by tournament, and why the other tournaments could not be ranked."""
+
+    boards: dict[str, Leaderboard]
+    problems: dict[str, str]
+
+
+def epp_each(tournaments: Mapping[str, Tournament], **settings: Any) -> Boards:
+    """The leaderboard of each tournament that can be ranked; `settings` are those of `epp`.
+
+    What is wrong with one tournament does not keep the others from being ranked; a setting that does not fit
+    is an error.
+    """
+    found = Boards({}, {})
+    for name, tournament in tournaments.items():
+        try:
+            found.boards[name] = epp(tournament, **settings)
+        except (DataError, ConvergenceError) as error:
+            found.problems[name] = str(error)
+    return found
 
 
 def _by_rank(tournament: Tournament, matches: str) -> Tournament:
@@ -137,7 +160,7 @@ def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
     balanced = np.array_equal(2 * wins.sum(axis=1), played.sum(axis=1))
     if balanced and np.array_equal(2 * wins, played):
         raise DataError(
-            f"all {played.sum() / 2:.0f} matches are ties, or wins and losses of each pair cancel; "
+            f"all {played.sum() / 2:.0f} matches are ties, or wins and losses of each pair cancel out; "
             f"{quoted(players)} cannot be ranked. Check that the score column holds the scores."
         )
     alone = [players[i] for i in np.flatnonzero(played.sum(axis=1) == 0)]

@@ -2,8 +2,6 @@
 
 import json
 import math
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,6 +19,7 @@ from camilla.ranking.goodness import GoodnessOfFit, PredictedWins, empirical_and
 from camilla.ranking.matches import Array, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics import multiplicity, wald
+from camilla.table.files import whole_folder
 
 
 class PairTest(NamedTuple):
@@ -296,20 +295,8 @@ def drafted(folder: Path) -> Iterator[Path]:
         raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
         raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    draft = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
-    try:
-        draft.chmod(0o755)
+    with whole_folder(folder) as draft:
         yield draft
-        if folder.exists():
-            old = draft.with_name(draft.name + "-old")
-            folder.rename(old)
-            draft.rename(folder)
-            shutil.rmtree(old)
-        else:
-            draft.rename(folder)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
 
 
 def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> None:

@@ -26,7 +26,18 @@ from camilla.table.responses import ResponseTable
 
 GROUP = "camilla.loaders"  # of entry points
 SURE = 0.5
-ONLY_TABLES = ("rows", "learner", "sample", "response", "trial", "task", "weight", "missing", "ignore")
+ONLY_TABLES = (
+    "rows",
+    "learner",
+    "sample",
+    "response",
+    "trial",
+    "task",
+    "weight",
+    "missing",
+    "ignore",
+    "percent",
+)
 OF_BOTH = ("skills", "skill_graph", "cluster")
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
@@ -47,6 +58,7 @@ class ReadOptions(TypedDict, total=False):
     skill_graph: str | Path | None
     missing: str | Sequence[str]
     ignore: str | Sequence[str]
+    percent: bool
     format: str | None
     tasks: str | Sequence[str]
     metric: str | None
@@ -65,9 +77,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     Parameters
     ----------
     *sources
-        One table file (CSV, TSV, JSONL, Parquet), one dataframe (Polars, pandas, PyArrow, …), or logs of any
-        known format. Folders are looked through. Several paths are read as logs, tables among them, and
-        joined into one table.
+        One table file (CSV, TSV, JSONL, JSON, Parquet, packed with gzip or not; "-" is standard input), one
+        dataframe (Polars, pandas, PyArrow, …), or logs of any known format. Folders are looked through.
+        Several paths are read as logs, tables among them, and joined into one table.
     rows : {"samples", "learners"}, optional
         What the rows of a wide table are. Without it a table is long, with one row per response.
     learner, sample, response : str, optional
@@ -85,6 +97,8 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         Texts that stand for a missing response. An empty cell always does.
     ignore : str or list of str, optional
         Columns of a wide table that hold no responses.
+    percent : bool, optional
+        Responses of a table run from 0 to 100.
     format : str, optional
         Logs: read only files of this format.
     tasks : str or list of str, optional

@@ -18,10 +18,10 @@ from camilla.reading.skills import (
     skills_in,
     with_skill_source,
 )
-from camilla.table.columns import Origin, name_column
+from camilla.table.columns import Origin, name_column, texts
 from camilla.table.files import has_written_header
-from camilla.table.frame_files import SEPARATOR, column_names, frame_with_lines, read_frame
-from camilla.table.frames import Roles, WideRows, long_parts, per_sample, wide_parts
+from camilla.table.frame_files import called, column_names, frame_with_lines, is_written_text, read_frame
+from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
 from camilla.table.responses import ResponseTable
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
@@ -38,6 +38,13 @@ class WideRoles(NamedTuple):
     cluster: str | None
     own: tuple[str, ...]  # the skills
     ignore: tuple[str, ...]
+
+
+class Spelled(NamedTuple):
+    """How a file writes its responses: which texts stand for a missing one, and whether they are percent."""
+
+    missing: tuple[str, ...]
+    percent: bool
 
 
 class Source(NamedTuple):
@@ -78,6 +85,7 @@ def read_table(
     skill_graph: str | Path | None = None,
     missing: str | Sequence[str] = (),
     ignore: Sequence[str] = (),
+    percent: bool = False,
 ) -> TableRead:
     """The response table in a file or a frame.
 
@@ -87,28 +95,29 @@ def read_table(
     the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
     or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
     is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
-    responses are named in `ignore`. What `ResponseTable.write` made comes back with its trials, weights,
-    tasks and clusters, and of Parquet also with metadata and skills, unless learner, sample or response are
-    named: then a long table is what its named columns say.
+    responses are named in `ignore`. With `percent` responses run from 0 to 100. What `ResponseTable.write`
+    made comes back with its trials, weights, tasks and clusters, and of Parquet also with metadata and
+    skills, unless learner, sample or response are named: then a long table is what its named columns say.
     """
     path = source if isinstance(source, pl.DataFrame) else Path(source)
     names = _column_names(path)
-    texts = (missing,) if isinstance(missing, str) else tuple(missing)
+    spelled = Spelled(texts(missing), percent)
     skilled = None if skills is None else skill_source(skills)
     own = _own_columns(skilled, path)
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
-    if rows is None and (written := _read_written(path, given, (*texts, *ignore))) is not None:
+    said = any((*spelled.missing, *ignore, percent))
+    if rows is None and (written := _read_written(path, given, said=said)) is not None:
         return TableRead(_with_graph(with_skill_source(written, skilled, own), skill_graph))
     repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
-        loaded = _read_long(path, roles, own, texts, given=given)
+        loaded = _read_long(path, roles, own, spelled, given=given)
         repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
         _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
-        loaded = _read_wide(path, wide, texts)
+        loaded = _read_wide(path, wide, spelled)
     return TableRead(_with_graph(_with_skills(loaded, skilled, own), skill_graph), repeated)
 
 
@@ -120,7 +129,7 @@ def _column_names(source: TableSource) -> list[str]:
 
 
 def _called(source: TableSource) -> str:
-    return "the dataframe" if isinstance(source, pl.DataFrame) else str(source)
+    return "the dataframe" if isinstance(source, pl.DataFrame) else called(source)
 
 
 def repeated_rows(table: ResponseTable) -> int:
@@ -128,7 +137,7 @@ def repeated_rows(table: ResponseTable) -> int:
     return 0 if table.trial is None else table.n_responses - len(table.cells().response)
 
 
-def _read_written(path: TableSource, given: Roles, said: Sequence[str]) -> ResponseTable | None:
+def _read_written(path: TableSource, given: Roles, *, said: bool) -> ResponseTable | None:
     """A Parquet file that Camilla wrote, under other tasks or clusters if they are named.
 
     None where more is said of its columns: then it is a long table like any other.
@@ -217,10 +226,10 @@ def _own_columns(source: SkillSource | None, path: TableSource) -> tuple[str, ..
 
 
 def _read_long(
-    path: TableSource, roles: Roles, own: Sequence[str], missing: tuple[str, ...], *, given: Roles
+    path: TableSource, roles: Roles, own: Sequence[str], spelled: Spelled, *, given: Roles
 ) -> LoadedTable:
     """A column of which nobody spoke, and which says nothing, is not there."""
-    frame, origin = _read(path, [*filter(None, roles), *own], [roles.response], missing)
+    frame, origin = _read(path, [*filter(None, roles), *own], [roles.response], spelled)
     unsaid = [role for role in WRITTEN if getattr(given, role) is None and getattr(roles, role) is not None]
     texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
     silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
@@ -229,14 +238,16 @@ def _read_long(
     return LoadedTable(table, frame, origin, roles.sample)
 
 
-def _read_wide(path: TableSource, roles: WideRoles, missing: tuple[str, ...]) -> LoadedTable:
+def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedTable:
     names = _column_names(path)
     aside = {
         column for column in (roles.task, roles.cluster, *roles.own, *roles.ignore) if column is not None
     }
     id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
     responses = [name for name in names if name != id and name not in aside]
-    frame, origin = _read(path, None, responses, missing)
+    frame, origin = _read(path, None, responses, spelled)
+    if roles.id is None:
+        first_names(frame, aside, origin)
     if roles.rows == "samples" and {id, roles.task} <= set(frame.columns):
         frame = _named_by_task(frame, id, str(roles.task), origin)
     parts = wide_parts(frame, roles.rows, id, aside, origin)
@@ -258,15 +269,15 @@ def _named_by_task(frame: pl.DataFrame, id: str, task: str, origin: Origin) -> p
 
 
 def _read(
-    path: TableSource, columns: Sequence[str] | None, responses: Sequence[str], missing: tuple[str, ...]
+    path: TableSource, columns: Sequence[str] | None, responses: Sequence[str], spelled: Spelled
 ) -> Source:
     """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
     if isinstance(path, pl.DataFrame):
         wanted = path if columns is None else path.select(list(dict.fromkeys(columns)))
-        return Source(wanted, Origin(_called(path), missing=missing))
-    text = True if path.suffix.lower() in SEPARATOR else responses
+        return Source(wanted, Origin(_called(path), missing=spelled.missing, percent=spelled.percent))
+    text = True if is_written_text(path) else responses
     frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)
-    return Source(frame, Origin(str(path), place, missing))
+    return Source(frame, Origin(called(path), place, spelled.missing, spelled.percent))
 
 
 def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:

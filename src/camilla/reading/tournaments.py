@@ -1,22 +1,27 @@
 """Files to tournaments."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import NamedTuple
 
 import polars as pl
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.reading.formats.arena import matches
-from camilla.table.frame_files import read_frame
-from camilla.table.tournament import Tournament
+from camilla.reading.sniffing import peek
+from camilla.table import score_tables
+from camilla.table.columns import Origin, texts
+from camilla.table.frame_files import called, frame_with_lines, is_written_text, read_frame
+from camilla.table.tournament import Tournament, Tournaments
 
 USED = {
     "list of matches": {"player_a", "player_b", "winner", "probability", "round"},
-    "long table": {"player", "round", "score", "tournament", "lower_is_better"},
-    "wide table": {"player", "ignore", "lower_is_better", "average_metrics"},
+    "long table": {"player", "round", "score", "tournament", "lower_is_better", "missing"},
+    "wide table": {"player", "ignore", "lower_is_better", "average_metrics", "missing"},
 }
+BATTLE_KEYS = {"model_a", "generator_1"}
 PLAYER_PAIRS = (("player_a", "player_b"), ("model_a", "model_b"), ("left", "right"))
 
 
@@ -41,43 +46,73 @@ def read_tournaments(
     *,
     lower_is_better: bool | None = None,
     average_metrics: bool = False,
+    missing: str | Sequence[str] = (),
 ) -> dict[str, Tournament]:
     """The tournaments of a file by name; a file without a tournament column holds one named ''.
 
-    A table with two players a row is a list of matches; one with a round and a score a row is long;
-    anything else is wide, one column a round.
+    A table with two players per row is a list of matches; one with a round and a score per row is long;
+    anything else is wide, one column per round. `missing` are texts that stand for a missing score. All
+    tournaments must be usable; `usable_tournaments` gives those that are, and what is wrong with the others.
     """
-    frame, columns = _frame(Path(path), columns or Columns())
-    given = vars(columns) | {"lower_is_better": lower_is_better, "average_metrics": average_metrics or None}
+    found = usable_tournaments(
+        path, columns, lower_is_better=lower_is_better, average_metrics=average_metrics, missing=missing
+    )
+    if found.problems:
+        raise DataError(found.report())
+    return found.usable
+
+
+def usable_tournaments(
+    path: str | Path,
+    columns: Columns | None = None,
+    *,
+    lower_is_better: bool | None = None,
+    average_metrics: bool = False,
+    missing: str | Sequence[str] = (),
+) -> Tournaments:
+    """The tournaments of a file that can be ranked, and what is wrong with those that cannot."""
+    frame, columns, origin = _frame(Path(path), columns or Columns(), texts(missing))
+    given = vars(columns) | {
+        "lower_is_better": lower_is_better,
+        "average_metrics": average_metrics or None,
+        "missing": origin.missing,
+    }
     if pair := _player_pair(frame, columns):
         _refuse_idle(given, "list of matches")
-        return {"": _from_matches(frame, columns, pair)}
-    named = (columns.player, columns.round, columns.score)
-    player, round_, score = (
-        one or word for one, word in zip(named, ("player", "round", "score"), strict=True)
-    )
-    if columns.round or columns.score or {round_, score} <= set(frame.columns):
+        return Tournaments({"": _from_matches(frame, columns, pair, origin)}, {})
+    player = columns.player or "player"
+    if columns.round or columns.score or {"round", "score"} <= set(frame.columns):
         _refuse_idle(given, "long table")
-        names = {"player": player, "round": round_, "score": score}
-        if columns.tournament is None:
-            return {"": Tournament.from_long(frame, lower_is_better=lower_is_better, **names)}
-        return Tournament.split(
-            frame, tournament=columns.tournament, lower_is_better=lower_is_better, **names
-        )
+        return _from_long(frame, columns, origin, lower_is_better)
     if player not in frame.columns:
         raise DataError(
-            f"{path}: which column is the player? It has {quoted(frame.columns)}. Give --player, "
-            "with --round and --score for one row a score, or --player alone for one column a round."
+            f"{origin.name}: which column is the player? It has {quoted(frame.columns)}. Give --player, "
+            "with --round and --score for one row per score, or --player alone for one column per round."
         )
     _refuse_idle(given, "wide table")
-    wide = Tournament.from_wide(
-        frame,
-        player=player,
-        ignore=columns.ignore,
-        average_metrics=average_metrics,
-        lower_is_better=lower_is_better,
+    table = score_tables.wide_table(frame, player, columns.ignore, average_metrics, origin)
+    lower = score_tables.direction(table.rounds, lower_is_better)
+    return _placed(Tournament.each({"": table}, lower_is_better=lower, scheme="Model/Task"), origin)
+
+
+def _placed(found: Tournaments, origin: Origin) -> Tournaments:
+    """Every problem with the name of the file."""
+    problems = {
+        name: problem if problem.startswith(origin.name) else f"{origin.name}: {problem}"
+        for name, problem in found.problems.items()
+    }
+    return found._replace(problems=problems)
+
+
+def _from_long(
+    frame: pl.DataFrame, columns: Columns, origin: Origin, lower_is_better: bool | None
+) -> Tournaments:
+    score = columns.score or "score"
+    lower = score_tables.direction([score], lower_is_better)
+    tables = score_tables.long_tables(
+        frame, columns.player or "player", columns.round or "round", score, columns.tournament, origin
     )
-    return {"": wide}
+    return _placed(Tournament.each(tables, lower_is_better=lower), origin)
 
 
 def _refuse_idle(given: Mapping[str, object], shape: str) -> None:
@@ -91,14 +126,25 @@ def _refuse_idle(given: Mapping[str, object], shape: str) -> None:
         )
 
 
-def _frame(path: Path, columns: Columns) -> tuple[pl.DataFrame, Columns]:
+class _Source(NamedTuple):
+    """The table in a file, which of its columns hold what, and where it came from."""
+
+    frame: pl.DataFrame
+    columns: Columns
+    origin: Origin
+
+
+def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
     """The table in a file; a JSON array of battles or of AlpacaEval's annotations is a list of matches."""
-    if path.suffix.lower() != ".json" or not path.is_file():
-        return read_frame(path), columns
-    frame = matches(path)
-    if "probability" not in frame.columns:
-        return frame, columns
-    return frame, replace(columns, probability="probability", round=columns.round or "round")
+    if path.suffix.lower() == ".json" and path.is_file() and BATTLE_KEYS & peek(path).keys:
+        origin = Origin(str(path), lambda row: f"row {row + 1}", missing)
+        frame = matches(path)
+        if "probability" in frame.columns:
+            columns = replace(columns, probability="probability", round=columns.round or "round")
+        return _Source(frame, columns, origin)
+    read = read_frame(path, text=is_written_text(path))
+    frame, place = frame_with_lines(read, path)
+    return _Source(frame, columns, Origin(called(path), place, missing))
 
 
 def _player_pair(frame: pl.DataFrame, columns: Columns) -> tuple[str, str] | None:
@@ -113,15 +159,9 @@ def _player_pair(frame: pl.DataFrame, columns: Columns) -> tuple[str, str] | Non
     return None
 
 
-def _from_matches(frame: pl.DataFrame, columns: Columns, pair: tuple[str, str]) -> Tournament:
+def _from_matches(frame: pl.DataFrame, columns: Columns, pair: tuple[str, str], origin: Origin) -> Tournament:
     winner = columns.winner
     if winner is None and columns.probability is None:
         winner = "winner"
-    return Tournament.from_matches(
-        frame,
-        player_a=pair[0],
-        player_b=pair[1],
-        winner=winner,
-        probability=columns.probability,
-        round=columns.round,
-    )
+    table = score_tables.read_matches(frame, *pair, winner, columns.probability, columns.round, origin)
+    return Tournament(table.players, table.rounds, matches=table.matches, scheme="Model/Task")

@@ -19,6 +19,7 @@ from camilla.statistics.intervals import critical_value, student
 from camilla.statistics.items import logistic_fits, mantel_haenszel
 from camilla.statistics.multiplicity import benjamini_hochberg
 from camilla.statistics.wald import chi_p_values
+from camilla.table.cells import zero_or_one
 from camilla.table.frame_files import read_frame
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
@@ -177,7 +178,7 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.Dat
     It is estimated on n − 4 degrees of freedom, so that F and Student's t stand for χ² and the normal.
     """
     seen = ~np.isnan(matrix)
-    binary = bool(np.isin(matrix[seen], (0, 1)).all())
+    binary = bool(zero_or_one(matrix[seen]).all())
     accuracy, others = (_mean(matrix[who], seen[who]) for who in (member, ~member))
     spread = np.where(seen, matrix, -np.inf).max(axis=0) - np.where(seen, matrix, np.inf).min(axis=0)
     known = np.isfinite(accuracy) & np.isfinite(others) & (spread > 1e-9)

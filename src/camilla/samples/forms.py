@@ -1,14 +1,13 @@
 """A subset as files: for a program, for lm-evaluation-harness, for Inspect."""
 
 import json
-import os
 import re
-import shutil
 from pathlib import Path
 from typing import Any
 
 from camilla.errors import DataError
 from camilla.samples.select import Subset
+from camilla.table.files import whole_folder
 
 AS_PATTERN = str.maketrans({",": "?", ":": "?", "*": "[*]", "?": "[?]", "[": "[[]"})
 NUMBERED = re.compile(r"(?P<task>.+)[/#:](?P<number>\d+)")
@@ -90,16 +89,11 @@ def check_new(folder: Path) -> None:
 def write(found: Subset, folder: Path) -> Path:
     """Writes a folder, whole or not at all."""
     check_new(folder)
-    beside = folder.with_name(f".{folder.name}.{os.getpid()}")
-    beside.mkdir()
-    try:
+    with whole_folder(folder) as draft:
         text = json.dumps(document(found), ensure_ascii=False, indent=1)
-        (beside / "subset.json").write_text(text, encoding="utf-8")
-        found.samples.write_csv(beside / "weights.csv")
+        (draft / "subset.json").write_text(text, encoding="utf-8")
+        found.samples.write_csv(draft / "weights.csv")
         numbers = json.dumps(lm_eval_samples(found), ensure_ascii=False)
-        (beside / "lm_eval_samples.json").write_text(numbers, encoding="utf-8")
-        (beside / "inspect_sample_ids.txt").write_text(inspect_sample_id(found) + "\n", encoding="utf-8")
-        beside.rename(folder)
-    finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        (draft / "lm_eval_samples.json").write_text(numbers, encoding="utf-8")
+        (draft / "inspect_sample_ids.txt").write_text(inspect_sample_id(found) + "\n", encoding="utf-8")
     return folder

@@ -18,6 +18,7 @@ from camilla.statistics.intervals import Ends
 from camilla.statistics.items import MeanSquares, mean_squares
 from camilla.statistics.multiplicity import benjamini_hochberg
 from camilla.statistics.wald import below_zero_p
+from camilla.table.cells import zero_or_one
 
 FEWEST_LEARNERS = 3
 RATE = 0.05  # share of false flags accepted, of each kind
@@ -58,7 +59,7 @@ class JudgingFit(NamedTuple):
 
     @property
     def is_binary(self) -> bool:
-        return bool(np.isin(self.matrix[~np.isnan(self.matrix)], (0, 1)).all())
+        return bool(zero_or_one(self.matrix[~np.isnan(self.matrix)]).all())
 
     def discrimination_ends(self, among: NDArray[np.bool_] | None = None) -> Ends:
         """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside."""

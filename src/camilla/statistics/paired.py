@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from camilla.arrays import Floats
 from camilla.statistics.clusters import MeanSpread, spread_of
 from camilla.statistics.intervals import NONE, Ends, student, tango
+from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 
 
@@ -79,7 +80,7 @@ class PairedResponses(NamedTuple):
 
     @property
     def is_binary(self) -> bool:
-        return bool(np.isin(self.a, (0, 1)).all() and np.isin(self.b, (0, 1)).all())
+        return bool(zero_or_one(self.a).all() and zero_or_one(self.b).all())
 
     def take(self, rows: NDArray[np.bool_]) -> "PairedResponses":
         """The shared samples of this mask."""

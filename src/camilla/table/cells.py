@@ -6,6 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 
+def zero_or_one(response: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Where a response is exactly right or wrong; elsewhere it is a fraction, or missing."""
+    return (response == 0) | (response == 1)
+
+
 class Cells(NamedTuple):
     """Observed cells, sorted by (sample, learner); each pair occurs once."""
 

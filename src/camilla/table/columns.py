@@ -1,6 +1,6 @@
 """How a column of names, numbers or trials is read, and what is said where it cannot be."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,6 +11,11 @@ from camilla.errors import DataError
 from camilla.names import in_quotes, nearest
 
 NAMELESS = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary)
+MISSING_WORDS = ("nan", "na", "n/a", "null", "none", "-", "--", "?", "#n/a")
+SMALLEST = float(np.nextafter(0, 1))
+PERCENT_LIKE = 10  # scores whose largest is between this and 100 are most likely percent
+COMMA_NUMBER = r"^[+-]?\d*,\d+$"  # 0,5
+CLEARLY_DECIMAL = r"^[+-]?(0*,\d+|\d+,(\d{1,2}|\d{4,}))$"  # not 1,234, which may be a thousand
 
 
 def _row(row: int) -> str:
@@ -18,11 +23,16 @@ def _row(row: int) -> str:
 
 
 class Origin(NamedTuple):
-    """Where a frame came from, so that an error can point at the place."""
+    """Where a frame came from, so that an error can point at the place, and how its cells are spelled."""
 
     name: str = "the table"
     place: Callable[[int], str] = _row
-    missing: tuple[str, ...] = ()  # texts that stand for a missing response
+    missing: tuple[str, ...] = ()  # texts that stand for a missing number
+    percent: bool = False  # whether responses are given from 0 to 100
+
+    def at(self, rows: NDArray[np.integer]) -> "Origin":
+        """The origin of a frame that holds only these rows."""
+        return self._replace(place=lambda row: self.place(int(rows[row])))
 
 
 class Encoded(NamedTuple):
@@ -30,6 +40,32 @@ class Encoded(NamedTuple):
 
     names: tuple[str, ...]
     codes: NDArray[np.int32]
+
+    def column(self, name: str) -> pl.Series:
+        """The names row by row."""
+        return pl.Series(name, self.names, pl.String).gather(self.codes)
+
+    def take(self, rows: NDArray[np.integer]) -> "Encoded":
+        """The names of these rows, numbered in their order of appearance."""
+        kept, first, codes = np.unique(self.codes[rows], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        names = tuple(self.names[code] for code in kept[order])
+        return Encoded(names, np.argsort(order).astype(np.int32)[codes])
+
+
+class Wanted(NamedTuple):
+    """The numbers a column may hold, and how an error calls them."""
+
+    what: str
+    low: float = -np.inf
+    high: float = np.inf
+
+
+RESPONSE = Wanted("a response must be a number in [0, 1]", 0, 1)
+PERCENTAGE = Wanted("a response in percent must be a number in [0, 100]", 0, 100)
+SCORE = Wanted("a score must be a finite number")
+PROBABILITY = Wanted("a probability must be a number in [0, 1]", 0, 1)
+WEIGHT = Wanted("a weight must be a positive number", SMALLEST)
 
 
 def pick(frame: pl.DataFrame, column: str, origin: Origin) -> pl.Series:
@@ -67,47 +103,94 @@ def _without_point(series: pl.Series) -> pl.Series:
     return series.cast(pl.Int64) if whole else series
 
 
-def response_column(series: pl.Series, origin: Origin) -> NDArray[np.float64]:
-    """Responses in [0, 1], NaN where missing: numbers, booleans, or their text.
+def holds_fractions(series: pl.Series) -> bool:
+    """Whether a column holds numbers with decimals, as scores have them and names hardly ever."""
+    if series.dtype == pl.String:
+        numbers = series.drop_nulls().cast(pl.Float64, strict=False)
+        if numbers.null_count():
+            return False
+    elif series.dtype.is_float():
+        numbers = series.drop_nulls()
+    else:
+        return False
+    return bool((numbers.is_finite() & (numbers != numbers.round())).any())
+
+
+def holds_words(series: pl.Series) -> bool:
+    """Whether a column holds texts, none of them a number, a truth value or a word for missing."""
+    if series.dtype != pl.String:
+        return False
+    words = series.str.strip_chars().replace("", None).drop_nulls().unique(maintain_order=True)
+    read = words.str.contains(r"^[+-]?[\d.,]+$") | words.str.to_lowercase().is_in(["true", "false"])
+    return not read.any() and not all(missing_remedy(word) for word in words)
+
+
+def texts(missing: str | Sequence[str]) -> tuple[str, ...]:
+    """The texts that stand for a missing value, given as one or several."""
+    return (missing,) if isinstance(missing, str) else tuple(missing)
+
+
+def number_column(
+    series: pl.Series, wanted: Wanted, origin: Origin, *, required: bool = False, remedy: str = ""
+) -> NDArray[np.float64]:
+    """Finite numbers in the wanted range, NaN where missing: numbers, booleans, or their text.
 
     An empty cell and a float NaN are missing. The text NaN is not: it is refused unless
-    `origin.missing` names it.
+    `origin.missing` names it. A decimal comma is read where it cannot be a thousand. With `required`
+    nothing may be missing.
     """
     if isinstance(series.dtype, pl.String | pl.Categorical | pl.Enum):
         text = series.cast(pl.String).str.strip_chars()
         missing = text.is_null() | text.is_in(["", *origin.missing])
-        numbers = _numbers(text)
+        numbers = _numbers(text.set(missing, None), bounded=wanted.high < np.inf)
     elif series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
         numbers = series.cast(pl.Float64).fill_nan(None)
         missing = numbers.is_null()
     else:
-        raise DataError(
-            f"{origin.name}: column {series.name!r} holds {series.dtype}; numbers in [0, 1] wanted."
-        )
-    good = numbers.is_between(0, 1).fill_null(value=False)
-    _refuse(series, ~(good | missing), "a response must be a number in [0, 1]", origin)
+        raise DataError(f"{origin.name}: {wanted.what}; column {series.name!r} holds {series.dtype}.")
+    good = (numbers.is_finite() & numbers.is_between(wanted.low, wanted.high)).fill_null(value=False)
+    wrong = ~good if required else ~(good | missing)
+    if wrong.any():
+        hint = remedy or _remedy(series[_first(wrong)], numbers, wanted)
+        _refuse(series, wrong, wanted, origin, hint)
     return numbers.set(missing, None).to_numpy().astype(np.float64, copy=False)
 
 
-def _numbers(text: pl.Series) -> pl.Series:
+def response_column(series: pl.Series, origin: Origin, *, remedy: str = "") -> NDArray[np.float64]:
+    """Responses in [0, 1], NaN where missing; percents are divided by 100 where the origin says so."""
+    if origin.percent:
+        return number_column(series, PERCENTAGE, origin, remedy=remedy) / 100
+    return number_column(series, RESPONSE, origin, remedy=remedy)
+
+
+def _numbers(text: pl.Series, *, bounded: bool) -> pl.Series:
     numbers = text.cast(pl.Float64, strict=False)
     unread = numbers.is_null() & text.is_not_null()
     if not unread.any():
         return numbers
+    if _has_decimal_comma(text, bounded=bounded):
+        return text.str.replace(",", ".", literal=True).cast(pl.Float64, strict=False)
     truth = text.str.to_lowercase().replace_strict(
         {"true": 1.0, "false": 0.0}, default=None, return_dtype=pl.Float64
     )
     return numbers.zip_with(~unread, truth)
 
 
+def _has_decimal_comma(text: pl.Series, *, bounded: bool) -> bool:
+    """Whether a column writes 0,5 for 0.5: no cell has a point, and the comma cannot mean thousands."""
+    with_comma = text.filter(text.str.contains(",", literal=True))
+    return (
+        bool(with_comma.str.contains(COMMA_NUMBER).all())
+        and not text.str.contains(".", literal=True).any()
+        and (bounded or bool(with_comma.str.contains(CLEARLY_DECIMAL).any()))
+        and len(with_comma) > 0
+    )
+
+
 def weight_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np.float64]:
     """Positive, finite weights; none may be missing."""
-    series = pick(frame, column, origin)
-    numbers = series.cast(pl.Float64, strict=False)
-    good = (numbers.is_finite() & (numbers > 0)).fill_null(value=False)
     remedy = "Fill it in or remove the rows; a column that is no weight is passed over if learner=… is named."
-    _refuse(series, ~good, "a weight must be a positive number", origin, remedy=remedy)
-    return numbers.to_numpy()
+    return number_column(pick(frame, column, origin), WEIGHT, origin, required=True, remedy=remedy)
 
 
 def trial_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np.int32]:
@@ -120,70 +203,48 @@ def trial_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np
     return numbers[encoded.codes]
 
 
-def _refuse(series: pl.Series, wrong: pl.Series, wanted: str, origin: Origin, *, remedy: str = "") -> None:
-    if not wrong.any():
-        return
+def _refuse(series: pl.Series, wrong: pl.Series, wanted: Wanted, origin: Origin, remedy: str) -> None:
     row = _first(wrong)
-    value, column = series[row], in_quotes(series.name)
     raise DataError(
-        f"{origin.name}: {wanted}; {origin.place(row)}, column {column} has {in_quotes(value)}. "
-        f"{wrong.sum()} of {len(series)} rows are wrong. {remedy or _remedy(value)}"
+        f"{origin.name}: {wanted.what}; {origin.place(row)}, column {in_quotes(series.name)} has "
+        f"{in_quotes(series[row])}. {wrong.sum()} of {len(series)} rows are wrong. {remedy}"
     )
 
 
-def _remedy(value: object) -> str:
-    if isinstance(value, str) and value.strip().lower() in ("nan", "na", "n/a", "null", "none", "-", "?"):
-        text = repr(value.strip())
-        return (
-            f"If it means a missing response, leave the cell empty or pass missing={text} (--missing {text})."
-        )
-    if isinstance(value, str):
-        return "Write 0 and 1 (or true and false) or a score between them, or leave the column out."
+def missing_remedy(value: object) -> str | None:
+    """What to do about a text that usually stands for a missing value; None for any other value."""
+    if not isinstance(value, str) or value.strip().lower() not in MISSING_WORDS:
+        return None
+    text = repr(value.strip())
+    return f"If it means a missing value, leave the cell empty or pass missing={text} (--missing {text})."
+
+
+def _remedy(value: object, numbers: pl.Series, wanted: Wanted) -> str:
     if value is None:
         return "Fill it in or remove the row."
-    return "Rescale the scores or remove the rows."
+    if (remedy := missing_remedy(value)) is not None:
+        return remedy
+    if isinstance(value, str) and "," in value:
+        return "Write numbers with a decimal point and without separators of thousands."
+    bounded = wanted.high < np.inf
+    if isinstance(value, str) and not _is_number(value):
+        if bounded:
+            return "Write 0 and 1 (or true and false) or a score between them, or leave the column out."
+        return "Write numbers, or leave the cell empty where there is none."
+    if wanted is RESPONSE and _look_like_percent(numbers):
+        return "The column looks like percent: pass percent=True (--percent), or divide it by 100."
+    return "Rescale the scores or remove the rows." if bounded else "Leave such a cell empty."
+
+
+def _is_number(text: str) -> bool:
+    return pl.Series([text.strip()]).cast(pl.Float64, strict=False).null_count() == 0
+
+
+def _look_like_percent(numbers: pl.Series) -> bool:
+    numbers = numbers.drop_nulls().drop_nans()
+    inside = numbers.is_between(0, 100).all()
+    return bool(inside) and len(numbers) > 0 and float(numbers.max()) >= PERCENT_LIKE  # type: ignore[arg-type]
 
 
 def _first(mask: pl.Series) -> int:
     return int(mask.arg_true()[0])
-
-
-MISSING_WORDS = ("", "-", "na", "n/a", "nan", "null", "none")
-
-
-def plain_names(table: pl.DataFrame, column: str, role: str) -> pl.Series:
-    """The column as text; every row must have a name."""
-    encoded = name_column(table, column, Origin(f"the {role}"))
-    return pl.Series(column, encoded.names, pl.String).gather(encoded.codes)
-
-
-def number_column(table: pl.DataFrame, column: str, role: str) -> pl.Series:
-    """The column as floats, NaN where the cell is empty or says missing."""
-    came = pick(table, column, Origin(f"the {role}"))
-    if came.dtype == pl.String:
-        came = came.str.strip_chars()
-        came = came.set(came.str.to_lowercase().is_in(MISSING_WORDS).fill_null(value=False), None)
-    numbers = came.cast(pl.Float64, strict=False)
-    wrong = numbers.is_null() & came.is_not_null()
-    if wrong.any():
-        row = int(np.argmax(wrong.to_numpy()))
-        raise DataError(
-            f"{role} must be a number; row {row} of column {column!r} has {came[row]!r} "
-            f"({int(wrong.sum())} of {len(came)} rows). Leave missing values empty; "
-            "in a wide table, ignore columns that are no scores."
-        )
-    return numbers.fill_null(np.nan)
-
-
-def codes(names: pl.Series) -> tuple[tuple[str, ...], NDArray[np.int64]]:
-    """Different names in order of appearance, and each row's index among them."""
-    unique = names.unique(maintain_order=True)
-    index = names.replace_strict(unique, pl.int_range(len(unique), eager=True), return_dtype=pl.Int64)
-    return tuple(unique), index.to_numpy()
-
-
-def check_not_empty(table: pl.DataFrame) -> pl.DataFrame:
-    """The table, if it has rows."""
-    if table.height == 0:
-        raise DataError("the table has no rows; scores of at least two players were wanted.")
-    return table

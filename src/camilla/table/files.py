@@ -1,10 +1,17 @@
 """Camilla's own table files, written and read back: Parquet carries skills, tasks and metadata too."""
 
 import base64
+import errno
+import hashlib
 import io
 import os
+import platform
+import re
+import shutil
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,6 +27,21 @@ from camilla.table.skills import SkillGraph, SkillMap
 if TYPE_CHECKING:
     from camilla.table.responses import ResponseTable
 
+NEW, OLD = "new", "old"
+OS_ERROR = re.compile(r"os error (\d+)")
+FULL = "Free some space, or write to another disk."
+DENIED = "Write to a folder that is yours."
+REMEDIES = {
+    errno.ENOSPC: FULL,
+    errno.EDQUOT: FULL,
+    errno.EFBIG: "Raise the limit on file sizes (ulimit -f), or write less.",
+    errno.EACCES: DENIED,
+    errno.EPERM: DENIED,
+    errno.EROFS: DENIED,
+    errno.ENAMETOOLONG: "Give it a shorter name.",
+    errno.ENOTDIR: "A part of its path is a file; write to another folder.",
+    errno.EISDIR: "There is a folder of this name; give another one.",
+}
 LONG_COLUMNS = ("learner", "sample", "response", "trial", "weight", "task", "cluster")
 
 
@@ -79,15 +101,115 @@ def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = 
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """A file to write in that takes the target's place when all is written, and only then."""
+    """A file to write in that takes the target's place when all is written, and only then.
+
+    What cannot be written is an error that says why, and leaves the target as it was.
+    """
     if not path.parent.is_dir():
         raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    with _writing(path):
+        _sweep(path)
+        draft = _draft(path)
+        try:
+            yield draft
+            _settle(draft)
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """A folder to write in that takes the target's place when all is written, and only then.
+
+    Folders above the target are made. The caller says whether what is there may be replaced.
+    """
+    with _writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(path)
+        draft = _draft(path)
+        try:
+            (draft / NEW).mkdir(parents=True)
+            yield draft / NEW
+            for file in filter(Path.is_file, (draft / NEW).rglob("*")):
+                _settle(file)
+            if path.exists():
+                path.rename(draft / OLD)
+            (draft / NEW).rename(path)
+        finally:
+            shutil.rmtree(draft, ignore_errors=True)
+
+
+@contextmanager
+def _writing(path: Path) -> Iterator[None]:
+    """Turns what the disk refuses into an error that names the place, the reason and what to do."""
     try:
-        yield beside
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
+        yield
+    except OSError as error:
+        raise _unwritable(path, error) from error
+    except pl.exceptions.PolarsError as error:
+        if OS_ERROR.search(str(error)) is None:
+            raise
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: Exception) -> DataError:
+    """Polars tells the number of an error of the system in its text alone."""
+    told = OS_ERROR.search(str(error))
+    number = int(told[1]) if told else getattr(error, "errno", None)
+    reason = os.strerror(number).lower() if number else str(error)
+    remedy = REMEDIES.get(number or 0, "Check the disk, or write to another place.")
+    return DataError(f"{path}: cannot be written: {reason}. {remedy} What was there before is unchanged.")
+
+
+def _settle(path: Path) -> None:
+    """Waits until a file is on the disk: some file systems say only then that it is full."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
+
+
+def _draft(path: Path) -> Path:
+    """A hidden place beside the target that says which process writes it: .NAME.MACHINE.PID.THREAD."""
+    return path.with_name(f".{path.name}.{_machine()}.{os.getpid()}.{threading.get_ident():x}")
+
+
+@cache
+def _machine() -> str:
+    """A few letters for this machine's table of processes: elsewhere the same number is another process."""
+    try:
+        processes = os.readlink("/proc/self/ns/pid")
+    except OSError:
+        processes = ""
+    return hashlib.sha256(f"{platform.node()} {processes}".encode()).hexdigest()[:8]
+
+
+def _sweep(path: Path) -> None:
+    """Removes drafts of this target that a killed process left behind; a living process keeps its own.
+
+    If it was killed just between moving the old folder out and the new one in, the old one is put back.
+    """
+    pattern = re.compile(rf"\.{re.escape(path.name)}\.{_machine()}\.(\d+)\.[0-9a-f]+")
+    for name in os.listdir(path.parent):
+        found = pattern.fullmatch(name)
+        if found is None or _is_alive(int(found[1])):
+            continue
+        draft = path.with_name(name)
+        if draft.is_dir():
+            if (draft / OLD).is_dir() and not path.exists():
+                (draft / OLD).rename(path)
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            draft.unlink(missing_ok=True)
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # it is another user's
+        return True
+    return True
 
 
 KEY = "camilla"

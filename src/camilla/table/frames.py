@@ -9,11 +9,13 @@ import polars.selectors as cs
 from numpy.typing import ArrayLike, NDArray
 
 from camilla.errors import DataError, SettingError
-from camilla.names import numbered, repeated
+from camilla.names import in_quotes, numbered, quoted, repeated
 from camilla.table.cells import order_by_cell
 from camilla.table.columns import (
     Encoded,
     Origin,
+    holds_fractions,
+    holds_words,
     name_column,
     pick,
     response_column,
@@ -40,24 +42,138 @@ class Parts(NamedTuple):
     n_missing: int = 0
 
 
+class IndexedFrame(NamedTuple):
+    """A frame in Polars; the levels of a pandas index that name rows are its first columns."""
+
+    frame: pl.DataFrame
+    levels: tuple[str, ...] = ()  # the columns that were the index
+    counter: pl.Series | None = None  # an index of whole numbers without a name: names, if nothing else is
+
+    def named_by(self, id: str | None, origin: Origin) -> "NamedFrame":
+        """The frame with the one column that names its rows, and without other levels of the index.
+
+        `id` is the column that was asked for; else it is the index, else the first column.
+        """
+        frame = self.frame
+        if id is None and len(self.levels) > 1:
+            raise DataError(
+                f"{origin.name}: its index has {len(self.levels)} levels, {quoted(self.levels)}; one column "
+                "of names was wanted. Say which one names the rows, or use frame.reset_index()."
+            )
+        name = id if id is not None else next(iter(self.levels), None)
+        frame = frame.drop(level for level in self.levels if level != name)
+        if frame.width == 0:
+            raise DataError(f"{origin.name}: has no columns.")
+        if name is not None:
+            return NamedFrame(frame, name)
+        if self.counter is not None and not can_name(frame[frame.columns[0]]):
+            return NamedFrame(frame.insert_column(0, self.counter), self.counter.name)
+        return NamedFrame(frame, first_names(frame, (), origin))
+
+
+class NamedFrame(NamedTuple):
+    """A frame, and which of its columns names the rows."""
+
+    frame: pl.DataFrame
+    id: str
+
+
+def can_name(series: pl.Series) -> bool:
+    """Whether a column may be taken for names unasked: not where it holds decimals or truth values."""
+    return not (series.dtype.is_float() or series.dtype == pl.Boolean or holds_fractions(series))
+
+
+def first_names(frame: pl.DataFrame, aside: Collection[str], origin: Origin) -> str:
+    """The first column that is not set aside, if it can name the rows of a wide table."""
+    id = next((name for name in frame.columns if name not in aside), frame.columns[0])
+    if not can_name(frame[id]):
+        raise DataError(
+            f"{origin.name}: which column names the rows? The first one, {id!r}, holds numbers such as "
+            f"{in_quotes(frame[id].drop_nulls().first())}. Name the column: sample=… (--sample) where rows "
+            "are samples, learner=… (--learner) where rows are learners, id=… for a dataframe."
+        )
+    return id
+
+
 def as_polars(frame: Any) -> pl.DataFrame:
-    """A Polars, pandas, PyArrow, Modin or cuDF frame as a Polars one; an index is not a column."""
+    """A Polars, pandas, PyArrow, Modin or cuDF frame in Polars; an index that names rows comes first."""
+    return indexed(frame).frame
+
+
+def indexed(frame: Any) -> IndexedFrame:
+    """Any dataframe in Polars, with what its index says.
+
+    An index has names if it has a name itself or holds anything but whole numbers; else it only counts rows.
+    """
     if isinstance(frame, pl.DataFrame):
-        return frame
+        return IndexedFrame(frame)
     if isinstance(frame, pl.LazyFrame):
-        return frame.collect()
+        return IndexedFrame(frame.collect())
     import narwhals as nw  # for other frames alone: it takes a tenth of a second to load
 
+    levels, counter = list[pl.Series](), None
+    if nw.dependencies.is_pandas_like_dataframe(frame):
+        frame = _flat_columns(frame)
+        levels, counter = _index_levels(frame)
     try:
         outside = nw.from_native(frame, eager_only=True)
     except TypeError as error:
-        raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.") from error
+        remedy = " Use series.reset_index(name='response')." if hasattr(frame, "name") else ""
+        raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.{remedy}") from error
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"the dataframe cannot be used: {' '.join(str(error).split())[:200]}") from error
     columns = {str(name): _values(outside.get_column(name)) for name in outside.columns}
     if len(columns) < len(outside.columns):
         raise DataError("two columns of the dataframe have one name, once written out. Rename one of them.")
-    return pl.DataFrame(columns, strict=False)
+    whole = pl.DataFrame(columns, strict=False)
+    fresh = [level for level in levels if not _is_column(level, whole)]
+    joined = pl.DataFrame([*fresh, *whole.get_columns()])
+    return IndexedFrame(joined, tuple(level.name for level in fresh), counter)
+
+
+def _flat_columns(frame: Any) -> Any:
+    """A frame whose columns have one level; a level that says the same of all columns is dropped."""
+    columns = frame.columns
+    if columns.nlevels == 1:
+        return frame
+    levels = [columns.get_level_values(k) for k in range(columns.nlevels)]
+    telling = [level for level in levels if len(set(level)) > 1] or levels[-1:]
+    if len(telling) > 1:
+        raise DataError(
+            f"the columns of the dataframe have {columns.nlevels} levels, such as {in_quotes(columns[0])}; "
+            "one was wanted. Pick a part of it, frame['response'], or give pivot(…, values='response')."
+        )
+    return frame.set_axis(telling[0], axis=1)
+
+
+def _index_levels(frame: Any) -> tuple[list[pl.Series], pl.Series | None]:
+    """The levels of an index that name rows; else its whole numbers, unless they are 0, 1, 2, …"""
+    index, found = frame.index, []
+    for k in range(index.nlevels):
+        level = index.get_level_values(k)
+        if level.name is None and level.dtype.kind in "iu":
+            continue
+        unnamed = "index" if index.nlevels == 1 else f"level_{k}"
+        values = level.to_numpy()
+        if values.dtype.kind == "O":
+            values = [None if value is None or value != value else value for value in values.tolist()]
+        found.append(pl.Series(unnamed if level.name is None else str(level.name), values, strict=False))
+    if found or index.nlevels > 1:
+        return found, None
+    numbers = pl.Series("index", index.to_numpy())
+    counts = pl.Series("index", range(len(numbers)), numbers.dtype)
+    return found, None if numbers.equals(counts) else numbers
+
+
+def _is_column(level: pl.Series, frame: pl.DataFrame) -> bool:
+    """Whether a level of the index stands in the frame as well; another column of its name is an error."""
+    if level.name not in frame.columns:
+        return False
+    if not frame[level.name].cast(pl.String).equals(level.cast(pl.String)):
+        raise DataError(
+            f"the index and a column of the dataframe are both called {level.name!r} and differ. Rename one."
+        )
+    return True
 
 
 def _values(series: "nw.Series[Any]") -> Any:
@@ -97,6 +213,7 @@ def long_parts(frame: pl.DataFrame, roles: Roles, origin: Origin) -> Parts:
     """
     _check_roles(roles, origin)
     response = response_column(pick(frame, roles.response, origin), origin)
+    check_percent(response, origin)
     learner = name_column(frame, roles.learner, origin)
     sample = name_column(frame, roles.sample, origin)
     weight = None if roles.weight is None else weight_column(frame, roles.weight, origin)
@@ -178,9 +295,9 @@ def wide_parts(
         raise SettingError(
             f"rows must be 'samples' or 'learners', not {rows!r}: say what one row of the table is."
         )
-    id = frame.columns[0] if id is None else id
     for column in aside:
         pick(frame, column, origin)
+    id = first_names(frame, aside, origin) if id is None else id
     names = name_column(frame, id, origin)
     if len(names.names) < frame.height:
         _refuse_repeated_ids(names.codes, names.names, id, origin)
@@ -201,15 +318,38 @@ def wide_parts(
 
 def _responses(frame: pl.DataFrame, origin: Origin) -> NDArray[np.float64]:
     """Responses [rows, columns]: plain columns all at once, the rest one by one to find what is wrong."""
+    highest = 100 if origin.percent else 1
     plain = frame.select(cs.numeric() | cs.boolean() | cs.string()).with_columns(cs.float().fill_nan(None))
     numbers = plain.cast(pl.Float64, strict=False).to_numpy()
-    n_inside = np.sum((numbers >= 0) & (numbers <= 1), axis=0)
+    n_inside = np.sum((numbers >= 0) & (numbers <= highest), axis=0)
     n_given = frame.height - np.array(plain.null_count().row(0), np.int64) if plain.width else n_inside
     good = {name: place for place, name in enumerate(plain.columns) if n_inside[place] == n_given[place]}
     matrix = np.empty(frame.shape)
     for place, name in enumerate(frame.columns):
-        matrix[:, place] = numbers[:, good[name]] if name in good else response_column(frame[name], origin)
+        if name in good:
+            matrix[:, place] = numbers[:, good[name]] / highest
+        else:
+            matrix[:, place] = response_column(frame[name], origin, remedy=_text_remedy(frame[name]))
+    check_percent(matrix, origin)
     return matrix
+
+
+def _text_remedy(series: pl.Series) -> str:
+    """What to do about a column of a wide table that holds words; '' for any other column."""
+    if not holds_words(series):
+        return ""
+    return (
+        f"If {in_quotes(series.name)} holds no responses, say what it is: ignore=… (--ignore) to pass over "
+        "it, task=… (--task), or skills=':…' (--skills :…)."
+    )
+
+
+def check_percent(responses: NDArray[np.float64], origin: Origin) -> None:
+    """Refuses to divide by 100 what is already between 0 and 1."""
+    if origin.percent and responses.size and not np.nanmax(responses, initial=0) > 0.01:
+        raise SettingError(
+            f"{origin.name}: no response is above 1, so the table is not in percent. Leave percent out."
+        )
 
 
 def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequence[str] | None) -> Parts:

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from camilla.errors import DataError
 from camilla.names import numbered, quoted
 from camilla.table.columns import Encoded, Origin, name_column
-from camilla.table.frames import Parts, as_polars, dense_parts
+from camilla.table.frames import Parts, dense_parts, indexed
 
 # Errors of one sample that differ by less than this share of the largest are equal: rounding, not skill.
 EQUAL = 1e-12
@@ -21,7 +21,7 @@ def right_or_wrong(predictions: Any, labels: ArrayLike, samples: Sequence[str] |
     truth = _vector(labels, "labels")
     if _absent(truth).any():
         raise DataError(f"label {int(np.argmax(_absent(truth)))} is missing; every sample wants its label.")
-    columns = _columns(predictions, len(truth))
+    columns, samples = _columns(predictions, len(truth), samples)
     matrix = np.full((len(columns), len(truth)), np.nan)
     for row, (name, column) in enumerate(columns.items()):
         given = ~_absent(column)
@@ -40,7 +40,7 @@ def relative_error(predictions: Any, targets: ArrayLike, samples: Sequence[str] 
     if not np.isfinite(truth).all():
         at = int(np.argmin(np.isfinite(truth)))
         raise DataError(f"target {at} is {truth[at]}; every sample wants a finite target.")
-    columns = _columns(predictions, len(truth))
+    columns, samples = _columns(predictions, len(truth), samples)
     guesses = np.array([_numbers(column, name) for name, column in columns.items()])
     if np.isinf(guesses).any():
         row, at = np.argwhere(np.isinf(guesses))[0]
@@ -62,20 +62,32 @@ def _reversed_min_max(error: NDArray[np.float64]) -> NDArray[np.float64]:
     return response
 
 
-def _columns(predictions: Any, n_samples: int) -> dict[str, NDArray[Any]]:
+class _Predicted(NamedTuple):
+    """Predictions by learner, and the names of samples where they are known."""
+
+    columns: dict[str, NDArray[Any]]
+    samples: Sequence[str] | None
+
+
+def _columns(predictions: Any, n_samples: int, samples: Sequence[str] | None) -> _Predicted:
+    """The predictions of a mapping or a frame; an index that names rows names the samples."""
     if isinstance(predictions, Mapping):
         columns = {str(name): _vector(column, str(name)) for name, column in predictions.items()}
     else:
-        frame = as_polars(predictions)
-        columns = {name: _vector(frame[name].to_list(), name) for name in frame.columns}
+        frame, index, _ = indexed(predictions)
+        learners = [name for name in frame.columns if name not in index]
+        columns = {name: _vector(frame[name].to_list(), name) for name in learners}
+        if samples is None and len(index) == 1:
+            named = name_column(frame, index[0], Origin("the predictions"))
+            samples = named.column(index[0]).to_list()
     if not columns:
-        raise DataError("no predictions came; give one column of predictions a learner.")
+        raise DataError("no predictions came; give one column of predictions per learner.")
     for name, column in columns.items():
         if len(column) != n_samples:
             raise DataError(
                 f"{name!r} has {len(column)} predictions for {n_samples} samples; one each was wanted."
             )
-    return columns
+    return _Predicted(columns, samples)
 
 
 def _vector(values: ArrayLike, name: str) -> NDArray[Any]:

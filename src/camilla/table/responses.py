@@ -14,10 +14,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from camilla.display import responses_in_notebook
 from camilla.errors import DataError
-from camilla.table.cells import Cells, Means, aggregate, means
-from camilla.table.columns import Origin
+from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
+from camilla.table.columns import Origin, texts
 from camilla.table.files import carry, long_frame, write_frame, written_fields
-from camilla.table.frames import Roles, WideRows, as_polars, long_parts, matrix_parts, wide_parts
+from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
 from camilla.table.skills import SkillGraph, SkillMap
 from camilla.table.validity import check_names, check_rows, check_samples
@@ -79,18 +79,37 @@ class ResponseTable:
         task: str | None = None,
         cluster: str | None = None,
         weight: str | None = None,
+        missing: str | Sequence[str] = (),
+        percent: bool = False,
     ) -> Self:
-        """From any dataframe with one row a response. Repeated (learner, sample) rows are trials."""
+        """From any dataframe with one row per response. Repeated (learner, sample) rows are trials.
+
+        Levels of a pandas index are columns like any other. `missing` are texts that stand for a missing
+        response. With `percent` responses run from 0 to 100.
+        """
         roles = Roles(learner, sample, response, trial, task, cluster, weight)
-        return cls(**long_parts(as_polars(frame), roles, Origin())._asdict())
+        origin = Origin(missing=texts(missing), percent=percent)
+        return cls(**long_parts(as_polars(frame), roles, origin)._asdict())
 
     @classmethod
-    def from_wide(cls, frame: Any, *, rows: WideRows, id: str | None = None) -> Self:
-        """From any dataframe whose rows are samples (a column a learner) or learners (a column a sample).
+    def from_wide(
+        cls,
+        frame: Any,
+        *,
+        rows: WideRows,
+        id: str | None = None,
+        missing: str | Sequence[str] = (),
+        percent: bool = False,
+    ) -> Self:
+        """From any dataframe whose rows are samples (one column per learner), or learners.
 
-        `id` is the column that names the rows, the first when not given.
+        `id` is the column that names the rows: by default the index of a pandas frame, if it has a name or
+        holds anything but whole numbers, else the first column. `missing` are texts that stand for a missing
+        response. With `percent` responses run from 0 to 100.
         """
-        return cls(**wide_parts(as_polars(frame), rows, id, (), Origin())._asdict())
+        origin = Origin(missing=texts(missing), percent=percent)
+        named = indexed(frame).named_by(id, origin)
+        return cls(**wide_parts(named.frame, rows, named.id, (), origin)._asdict())
 
     @classmethod
     def from_matrix(
@@ -136,7 +155,7 @@ class ResponseTable:
     @property
     def is_binary(self) -> bool:
         """Whether every response is exactly 0 or 1."""
-        return bool(np.all((self.response == 0) | (self.response == 1)))
+        return bool(zero_or_one(self.response).all())
 
     @property
     def is_complete(self) -> bool:

@@ -9,13 +9,24 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
-from camilla.names import quoted
-from camilla.table.columns import check_not_empty, codes, number_column, plain_names
-from camilla.table.frames import as_polars
+from camilla.names import in_quotes, name_index, quoted
+from camilla.table.columns import (
+    PROBABILITY,
+    SCORE,
+    Encoded,
+    Origin,
+    holds_words,
+    name_column,
+    number_column,
+    pick,
+)
+from camilla.table.frames import as_polars, indexed
 
 if TYPE_CHECKING:
     from camilla.table.responses import ResponseTable
 
+SCORES = Origin("the scores")
+MATCHES = Origin("the matches")
 LOWER_WORDS = {
     "brier",
     "cer",
@@ -33,6 +44,7 @@ LOWER_WORDS = {
     "rmse",
     "wer",
 }
+TWO_IN_A_CELL = r"^\s*-?[\d.]+\s*/\s*-?[\d.]+\s*$"
 TWO_METRICS = re.compile(r"(?P<task>.+)[_-](?P<metric>[ab])$")
 
 
@@ -58,79 +70,110 @@ def direction(names: Iterable[str], lower_is_better: bool | None) -> bool:
 
 
 def long_tables(
-    frame: Any, player: str, round_: str, score: str, tournament: str | None
-) -> dict[str, ScoreTable]:
-    """Score tables by tournament, in order of appearance; without that column one table named ''."""
-    table = check_not_empty(as_polars(frame))
-    players = plain_names(table, player, "player")
-    rounds = plain_names(table, round_, "round")
-    scores = number_column(table, score, "score")
+    frame: Any, player: str, round_: str, score: str, tournament: str | None, origin: Origin = SCORES
+) -> dict[str, "ScoreTable | DataError"]:
+    """Score tables by tournament, in order of appearance; without that column one table named ''.
+
+    A tournament whose scores cannot be used has the error in place of its table, so that others can.
+    """
+    table = _not_empty(as_polars(frame), origin)
+    players = name_column(table, player, origin)
+    rounds = name_column(table, round_, origin)
+    scores = pick(table, score, origin)
     if tournament is None:
-        return {"": _one_table(players, rounds, scores)}
-    belongs = plain_names(table, tournament, "tournament")
+        return {"": _usable_table(players, rounds, scores, origin)}
+    belongs = name_column(table, tournament, origin)
+    order = np.argsort(belongs.codes, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(belongs.codes))[:-1])
     return {
-        name: _one_table(*(column.filter(belongs == name) for column in (players, rounds, scores)))
-        for name in belongs.unique(maintain_order=True)
+        name: _usable_table(players.take(rows), rounds.take(rows), scores.gather(rows), origin.at(rows))
+        for name, rows in zip(belongs.names, parts, strict=True)
     }
 
 
-def _one_table(player: pl.Series, round_: pl.Series, score: pl.Series) -> ScoreTable:
-    players, row = codes(player)
-    rounds, column = codes(round_)
-    cell = row * len(rounds) + column
-    counts = np.bincount(cell, minlength=len(players) * len(rounds))
+def usable(table: "ScoreTable | DataError") -> "ScoreTable":
+    """The table, or what is wrong with it as an error."""
+    if isinstance(table, DataError):
+        raise table
+    return table
+
+
+def _usable_table(
+    players: Encoded, rounds: Encoded, scores: pl.Series, origin: Origin
+) -> "ScoreTable | DataError":
+    try:
+        return _one_table(players, rounds, number_column(scores, SCORE, origin), origin)
+    except DataError as error:
+        return error
+
+
+def _one_table(players: Encoded, rounds: Encoded, score: NDArray[np.float64], origin: Origin) -> "ScoreTable":
+    row, column = players.codes.astype(np.int64), rounds.codes.astype(np.int64)
+    cell = row * len(rounds.names) + column
+    counts = np.bincount(cell, minlength=len(players.names) * len(rounds.names))
     if counts.max() > 1:
         first = int(np.argmax(counts))
-        p, r = divmod(first, len(rounds))
+        p, r = divmod(first, len(rounds.names))
+        places = [origin.place(int(at)) for at in np.flatnonzero(cell == first)[:2]]
         raise DataError(
-            f"player {players[p]!r} has {counts[first]} scores in round {rounds[r]!r}; one was wanted. "
+            f"{origin.name}: player {players.names[p]!r} has {counts[first]} scores in round "
+            f"{rounds.names[r]!r}, first in {' and '.join(places)}; one was wanted. "
             f"{int((counts > 1).sum())} (player, round) pairs are repeated. "
             "Average them, or name the rounds apart."
         )
-    scores = np.full((len(players), len(rounds)), np.nan)
-    scores[row, column] = score.to_numpy()
-    return ScoreTable(players, rounds, scores)
+    scores = np.full((len(players.names), len(rounds.names)), np.nan)
+    scores[row, column] = score
+    return ScoreTable(players.names, rounds.names, scores)
 
 
-def wide_table(frame: Any, player: str, ignore: Sequence[str], average_metrics: bool) -> ScoreTable:
-    """One row a player; every column that is neither `player` nor ignored is a round."""
-    table = check_not_empty(as_polars(frame))
+def wide_table(
+    frame: Any, player: str, ignore: Sequence[str], average_metrics: bool, origin: Origin = SCORES
+) -> "ScoreTable":
+    """One row per player; every column that is neither `player` nor ignored is a round.
+
+    Where no column is called as `player` says, the index of a pandas frame names the players.
+    """
+    found = indexed(frame)
+    table = _not_empty(found.frame, origin)
+    if player in table.columns or not found.levels:
+        table = table.drop(name for name in found.levels if name != player)
+    else:
+        table, player = found.named_by(None, origin)
     if unknown := [name for name in ignore if name not in table.columns]:
         raise SettingError(
             f"columns to ignore {quoted(unknown)} are not in the table: {quoted(table.columns)}."
         )
-    players = tuple(plain_names(table, player, "player"))
+    players = name_column(table, player, origin).column(player)
     rounds = [name for name in table.columns if name != player and name not in set(ignore)]
     if not rounds:
-        raise DataError("the wide table has no column besides the player; one column a round was wanted.")
-    columns = {name: _round_column(table.get_column(name), average_metrics) for name in rounds}
+        raise DataError(f"{origin.name}: has no column besides {player!r}; one column per round was wanted.")
+    columns = {name: _round_column(table.get_column(name), average_metrics, origin) for name in rounds}
     if average_metrics:
         columns = _joined(columns)
-    return ScoreTable(players, tuple(columns), np.column_stack(list(columns.values())))
+    return ScoreTable(tuple(players), tuple(columns), np.column_stack(list(columns.values())))
 
 
-def _round_column(column: pl.Series, average_metrics: bool) -> NDArray[np.float64]:
-    if column.dtype.is_numeric() or column.dtype == pl.Boolean:
-        return _missing_as_nan(column)
-    text = column.cast(pl.String)
-    two = text.str.contains(r"^\s*-?[\d.]+\s*/\s*-?[\d.]+\s*$").fill_null(False)
-    if not two.any():
-        return _missing_as_nan(number_column(pl.DataFrame({column.name: text}), column.name, "round"))
+def _not_empty(table: pl.DataFrame, origin: Origin) -> pl.DataFrame:
+    if table.height == 0:
+        raise DataError(f"{origin.name}: the table has no rows; scores of at least two players were wanted.")
+    return table
+
+
+def _round_column(column: pl.Series, average_metrics: bool, origin: Origin) -> NDArray[np.float64]:
+    text = column.cast(pl.String) if column.dtype == pl.String else None
+    two = None if text is None else text.str.contains(TWO_IN_A_CELL).fill_null(value=False)
+    if text is None or two is None or not two.any():
+        words = f"If {in_quotes(column.name)} holds no scores, pass over it: ignore=… (--ignore)."
+        return number_column(column, SCORE, origin, remedy=words if holds_words(column) else "")
     if not average_metrics:
         raise DataError(
-            f"column {column.name!r} holds two metrics in one cell ({text.filter(two)[0]!r}). "
+            f"{origin.name}: column {column.name!r} holds two metrics in one cell "
+            f"({text.filter(two)[0]!r}). "
             "Ask for their mean with --average-metrics (average_metrics=True), or split the column."
         )
     halves = text.str.split("/").list
-    ends = [
-        _missing_as_nan(number_column(pl.DataFrame({column.name: end}), column.name, "round"))
-        for end in (halves.first(), halves.last())
-    ]
+    ends = [number_column(end, SCORE, origin) for end in (halves.first(), halves.last())]
     return np.asarray(np.mean(ends, axis=0), np.float64)
-
-
-def _missing_as_nan(column: pl.Series) -> NDArray[np.float64]:
-    return np.asarray(column.cast(pl.Float64).fill_null(np.nan).to_numpy(), np.float64)
 
 
 def _joined(columns: dict[str, NDArray[np.float64]]) -> dict[str, NDArray[np.float64]]:
@@ -153,7 +196,7 @@ def response_table(table: "ResponseTable", rounds: str) -> ScoreTable:
             if table.task is None:
                 raise SettingError("the table has no tasks; use rounds='sample' or give a task column.")
             names = tuple(dict.fromkeys(table.task))
-            place = {name: index for index, name in enumerate(names)}
+            place = name_index(names)
             column = np.array([place[name] for name in table.task])[table.sample]
         case "sample":
             names, column = table.samples, table.sample
@@ -206,30 +249,38 @@ def read_matches(
     winner: str | None,
     probability: str | None,
     round_: str | None,
+    origin: Origin = MATCHES,
 ) -> MatchTable:
     """The matches of a table; exactly one of `winner` and `probability` names the result's column."""
     if (winner is None) == (probability is None):
         raise SettingError("give the column of the winner or the column of player_a's probability, not both.")
-    table = check_not_empty(as_polars(frame))
-    first = plain_names(table, player_a, "first player")
-    second = plain_names(table, player_b, "second player")
-    players, both = codes(pl.concat([first.rename("name"), second.rename("name")]))
-    a, b = both[: len(first)], both[len(first) :]
+    table = _not_empty(as_polars(frame), origin)
+    first = name_column(table, player_a, origin).column(player_a)
+    second = name_column(table, player_b, origin).column(player_b)
+    both = pl.DataFrame({"player": pl.concat([first.rename("player"), second.rename("player")])})
+    players, codes = name_column(both, "player", origin)
+    a, b = np.split(codes.astype(np.int64), 2)
     if (a == b).any():
         row = int(np.argmax(a == b))
-        raise DataError(f"row {row} has {first[row]!r} playing itself; a match needs two players. Remove it.")
+        raise DataError(
+            f"{origin.name}: {origin.place(row)} has {first[row]!r} playing itself; a match needs two "
+            "players. Remove it."
+        )
     if winner is not None:
-        outcome = _outcomes(plain_names(table, winner, "winner"), first, second)
+        outcome = _outcomes(name_column(table, winner, origin).column(winner), first, second, origin)
     else:
-        outcome = _probabilities(table, str(probability))
+        remedy = "Correct it or remove the rows."
+        column = pick(table, str(probability), origin)
+        outcome = number_column(column, PROBABILITY, origin, required=True, remedy=remedy)
     if round_ is None:
-        rounds, cluster = tuple(str(row) for row in range(len(a))), np.arange(len(a), dtype=np.int64)
-    else:
-        rounds, cluster = codes(plain_names(table, round_, "round"))
-    return MatchTable(players, rounds, MatchList(a, b, outcome, cluster))
+        return MatchTable(
+            players, tuple(map(str, range(len(a)))), MatchList(a, b, outcome, np.arange(len(a)))
+        )
+    rounds = name_column(table, round_, origin)
+    return MatchTable(players, rounds.names, MatchList(a, b, outcome, rounds.codes.astype(np.int64)))
 
 
-def _outcomes(winner: pl.Series, first: pl.Series, second: pl.Series) -> NDArray[np.float64]:
+def _outcomes(winner: pl.Series, first: pl.Series, second: pl.Series, origin: Origin) -> NDArray[np.float64]:
     """1, 0.5 or 0 for player_a; a player's own name counts before any keyword."""
     word = winner.str.strip_chars().str.to_lowercase()
     is_a, is_b = (winner == first).to_numpy(), (winner == second).to_numpy()
@@ -241,20 +292,8 @@ def _outcomes(winner: pl.Series, first: pl.Series, second: pl.Series) -> NDArray
     if unknown.any():
         row = int(np.argmax(unknown))
         raise DataError(
-            f"winner {winner[row]!r} in row {row} is neither {first[row]!r} nor {second[row]!r}, nor one of "
-            f"a, b, left, right, {first.name}, {second.name}, tie, draw ({int(unknown.sum())} of "
-            f"{len(winner)} rows). Correct it or remove the rows."
+            f"{origin.name}: winner {winner[row]!r} in {origin.place(row)} is neither {first[row]!r} nor "
+            f"{second[row]!r}, nor one of a, b, left, right, {first.name}, {second.name}, tie, draw "
+            f"({int(unknown.sum())} of {len(winner)} rows). Correct it or remove the rows."
         )
     return np.where(tie, 0.5, is_a.astype(np.float64))
-
-
-def _probabilities(table: pl.DataFrame, column: str) -> NDArray[np.float64]:
-    outcome = number_column(table, column, "probability").to_numpy()
-    wrong = ~((outcome >= 0) & (outcome <= 1))
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise DataError(
-            f"probability must lie in [0, 1]; row {row} of column {column!r} has {outcome[row]:g} "
-            f"({int(wrong.sum())} of {len(outcome)} rows). Correct it or remove the rows."
-        )
-    return outcome

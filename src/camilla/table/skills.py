@@ -11,10 +11,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError
-from camilla.names import nearest, quoted, repeated
+from camilla.names import name_index, nearest, quoted, repeated
 from camilla.table.columns import Origin, name_column, pick
-from camilla.table.frames import as_polars
-from camilla.table.predictions import align
+from camilla.table.frames import as_polars, indexed
+from camilla.table.predictions import ID_NAMES, align
 
 EDGE_COLUMNS = ("parent", "child")
 
@@ -74,7 +74,7 @@ class SkillGraph:
 
     def among(self, skills: Sequence[str]) -> tuple[tuple[int, int], ...]:
         """(parent, child) of every edge as indices into `skills`, sorted by child; all names must exist."""
-        place = {skill: k for k, skill in enumerate(skills)}
+        place = name_index(skills)
         if unknown := [name for name in self.skills if name not in place]:
             raise DataError(
                 f"the skill graph names {quoted(unknown)}, which the skill map does not have. "
@@ -139,16 +139,21 @@ class SkillMap:
     def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
         """A table of 0 and 1 with a column a skill, matched to `samples` by name.
 
-        `id` is the column of sample names: "sample", "id" or the first column when not given.
+        `id` is the column of sample names: when not given, one called sample, sample_id, id or item, else the
+        index of a pandas frame, else the first column.
         """
-        return cls(*zeros_and_ones(as_polars(frame), samples, id, None, Origin("the skill table")))
+        origin = Origin("the skill table")
+        named = _named(frame, id, origin)
+        return cls(*zeros_and_ones(named.frame, samples, named.id, None, origin))
 
     @classmethod
     def from_columns(
         cls, frame: Any, columns: Sequence[str], samples: Sequence[str], *, id: str | None = None
     ) -> Self:
         """Every value of these columns is a skill, "column=value", or "value" if there is one column."""
-        return cls(*one_hots(as_polars(frame), columns, samples, id, Origin("the skill table")))
+        origin = Origin("the skill table")
+        named = _named(frame, id, origin)
+        return cls(*one_hots(named.frame, columns, samples, named.id, origin))
 
     @classmethod
     def from_labels(cls, labels: Sequence[Any]) -> Self:
@@ -179,6 +184,20 @@ class SkillMap:
         return pl.DataFrame({ID: list(samples)}).hstack(
             pl.DataFrame(self.mask.astype(np.int8), schema=list(self.skills))
         )
+
+
+class _SampleFrame(NamedTuple):
+    """A frame, and its column of sample names if that is known."""
+
+    frame: pl.DataFrame
+    id: str | None
+
+
+def _named(frame: Any, id: str | None, origin: Origin) -> _SampleFrame:
+    """Any frame with the column that was asked for or has a usual name, else with its index, if any."""
+    found = indexed(frame)
+    id = id if id is not None else next((name for name in ID_NAMES if name in found.frame.columns), None)
+    return _SampleFrame(*found.named_by(id, origin)) if found.levels else _SampleFrame(found.frame, id)
 
 
 class SkillColumns(NamedTuple):

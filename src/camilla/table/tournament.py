@@ -22,8 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
-from camilla.names import quoted, repeated
+from camilla.names import name_index, quoted, repeated
 from camilla.table import score_tables
+from camilla.table.columns import texts
 
 if TYPE_CHECKING:
     from camilla.table.responses import ResponseTable
@@ -117,10 +118,15 @@ class Tournament:
         score: str = "score",
         tournament: str | None = None,
         lower_is_better: bool | None = None,
+        missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
     ) -> Self:
-        """One row for each (player, round); any dataframe. A table of several tournaments: `split`."""
-        found = score_tables.long_tables(frame, player, round, score, tournament)
+        """One row per (player, round); any dataframe. A table of several tournaments: `split`.
+
+        `missing` are texts that stand for a missing score.
+        """
+        origin = score_tables.SCORES._replace(missing=texts(missing))
+        found = score_tables.long_tables(frame, player, round, score, tournament, origin)
         if len(found) > 1:
             raise DataError(
                 f"column {tournament!r} names {len(found)} tournaments: {quoted(list(found))}. "
@@ -128,7 +134,7 @@ class Tournament:
             )
         lower = score_tables.direction([score], lower_is_better)
         ((name, table),) = found.items()
-        return cls(*table, lower_is_better=lower, scheme=scheme, name=name)
+        return cls(*score_tables.usable(table), lower_is_better=lower, scheme=scheme, name=name)
 
     @classmethod
     def split(
@@ -140,15 +146,36 @@ class Tournament:
         round: str = "round",
         score: str = "score",
         lower_is_better: bool | None = None,
+        missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
     ) -> dict[str, Self]:
-        """The tournaments of a long table by name, in order of appearance."""
+        """The tournaments of a long table by name, in order of appearance; all of them must be usable."""
         lower = score_tables.direction([score], lower_is_better)
-        found = score_tables.long_tables(frame, player, round, score, tournament)
-        return {
-            name: cls(*table, lower_is_better=lower, scheme=scheme, name=name)
-            for name, table in found.items()
-        }
+        origin = score_tables.SCORES._replace(missing=texts(missing))
+        tables = score_tables.long_tables(frame, player, round, score, tournament, origin)
+        found = cls.each(tables, lower_is_better=lower, scheme=scheme)
+        if found.problems:
+            raise DataError(found.report())
+        return found.usable  # type: ignore[return-value]
+
+    @classmethod
+    def each(
+        cls,
+        tables: "Mapping[str, score_tables.ScoreTable | DataError]",
+        *,
+        lower_is_better: bool,
+        scheme: str = "Model/CV",
+    ) -> "Tournaments":
+        """A tournament for each table that can be used, and what is wrong with the others."""
+        found = Tournaments({}, {})
+        for name, table in tables.items():
+            try:
+                found.usable[name] = cls(
+                    *score_tables.usable(table), lower_is_better=lower_is_better, scheme=scheme, name=name
+                )
+            except DataError as error:
+                found.problems[name] = str(error)
+        return found
 
     @classmethod
     def from_wide(
@@ -159,14 +186,17 @@ class Tournament:
         ignore: Sequence[str] = (),
         average_metrics: bool = False,
         lower_is_better: bool | None = None,
+        missing: str | Sequence[str] = (),
         scheme: str = "Model/Task",
     ) -> Self:
-        """One row a player, one column a round; `ignore` names columns that are no scores.
+        """One row per player, one column per round; `ignore` names columns that are no scores.
 
-        With `average_metrics`, columns `task_a` and `task_b` and cells `91.0/88.5` are two metrics
-        of one task and become their mean, so that every task counts once.
+        Where no column is called as `player` says, the index of a pandas frame names the players. With
+        `average_metrics`, columns `task_a` and `task_b` and cells `91.0/88.5` are two metrics of one task and
+        become their mean, so that every task counts once. `missing` are texts that stand for a missing score.
         """
-        table = score_tables.wide_table(frame, player, ignore, average_metrics)
+        origin = score_tables.SCORES._replace(missing=texts(missing))
+        table = score_tables.wide_table(frame, player, ignore, average_metrics, origin)
         lower = score_tables.direction(table.rounds, lower_is_better)
         return cls(*table, lower_is_better=lower, scheme=scheme)
 
@@ -182,7 +212,7 @@ class Tournament:
         round: str | None = None,
         scheme: str = "Model/Task",
     ) -> Self:
-        """One row a match: who won (a name, `a`, `b`, a column's name, `tie`), or P(player_a wins).
+        """One row per match: who won (a name, `a`, `b`, a column's name, `tie`), or P(player_a wins).
 
         Matches with the same `round` (a prompt, a judge) depend on each other; without that column
         every match is a round of its own.
@@ -205,7 +235,7 @@ class Tournament:
             raise DataError(f"rounds {quoted(shared)} are in both tournaments. Rename the new ones.")
         players = tuple(dict.fromkeys(self.players + other.players))
         scores = np.full((len(players), len(self.rounds) + len(other.rounds)), np.nan)
-        place = {name: row for row, name in enumerate(players)}
+        place = name_index(players)
         scores[[place[name] for name in self.players], : len(self.rounds)] = self.scores
         scores[[place[name] for name in other.players], len(self.rounds) :] = other.scores
         return replace(self, players=players, rounds=self.rounds + other.rounds, scores=scores)
@@ -226,6 +256,21 @@ class Tournament:
         for numbers in parts:
             sha.update(np.ascontiguousarray(numbers, "<f8").tobytes())
         return sha.hexdigest()
+
+
+class Tournaments(NamedTuple):
+    """The tournaments of a table by name, and what is wrong with those that cannot be used."""
+
+    usable: dict[str, Tournament]
+    problems: dict[str, str]
+
+    def report(self) -> str:
+        """The first problem with its tournament's name, and how many others there are."""
+        (name, problem), *others = self.problems.items()
+        more = (
+            f" {len(others)} more cannot be used: {quoted([other for other, _ in others])}." if others else ""
+        )
+        return f"tournament {name!r}: {problem}{more}" if name else problem
 
 
 def _check_names(tournament: Tournament) -> None:
@@ -255,4 +300,4 @@ def _check_scores(tournament: Tournament) -> None:
     absent = np.flatnonzero(np.isnan(scores).all(axis=1))
     if len(absent):
         names = [tournament.players[i] for i in absent]
-        raise DataError(f"players {quoted(names)} have no score in any round. Remove them from the table.")
+        raise DataError(f"players {quoted(names)} have no score in any round. Remove their rows.")

@@ -12,6 +12,7 @@ from camilla.extras import needing
 from camilla.show.pictures.canvas import COLOURS, CROWD, GREY, SKY, blank, entry, legend, name_ticks
 from camilla.show.pictures.diagnosis import by_skill, need_skills, places, responses, sample_column, unit
 from camilla.statistics.intervals import LEVEL, Ends, mean_ends
+from camilla.table.cells import zero_or_one
 
 FARTHEST = 6.0  # standard deviations of the pool; no learner is there to tell such difficulties apart
 
@@ -184,7 +185,7 @@ def _band(met: list[Floats], share: Floats) -> Ends:
     """95 %, of every bin, as of learners: Wilson's for right/wrong responses, else with Student's t."""
     n = np.array([len(one) for one in met], np.float64)
     variance = np.array([one.var(ddof=1) / len(one) if len(one) > 1 else np.nan for one in met])
-    exact = np.array([np.isin(one, (0, 1)).all() for one in met])
+    exact = np.array([zero_or_one(one).all() for one in met])
     return mean_ends(share, variance, n, n - 1, exact, LEVEL)
 
 

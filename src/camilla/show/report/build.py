@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import tempfile
 from collections.abc import Sequence
 from html import escape
 from importlib import resources
@@ -17,7 +16,7 @@ from camilla.show.report import diagnosed, plain
 from camilla.show.report.packing import packed
 from camilla.show.report.sources import read_sources
 from camilla.show.report.words import findings, headline
-from camilla.table.files import whole_file
+from camilla.table.files import whole_file, whole_folder
 
 MARK = ".camilla-report"  # in a folder that a report may replace
 
@@ -75,18 +74,14 @@ def _write_tables(large: list[diagnosed.Diagnosed], target: Path) -> None:
     """Learners, samples, skills and responses of large diagnoses; the folder appears whole or not at all."""
     if target.exists() and not (target / MARK).exists():
         raise DataError(f"{target}: exists and is not of a report; it is not overwritten. Move it away.")
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as work:
-        draft = Path(work) / "new"
+    with whole_folder(target) as draft:
         for number, one in enumerate(large):
             inside = draft / f"diagnosis-{number}" if number else draft
-            inside.mkdir(parents=True)
+            inside.mkdir(exist_ok=True)
             for name in ("learners", "samples", "skills"):
                 getattr(one.found, name).write_parquet(inside / f"{name}.parquet")
             _responses(one).write_parquet(inside / "responses.parquet")
         (draft / MARK).touch()
-        if target.exists():
-            target.rename(Path(work) / "old")
-        draft.rename(target)
 
 
 def _responses(of: diagnosed.Diagnosed) -> pl.DataFrame:

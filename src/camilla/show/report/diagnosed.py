@@ -16,6 +16,7 @@ from camilla.show.report.packing import Bits, Rounded
 from camilla.statistics.all_pairs import pair_ends, pair_tests
 from camilla.statistics.intervals import LEVEL, Z
 from camilla.statistics.wald import BoardStanding, board_standing, surely_not_zero
+from camilla.table.cells import zero_or_one
 
 MOST_SAMPLES = 50_000  # above, the page keeps KEPT of them and the rest lies beside it
 KEPT = 20_000
@@ -51,7 +52,7 @@ def paired(responses: Floats) -> Paired:
     """From responses [learners, samples], NaN where missing."""
     seen = np.isfinite(responses)
     shared = np.rint(seen.astype(np.float32) @ seen.T.astype(np.float32)).astype(np.uint32)
-    if np.isin(responses[seen], (0, 1)).all():
+    if zero_or_one(responses[seen]).all():
         right = (responses == 1).astype(np.float32)
         wrong = (responses == 0).astype(np.float32)
         return Paired(shared, np.rint(right @ wrong.T).astype(np.uint32))
@@ -136,7 +137,7 @@ class Diagnosed:
     @cached_property
     def binary(self) -> bool:
         """Whether every cell is right or wrong; the mean of several trials may be neither."""
-        return bool(np.isin(self.found.cells.response, (0, 1)).all())
+        return bool(zero_or_one(self.found.cells.response).all())
 
     @cached_property
     def expected(self) -> Floats:
