@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from camilla.display import say
+
 
 def report(
     sources: Annotated[
@@ -23,6 +25,6 @@ def report(
 
     written = report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6
-    typer.echo(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
+    say(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
     if written.tables is not None:
-        typer.echo(f"More than 50,000 samples: every row lies in {written.tables} as Parquet.")
+        say(f"More than 50,000 samples: every row lies in {written.tables} as Parquet.")

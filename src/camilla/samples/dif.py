@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
+from camilla.display import Grid, Part, Printable, brief, intervals, percent
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
@@ -96,13 +97,40 @@ STRATA = 8  # of ability, as many learners in each
 ETS = -2.35  # logit to the delta scale of the Educational Testing Service
 
 
-@dataclass(frozen=True, eq=False)
-class GroupDifferences:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupDifferences(Printable):
     """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
     samples: pl.DataFrame
     groups: pl.DataFrame
     provenance: dict[str, Any]
+
+    def parts(self, *, samples: int = 15) -> list[Part]:
+        """How many samples differ, the two groups, the samples by how surely they differ, and notes."""
+        settings, interval = self.provenance["settings"], "95 % CI"
+        focal, first = brief(settings["focal"]), self.samples.head(samples)
+        columns = ["sample", "accuracy_group", "accuracy_others", "effect", interval, "q"]
+        columns += ["odds_ratio", "ets"] if "ets" in first.columns else []
+        ends = pl.Series(interval, intervals(first, "effect_low", "effect_high"), pl.String)
+        frame = first.with_columns(ends).select(columns)
+        spare = ("odds_ratio", "ets", interval, "accuracy_others", "accuracy_group")
+        parts: list[Part] = [
+            f"{int(self.samples['differs'].sum())} of {self.samples.height} samples behave differently for "
+            f"{focal} than for other learners of the same ability "
+            f"(false discovery rate {percent(settings['rate'])}).",
+            Grid(f"{focal} against all other learners", self.groups),
+            Grid("Samples, the surest difference first; effect in logits", frame, (interval, "ets"), spare),
+        ]
+        if untested := self.samples["p_value"].null_count():
+            parts.append(
+                f"note: {untested} samples could not be tested: all learners gave the same response, or one "
+                "side gave none."
+            )
+        if gone := self.provenance["n_without_group"]:
+            parts.append(f"note: {gone} learners have no group and were left out.")
+        return parts
 
 
 def dif(

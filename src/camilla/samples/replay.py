@@ -10,6 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, Watch, rounded
+from camilla.display import Grid, Part, Printable, intervals, percent
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
@@ -135,13 +136,33 @@ RANDOM_DRAWS = 10  # random subsets of each size a split
 FEWEST = 3  # learners to test
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """`shares`: one row a share of samples, the mean over splits with its 95 % interval."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Printable):
+    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval."""
 
     shares: pl.DataFrame
     splits: pl.DataFrame
     provenance: dict[str, Any]
+
+    def parts(self) -> list[Part]:
+        """What the shortest tests are worth, and every share of samples beside random subsets of its size."""
+        made, first = self.provenance["settings"], self.shares.row(0, named=True)
+        interval = "95 % CI"
+        frame = self.shares.with_columns(
+            pl.Series(interval, intervals(self.shares, "kendall_low", "kendall_high"), pl.String)
+        ).select("share", "samples", "kendall", interval, "random_kendall", "mae", "random_mae", "covered")
+        return [
+            f"Adaptive tests of {first['samples']} samples ({first['share']:.3g} of all) estimate the full "
+            f"score with an error of {first['mae']:.3f}; as many random samples with "
+            f"{first['random_mae']:.3f}.",
+            Grid(
+                "Kendall's τ and mean absolute error with the full-table score, beside random subsets of the "
+                "same size; covered: share of 95 % intervals that hold the full score",
+                frame, fixed=(interval,), spare=("covered", interval, "random_kendall"),
+            ),
+            f"{made['splits']} random splits: calibrated on {percent(made['calibration'])} of "
+            f"{self.provenance['n_learners']} learners, tested on the others.",
+        ]  # fmt: skip
 
 
 def replay(

@@ -1,13 +1,14 @@
 """The samples that carry most of the signal, and what is lost on learners not used to choose them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
+from camilla.display import Grid, Part, Printable, intervals
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import fitted_model
@@ -33,8 +34,8 @@ FEWEST = 6  # learners with all responses that an expected error needs
 NUMBERS = ("weight", "accuracy", "expected_response")
 
 
-@dataclass(frozen=True, eq=False)
-class Subset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Subset(Printable):
     """`samples` with the weight of each: estimate = intercept + Σ weight × response.
 
     `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
@@ -45,11 +46,41 @@ class Subset:
     subsets of the same size, and of random subsets with the same estimator.
     """
 
+    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 3}
+
     samples: pl.DataFrame
     intercept: float
     error: float | None  # root mean square error expected on a new learner
     expected: pl.DataFrame
     provenance: dict[str, Any]
+
+    def parts(self, *, samples: int = 5) -> list[Part]:
+        """The error to expect, the first samples with their weights, the errors of other ways to choose."""
+        made = self.provenance
+        n, chosen = made["settings"]["n"], made["settings"]["chosen"]
+        frame = self.samples.head(samples).drop("expected_response")
+        frame = frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)
+        parts: list[Part] = [
+            self._answer(),
+            Grid(f"First of the {n} chosen samples ({chosen})", frame, spare=("task",)),
+        ]
+        if self.error is not None:
+            parts.append(_errors_grid(self.expected.filter(pl.col("way").is_in(COMPARED))))
+        return [
+            *parts,
+            f"Estimated score of a new learner: {self.intercept:.4f} + sum of weight × response.",
+        ]
+
+    def _answer(self) -> str:
+        n, of = self.provenance["settings"]["n"], self.provenance["n_samples"]
+        if self.error is None:
+            return f"{n} of {of} samples; the error is not known: too few learners answered every sample."
+        mae = dict(self.expected.select("way", "mae").iter_rows())
+        return (
+            f"{n} of {of} samples estimate the mean score over all of them with an error of "
+            f"{mae['chosen']:.3f} (mean absolute error on held-out learners); as many random "
+            f"samples with {mae['random']:.3f}."
+        )
 
     def estimate(self, table: ResponseTable) -> pl.DataFrame:
         """The estimated mean response over all samples of learners that answered the chosen ones.
@@ -78,6 +109,20 @@ class Subset:
                 "n_missing": np.isnan(responses).sum(axis=1),
             }
         ).with_columns(pl.col("low", "high").fill_nan(None))
+
+
+COMPARED = ("chosen", "random", "stratified", "random, weighted")  # ways of choosing that are printed
+
+
+def _errors_grid(expected: pl.DataFrame) -> Grid:
+    columns = {"95 % CI": ("mae_low", "mae_high"), "kendall 95 % CI": ("kendall_low", "kendall_high")}
+    frame = expected.with_columns(
+        pl.Series(name, intervals(expected, *ends), pl.String) for name, ends in columns.items()
+    ).select("way", "n", "mae", "95 % CI", "kendall", "kendall 95 % CI")
+    return Grid(
+        "Mean absolute error of the estimated score, and Kendall's τ with the full one, on held-out learners",
+        frame, fixed=("way", *columns), spare=("kendall 95 % CI", "n"),
+    )  # fmt: skip
 
 
 def select(

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
+from camilla.display import Grid, Part, Printable
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.samples.grouping import grouped, rank_vectors, refined
@@ -186,15 +187,39 @@ FEWEST_LEARNERS = 8
 Labels = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class FoundSkills:
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundSkills(Printable):
     """A skill map found in the responses, and how it holds on learners that had no part in finding it."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"skills": 15}
 
     skill_map: SkillMap  # rows in the order of the table's samples
     judgement: Judgement
     found_on: tuple[str, ...]  # learners
     judged_on: tuple[str, ...]
     notes: tuple[str, ...]
+
+    def parts(self, *, skills: int | None = None) -> list[Part]:
+        """Whether the skills hold, all of them or the first few, and their agreement beside random groups."""
+        made = self.judgement
+        rows = made.skills if skills is None else made.skills.head(skills)
+        found = f"{made.skills.height} groups of samples"
+        answer = (
+            f"{found} hold: none of {made.draws} random groupings ranks held-out learners as consistently."
+            if made.holds
+            else f"Nothing to find: {made.as_good} of {made.draws} random groupings rank held-out learners "
+            f"as consistently as these {found}, or more so."
+        )
+        return [
+            answer,
+            Grid(
+                f"Degree of agreement (DOA) of each skill: found on {len(self.found_on)} learners, judged on "
+                f"the other {made.learners}",
+                rows,
+            ),
+            f"Mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; weighted "
+            f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}.",
+        ]
 
 
 def skills(
