@@ -4,7 +4,6 @@ import sys
 from typing import Annotated, NoReturn
 
 import typer
-from click.utils import PacifyFlushWrapper
 
 import camilla
 from camilla.cli.adapt import adapt
@@ -98,11 +97,16 @@ def main() -> None:
 
 
 def _ended() -> int | str | None:
-    """The exit code of the command. A reader of the help text that went away is no failure."""
+    """The exit code of the command.
+
+    Where the reader of something that Typer prints itself, the help text, went away, Typer ends with 1 and
+    wraps standard output: that is no failure.
+    """
+    output = sys.stdout
     try:
         app()
     except SystemExit as end:
-        return 0 if isinstance(sys.stdout, PacifyFlushWrapper) else end.code
+        return end.code if sys.stdout is output else 0
     return 0
 
 
