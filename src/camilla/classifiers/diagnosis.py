@@ -22,7 +22,7 @@ from camilla.classifiers.tables import (
 )
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
-from camilla.display import Grid, Part, Printable, intervals
+from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import FormatError
 from camilla.reading.inputs import read
 from camilla.table.files import whole_file, write_frame
@@ -165,7 +165,8 @@ def diagnose_classifiers(
     scores: Any, diagnoser: str = "camilla-base", *,
     skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None, new: Sequence[str] = (),
     rule: Rule = "interpolated", ks: KsSide = "two_sided", ranks: bool = False,
-    seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
+    seed: int = 0, as_published: bool = False, progress: bool | None = None, watch: Watch | None = None,
+    **settings: Any,
 ) -> ClassifierDiagnosis:  # fmt: skip
     """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
 
@@ -174,7 +175,7 @@ def diagnose_classifiers(
     over the samples of `classifier_table`, or a file whose rows are samples, metrics or data sets. A
     classifier whose metrics are those of an earlier one is left out; the `new` ones are placed, not fitted.
     With `ranks` the diagnoser is given each metric as a place among the classifiers, so that all samples
-    count alike whatever their spread.
+    count alike whatever their spread. `progress` as in `diagnose`.
     """
     read = as_scores(scores)
     fresh = read.take(new)
@@ -184,9 +185,10 @@ def diagnose_classifiers(
         table = table.with_skills(given, graph=skill_graph)
     table, duplicates = without_duplicates(table)
     responses = ranked(table, table) if ranks else table
-    found = diagnose(responses, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
-    watch("agreement")
-    agreement = mastery_agreement(responses, found, seed=seed)
+    with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
+        found = diagnose(responses, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
+        watch("agreement")
+        agreement = mastery_agreement(responses, found, seed=seed)
     taken = Taken(rule, ks, ranks)
     placed = SavedClassifiers(found, table, taken).place(fresh) if new else None
     return ClassifierDiagnosis(table, found, agreement, duplicates, placed, taken)

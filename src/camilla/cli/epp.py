@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli.options import checked_seed
-from camilla.display import say
+from camilla.display import progress, say
 
 REPLICATES = 1000
 
@@ -65,19 +65,21 @@ def epp(
     found = read_tournaments(
         scores, columns, lower_is_better=lower_is_better, average_metrics=average_metrics
     )
-    boards = {
-        name: rank(
-            one,
-            matches=matches,
-            se=se,
-            level=level,
-            prior=prior,
-            compat=compat,
-            replicates=REPLICATES if replicates is None else replicates,
-            seed=seed,
-        )
-        for name, one in found.items()
-    }
+    with progress("ranking") as watch:
+        boards = {
+            name: rank(
+                one,
+                matches=matches,
+                se=se,
+                level=level,
+                prior=prior,
+                compat=compat,
+                replicates=REPLICATES if replicates is None else replicates,
+                seed=seed,
+                watch=watch,
+            )
+            for name, one in found.items()
+        }
     findings = {name: asked(board, found[name], test and [test]) for name, board in boards.items()}
     if output is not None:
         from camilla.ranking.boards import write_boards

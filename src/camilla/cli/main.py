@@ -99,14 +99,13 @@ def main() -> None:
 def _ended() -> int | str | None:
     """The exit code of the command.
 
-    Where the reader of something that Typer prints itself, the help text, went away, Typer ends with 1 and
-    wraps standard output: that is no failure.
+    Typer and Rich end with 1 where the reader of what they print themselves, the help text, went away: that
+    is no failure.
     """
-    output = sys.stdout
     try:
         app()
     except SystemExit as end:
-        return end.code if sys.stdout is output else 0
+        return 0 if isinstance(end.__context__, BrokenPipeError) else end.code
     return 0
 
 

@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import keep_input, print_json, say
+from camilla.display import keep_input, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def skills(
     source = None if skills is None else skill_source(skills).file
     keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)
-    found = find(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
+    with progress("finding skills") as watch:
+        found = find(responses, number, by=by, seed=seed, watch=watch)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
         print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})

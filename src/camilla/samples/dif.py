@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
-from camilla.display import Grid, Part, Printable, brief, intervals, percent
+from camilla.display import Grid, Part, Printable, brief, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
@@ -135,7 +135,8 @@ class GroupDifferences(Printable):
 
 def dif(
     table: ResponseTable, group: Mapping[str, str], *,
-    focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
+    focal: str | None = None, rate: float = 0.05, seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> GroupDifferences:  # fmt: skip
     """Differential functioning of every sample for the `focal` group against all other learners.
 
@@ -143,15 +144,15 @@ def dif(
     1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
     ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
     that `group` does not name are left out and counted in the provenance. A sample that a side did not
-    answer, or that all answered alike, has no effect and no test.
+    answer, or that all answered alike, has no effect and no test. `progress` as in `diagnose`.
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
     known = [i for i, name in enumerate(table.learners) if name in group]
     ordered = table.take_learners(known).canonical().table if known else table
     focal, member = _membership(ordered, group, focal, n_known=len(known))
-    ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
-    watch("testing samples")
+    with watching("comparing groups", progress, watch) as watch:
+        ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
     matrix = ordered.matrix()
     frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
     frame = frame.with_columns(differs=pl.col("q") <= rate).sort(

@@ -9,7 +9,7 @@ import polars as pl
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
-from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.sample_flags import (
@@ -89,17 +89,26 @@ def _contradiction(row: dict[str, Any]) -> str:
 
 
 def items(
-    table: ResponseTable, *, rate: float = RATE, seed: int = 0, watch: Watch = lambda line: None
-) -> SampleQuality:
+    table: ResponseTable, *, rate: float = RATE, seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
+) -> SampleQuality:  # fmt: skip
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.
 
     `rate` is the share of false flags accepted, of each kind: Benjamini–Hochberg for negative
     discrimination and noise, the posterior for mislabelled samples, Bonferroni over pairs for twins.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
     if few := too_few_learners(table.n_learners):
         raise DataError(few)
+    with watching("judging samples", progress, watch) as watch:
+        return _judged(table, rate, seed, watch)
+
+
+def _judged(table: ResponseTable, rate: float, seed: int, watch: Watch) -> SampleQuality:
     ordered = table.canonical().table
     found = diagnose(ordered, "irt", seed=seed, watch=watch)
     watch("what is odd about each sample")

@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, Watch, rounded
-from camilla.display import Grid, Part, Printable, intervals, percent
+from camilla.display import Grid, Part, Printable, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
@@ -168,13 +168,16 @@ class Replay(Printable):
 def replay(
     table: ResponseTable, *,
     shares: tuple[float, ...] = SHARES, calibration: float = 0.8, splits: int = 10,
-    dimensions: int | None = None, seed: int = 0, watch: Watch = lambda line: None,
+    dimensions: int | None = None, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Replay:  # fmt: skip
     """Samples calibrated on a random share of the learners, the others tested by their stored responses.
 
     Kendall's τ-b and mean absolute error with the full-table accuracy of the tested learners, beside the
     plain accuracy on random subsets of the same size. A learner is asked only what it has a response to, and
     its full-table accuracy is over these; those with fewer responses than would be asked are not tested.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     if not shares or not all(0 < share <= 1 for share in shares):
         raise SettingError(f"shares lie in (0, 1]; got {shares}.")
@@ -191,14 +194,15 @@ def replay(
     ordered = table.canonical().table
     matrix = ordered.matrix()
     rows = []
-    for number in range(splits):
-        watch(f"split {number + 1} of {splits}")
-        rng = np.random.default_rng([seed, number])
-        order = rng.permutation(table.n_learners)
-        bank = calibrate_with_misfit(
-            ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
-        )
-        rows += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
+    with watching("replaying", progress, watch) as watch:
+        for number in range(splits):
+            watch(f"split {number + 1} of {splits}")
+            rng = np.random.default_rng([seed, number])
+            order = rng.permutation(table.n_learners)
+            bank = calibrate_with_misfit(
+                ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
+            )
+            rows += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
     each = pl.DataFrame(rows)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,

@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
-from camilla.display import Grid, Part, Printable, intervals
+from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.samples.bank import fitted_model
@@ -127,13 +127,21 @@ def _errors_grid(expected: pl.DataFrame) -> Grid:
 
 def select(
     table: ResponseTable, n: int = 100, *,
-    folds: int = 5, repeats: int = 2, seed: int = 0, watch: Watch = lambda line: None,
+    folds: int = 5, repeats: int = 2, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Subset:  # fmt: skip
     """n samples from which the mean response over all samples, and so the ranking, is told best.
 
     Ways to choose them are compared on held-out learners; the first is taken unless another is surely
     better. Without learners that answered everything the expected error is not known.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
+    with watching("selecting", progress, watch) as watch:
+        return _selected(table, n, folds, repeats, seed, watch)
+
+
+def _selected(table: ResponseTable, n: int, folds: int, repeats: int, seed: int, watch: Watch) -> Subset:
     ordered = table.canonical().table
     _check(ordered, [n], folds, repeats)
     candidates = _candidates(ordered)

@@ -10,8 +10,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats
-from camilla.display import Grid, Part, Printable
+from camilla.arrays import Floats, Watch
+from camilla.display import Grid, Part, Printable, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.samples.grouping import grouped, rank_vectors, refined
@@ -223,8 +223,9 @@ class FoundSkills(Printable):
 
 
 def skills(
-    table: ResponseTable, n_skills: int | None = None, *, by: By = "sample", seed: int = 0
-) -> FoundSkills:
+    table: ResponseTable, n_skills: int | None = None, *, by: By = "sample", seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
+) -> FoundSkills:  # fmt: skip
     """Groups of samples that rank learners alike.
 
     Half of the learners, drawn by `seed`, find them by average linkage on 1 − Spearman's ρ between samples
@@ -232,16 +233,26 @@ def skills(
     families of tasks, `n_skills` being the number of families. The other half judges them. Without
     `n_skills` the number is chosen on the first half, itself halved: the smallest that is within .01 of
     the largest gain over random groups of the same sizes.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     _check(table, n_skills, by)
+    with watching("finding skills", progress, watch) as watch:
+        return _found(table, n_skills, by, seed, watch)
+
+
+def _found(table: ResponseTable, n_skills: int | None, by: By, seed: int, watch: Watch) -> FoundSkills:
     ordered = table.canonical()
     responses = ordered.table.matrix()
     rng = np.random.default_rng(seed)
     order = rng.permutation(table.n_learners)
     first, second = order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
     finder = _Finder(ordered.table, by)
-    wanted = _chosen_number(finder, responses[first], rng) if n_skills is None else n_skills
+    wanted = _chosen_number(finder, responses[first], rng, watch) if n_skills is None else n_skills
+    watch(f"{wanted} skills")
     found = finder.skill_map(responses[first], wanted, rng)
+    watch("judging them on the other half of the learners")
     judgement = judged(responses[second], found, rng)
     back = np.argsort(ordered.sample_order)
     learners = np.array(ordered.table.learners, object)
@@ -351,12 +362,15 @@ def _times(
     return SkillMap(tuple(names), np.column_stack(columns), notes)
 
 
-def _chosen_number(finder: _Finder, responses: NDArray[np.float64], rng: np.random.Generator) -> int:
+def _chosen_number(
+    finder: _Finder, responses: NDArray[np.float64], rng: np.random.Generator, watch: Watch
+) -> int:
     """The smallest number whose gain over random groups, on other learners, is within WORTH of the best."""
     order = rng.permutation(len(responses))
     one, other = responses[order[::2]], responses[order[1::2]]
     gains = {}
     for number in TRIED:
+        watch(f"trying {number} skills")
         found = judged(other, finder.skill_map(one, number, rng), rng)
         gains[number] = found.doa_weighted - found.random_weighted
     best = max(gains.values())
