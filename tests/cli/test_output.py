@@ -11,13 +11,14 @@ import termios
 import time
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from command_line import CAMILLA, ENVIRONMENT
 
 import camilla
 from camilla.cli.main import main
-from camilla.display import Grid, as_text, grid_text, intervals, print_frame, progress, watching
+from camilla.display import Grid, as_text, grid_text, intervals, print_frame, progress
 from camilla.names import distinctly_shortened, in_quotes
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -129,7 +130,7 @@ def test_a_small_probability_is_not_zero(
 
 
 def in_terminal(command: list[str], width: int, cwd: Path) -> tuple[str, str]:
-    """What a process writes to a real pseudo-terminal of this width, and to the terminal of standard error."""
+    """What a process writes to real pseudo-terminals of this width: standard output, standard error."""
     streams = [pty.openpty(), pty.openpty()]
     for _, inside in streams:
         fcntl.ioctl(inside, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
@@ -184,8 +185,7 @@ PRINTED = {
 def test_a_terminal_of_any_width_has_whole_numbers_and_no_line_too_long(folder: Path, command: str) -> None:
     """Every cell of a narrow table is a cell of the wide one, or a shortened name of its own."""
     wide = camilla_output(PRINTED[command], folder)
-    cells = {cell for line in wide.split("\n") for cell in line.strip().split("   ")}
-    cells = {cell.strip() for cell in cells}
+    cells = {cell for line in wide.split("\n") for cell in cells_of(line)}
     for width in (60, 80, 120):
         text, _ = in_terminal([*CAMILLA, *PRINTED[command]], width, folder)
         assert max(map(len, text.split("\n"))) <= width
@@ -198,10 +198,15 @@ def test_a_terminal_of_any_width_has_whole_numbers_and_no_line_too_long(folder: 
                     c.strip() for c in line.strip().split("   ") if c.strip() and c.strip() not in cells
                 ]
                 assert all("…" in cell and not cell.endswith("…") for cell in strange), (width, line)
-            assert len({row.split()[1] if row.split()[0].isdigit() else row for row in rows}) == len(rows)
+            names = {cells_of(row)[cells_of(row)[0].isdigit()] for row in rows}
+            assert len(names) == len(rows)
         assert (
             width == 120 or "Not shown for lack of width: " in text or command in ("rank", "epp", "compare")
         )
+
+
+def cells_of(line: str) -> list[str]:
+    return [cell.strip() for cell in line.split("   ") if cell.strip()]
 
 
 def camilla_output(arguments: tuple[str, ...], cwd: Path) -> str:
@@ -238,12 +243,15 @@ def test_a_reader_that_goes_away_changes_no_verdict(
     assert "Exception" not in done.stderr
 
 
+FULL = "error: standard output: No space left on device.\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "shell", "said"),
     [
-        (("rank", "digits.parquet"), ">/dev/full", "error: standard output: No space left on device.\n"),
-        (("rank", "digits.parquet", "--json"), ">/dev/full", "error: standard output: No space left on device.\n"),
-        (("--version",), ">/dev/full", "error: standard output: No space left on device.\n"),
+        (("rank", "digits.parquet"), ">/dev/full", FULL),
+        (("rank", "digits.parquet", "--json"), ">/dev/full", FULL),
+        (("--version",), ">/dev/full", FULL),
         (
             ("rank", "digits.parquet"),
             ">&-",
@@ -308,25 +316,25 @@ def test_progress_on_a_terminal_shows_names_as_they_are(name: str, monkeypatch: 
 
 
 SLOW = """
-import sys, time, camilla
-from camilla.samples import replay as room
-calibrate = room.calibrate_with_misfit
-room.calibrate_with_misfit = lambda *a, **k: (time.sleep(float(sys.argv[2])), calibrate(*a, **k))[1]
-table = camilla.simulate(12, 30, seed=1).table
-camilla.replay(table, splits=1, shares=(0.5,), progress=eval(sys.argv[1]))
+import sys, time
+from camilla.display import watching
+with watching("counting", eval(sys.argv[1]), None) as watch:
+    watch("one")
+    time.sleep(float(sys.argv[2]))
 """
 
 
 @pytest.mark.parametrize(
-    ("progress", "seconds", "shown"),
-    [("None", 3.5, True), ("None", 0, False), ("False", 3.5, False), ("True", 0.5, True)],
+    ("wanted", "seconds", "shown"),
+    [("None", 3.0, True), ("None", 0.5, False), ("False", 3.0, False), ("True", 0.5, True)],
 )
 def test_python_shows_progress_of_what_takes_long_unless_told_not_to(
-    progress: str, seconds: float, shown: bool, tmp_path: Path
+    wanted: str, seconds: float, shown: bool, tmp_path: Path
 ) -> None:
-    """After two seconds on a terminal, and the line is gone at the end. Real work of a second may precede."""
-    _, said = in_terminal([sys.executable, "-c", SLOW, progress, str(seconds)], 80, tmp_path)
-    assert ("replaying: split 1 of 1" in said) == shown
+    """After two seconds on a terminal; at the end the line is gone."""
+    command = [sys.executable, "-c", SLOW, wanted, str(seconds)]
+    _, said = in_terminal(command, 80, tmp_path)
+    assert ("counting: one" in said) == shown
     assert not said or said.endswith(" \r")
 
 
@@ -338,14 +346,36 @@ def test_python_is_silent_where_a_line_cannot_be_taken_away(tmp_path: Path) -> N
     assert (done.stdout, done.stderr) == ("", "")
 
 
-def test_lines_of_progress_go_to_whoever_watches() -> None:
+TABLE = camilla.simulate(20, 30, seed=1).table
+LONG_RUNS = {
+    "diagnose": lambda how: camilla.diagnose(TABLE, "mirt", dimensions=2, precision=1.0, **how),
+    "items": lambda how: camilla.items(TABLE, **how),
+    "select": lambda how: camilla.select(TABLE, 5, repeats=1, **how),
+    "replay": lambda how: camilla.replay(TABLE, splits=1, shares=(0.5,), **how),
+    "skills": lambda how: camilla.skills(TABLE, 2, **how),
+    "experiment": lambda how: camilla.experiment(
+        "reliability", TABLE, diagnosers=["vanilla"], seeds=[1], **how
+    ),
+    "epp": lambda how: camilla.epp(
+        camilla.Tournament(("a", "b", "c"), ("1", "2", "3"), np.array([[3.0, 1, 2], [2, 3, 1], [1, 2, 4]])),
+        se="bootstrap", replicates=2, **how,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LONG_RUNS)
+def test_long_runs_tell_whoever_watches_and_show_it_if_wanted(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     lines: list[str] = []
-    with watching("counting", True, lines.append) as watch:
-        watch("one")
-    assert lines == ["one"]
-    table = camilla.simulate(12, 30, seed=1).table
-    camilla.replay(table, splits=1, shares=(0.5,), watch=lines.append)
-    assert lines[1:] == ["split 1 of 1"]
+    LONG_RUNS[name]({"watch": lines.append})
+    assert lines
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    LONG_RUNS[name]({"progress": False})
+    assert terminal.getvalue() == ""
+    LONG_RUNS[name]({"progress": True})
+    assert terminal.getvalue()
 
 
 def test_sentences_are_wrapped_between_words_and_tables_stand_between_empty_lines() -> None:

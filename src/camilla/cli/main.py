@@ -45,7 +45,7 @@ def _version(
 ) -> None:
     """Tells what machine-learning models can really do, from their responses to samples."""
     if version:
-        typer.echo(camilla.__version__)
+        say(camilla.__version__)
         raise typer.Exit
 
 

@@ -84,5 +84,3 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
 
     if discordance is not None or sd is not None:
         raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
-
-
