@@ -113,9 +113,9 @@ def _wrapped(text: str, width: int | None) -> str:
     lines = map(shown, text.split("\n"))
     if width is None:
         return "\n".join(lines)
-    return "\n".join(
-        textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in lines
-    )
+    fixed = (line.replace(" %", "\xa0%") for line in lines)  # 95 % stays on a line
+    filled = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in fixed)
+    return "\n".join(filled).replace("\xa0%", " %")
 
 
 def grid_text(grid: Grid, width: int, remedy: str = WIDER) -> str:

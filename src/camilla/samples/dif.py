@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
-from camilla.display import Grid, Part, Printable, brief, intervals, percent, watching
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
@@ -125,11 +125,11 @@ class GroupDifferences(Printable):
         ]
         if untested := self.samples["p_value"].null_count():
             parts.append(
-                f"note: {untested} samples could not be tested: all learners gave the same response, or one "
+                f"note: {counted(untested, 'sample')} could not be tested: all learners gave the same response, or one "
                 "side gave none."
             )
         if gone := self.provenance["n_without_group"]:
-            parts.append(f"note: {gone} learners have no group and were left out.")
+            parts.append(f"note: {counted(gone, 'learner')} without a group left out.")
         return parts
 
 
