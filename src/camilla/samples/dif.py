@@ -125,8 +125,8 @@ class GroupDifferences(Printable):
         ]
         if untested := self.samples["p_value"].null_count():
             parts.append(
-                f"note: {counted(untested, 'sample')} could not be tested: all learners gave the same response, or one "
-                "side gave none."
+                f"note: {counted(untested, 'sample')} could not be tested: all learners gave the same "
+                "response, or one side gave none."
             )
         if gone := self.provenance["n_without_group"]:
             parts.append(f"note: {counted(gone, 'learner')} without a group left out.")
