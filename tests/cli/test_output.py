@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from command_line import CAMILLA, ENVIRONMENT
 
 import camilla
 from camilla.cli.main import main
 from camilla.display import Grid, as_text, grid_text, intervals, print_frame, progress
 from camilla.names import distinctly_shortened, in_quotes
+from command_line import CAMILLA, ENVIRONMENT
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAMES = ("run[red].jsonl", "[/b]", ":warning: sure", "back\\[bold]", "[link=http://x]y[/link]")

@@ -61,8 +61,6 @@ def compare(
         raise typer.Exit(WORSE)
 
 
-
-
 def _reason(found: "Comparison", margin: float | None) -> str:
     if margin is None:
         return f"{brief(found.b)} is worse than {brief(found.a)}."
