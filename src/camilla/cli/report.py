@@ -25,6 +25,6 @@ def report(
 
     written = report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6
-    say(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
+    say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
     if written.tables is not None:
-        say(f"More than 50,000 samples: every row lies in {written.tables} as Parquet.")
+        say(f"The page shows a part of the samples; {written.tables} has all of them as Parquet.")
