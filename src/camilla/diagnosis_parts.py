@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from camilla.display import Grid, Part, brief, intervals
+from camilla.display import Grid, Part, brief, counted, intervals
 
 ABILITY, ACCURACY = "95 % CI", "accuracy 95 % CI"
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
@@ -88,7 +88,7 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
     state = "converged" if made["converged"] else "did NOT converge"
     settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
     lines.append(
-        f"{made['diagnoser']}{settings} {state} after {made['steps']} steps; seed {made['seed']}, "
+        f"{made['diagnoser']}{settings} {state} after {counted(made['steps'], 'step')}; seed {made['seed']}, "
         f"data {made['data_hash'][:12]}."
     )
     return lines
