@@ -1,4 +1,4 @@
-"""Writes docs/results/camilla.md and the figures of README.md from build/camilla.parquet.
+"""Writes docs/results/camilla.md from build/camilla.parquet.
 
 Run scripts/camilla_runs.py before, and CAMILLA_DATA set to the folder of real data sets.
 """
@@ -19,8 +19,6 @@ from camilla_runs import GRAPH, MORE_PARTITIONS, SEEDS, SIZES, SLOW_PARTITIONS, 
 from figures import difference, number, paired
 
 PAGE = Path("docs/results/camilla.md")
-README = Path("README.md")
-OPEN, CLOSE = "<!-- reliability -->", "<!-- end of reliability -->"
 TITLES = {
     "titanic": "Titanic: 353 classifiers × 418 passengers, skills = sex, port and class",
     "cifar100": "CIFAR-100 test log: 42 classifiers × 10,000 images, skills = the 100 classes",
@@ -52,7 +50,7 @@ On auto's prior: [auto](../design/auto.md).
 
 
 def main() -> None:
-    """The page, then the README's table."""
+    """The page."""
     if "CAMILLA_DATA" not in os.environ:
         sys.exit("CAMILLA_DATA is not set; it names the folder of real data sets")
     folder = Path(os.environ["CAMILLA_DATA"])
@@ -71,6 +69,7 @@ def main() -> None:
         "[diagnosers](../index.md) by name, "
         f"`as_published` being the paper's training in our code. camilla {camilla.__version__}.\n",
         CARE,
+        overview_section(means),
         reliability_section(means),
         consistency_section(results, means),
         stability_section(results, means),
@@ -79,7 +78,6 @@ def main() -> None:
         learners_section(folder, plain),
     ]
     PAGE.write_text("\n".join(parts))
-    README.write_text(with_figures(README.read_text(), means))
 
 
 def beside_their_table(results: pl.DataFrame) -> pl.DataFrame:
@@ -249,8 +247,8 @@ def _ties(results: pl.DataFrame) -> str:
     )
 
 
-def with_figures(readme: str, means: pl.DataFrame) -> str:
-    """The README with the means of our own trainings between its two marks."""
+def overview_section(means: pl.DataFrame) -> str:
+    """The means of our own trainings on the three tables of the paper."""
     part = means.filter(
         (pl.col("experiment") == "reliability") & ~pl.col("diagnoser").str.contains("as_published")
     )
@@ -268,8 +266,8 @@ def with_figures(readme: str, means: pl.DataFrame) -> str:
         lines.append(
             f"| {label} | " + " | ".join(cells) + f" | {number(value.get(('esol', label, 'rmse')))} |"
         )
-    before, rest = readme.split(OPEN, 1)
-    return before + OPEN + "\n" + "\n".join(lines) + "\n" + CLOSE + rest.split(CLOSE, 1)[1]
+    head = "## Overview: how well each diagnoser predicts held-out responses\n"
+    return "\n".join([head, *lines, "", "Means over up to ten seeds, our own trainings.\n"])
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import polars as pl
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
+from camilla.display import watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -187,7 +188,8 @@ def as_expected(readout: Readout) -> Readout:
 
 def diagnose(
     table: TableLike, diagnoser: str = AUTO, *, rows: WideRows | None = None,
-    seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
+    seed: int = 0, as_published: bool = False, progress: bool | None = None, watch: Watch | None = None,
+    **settings: Any,
 ) -> Diagnosis:  # fmt: skip
     """The diagnosis of every learner and sample of a table, a dataframe or a file.
 
@@ -196,11 +198,14 @@ def diagnose(
     paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
     learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
     "learners".
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     table = as_table(table, rows=rows)
     chosen = contender(diagnoser)
-    watch("putting the responses in order")
-    with one_blas_thread():
+    with watching(f"diagnosing with {diagnoser}", progress, watch) as watch, one_blas_thread():
+        watch("putting the responses in order")
         found, ready = _found(table, chosen, settings, as_published=as_published, seed=seed, watch=watch)
         watch("standard errors")
         readout = readout_of(found, ready.layout)

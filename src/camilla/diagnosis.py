@@ -5,7 +5,7 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 import polars as pl
@@ -15,7 +15,8 @@ from safetensors.numpy import load as load_tensors
 from safetensors.numpy import save as save_tensors
 
 from camilla.arrays import Floats, sigmoid
-from camilla.display import IN_NOTEBOOK, html_table
+from camilla.diagnosis_parts import board_parts, learner_parts
+from camilla.display import Part, Printable
 from camilla.errors import DataError, FormatError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Size
@@ -42,13 +43,15 @@ class Chances(NamedTuple):
     high: Floats | None
 
 
-@dataclass(frozen=True, eq=False)
-class Diagnosis:
+@dataclass(frozen=True, eq=False, repr=False)
+class Diagnosis(Printable):
     """Abilities of learners, factors of samples, and predictions, with intervals.
 
-    `learners` is the leaderboard, `samples` has one row a sample, `skills` one row a learner and
+    `learners` is the leaderboard, `samples` has one row per sample, `skills` one row per learner and
     skill. Intervals are at 95 %; `provenance["interval"]` says what they rest on.
     """
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"learners": 10, "samples": 5}
 
     learners: pl.DataFrame
     samples: pl.DataFrame
@@ -201,12 +204,14 @@ class Diagnosis:
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
         )
 
-    def _repr_html_(self) -> str:
-        made = self.provenance
-        columns = ["rank", "learner", "ability", "low", "high", "accuracy"]
-        state = "converged" if made["converged"] else "NOT converged"
-        caption = f"{made['diagnoser']}, {made['n_learners']} learners × {made['n_samples']} samples, {state}"
-        return html_table(caption, columns, self.learners.head(IN_NOTEBOOK).select(columns).rows())
+    def parts(self, *, learners: int = 20, samples: int = 10, learner: str | None = None) -> list[Part]:
+        """The leaderboard, the hardest samples, how it was made; or of one learner its skills."""
+        if learner is None:
+            return board_parts(
+                self.learners, self.samples, self.provenance, n_learners=learners, n_samples=samples
+            )
+        self._indices([learner], self.learner_names, "learner")
+        return learner_parts(self.skills, learner, self.provenance)
 
     @property
     def coordinates(self) -> tuple[str, ...]:

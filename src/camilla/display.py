@@ -1,25 +1,265 @@
-"""How results look as text: tables for a terminal and for a notebook, JSON, progress."""
+"""How results look: as text on a terminal, in a notebook, as JSON; and progress while they are made."""
 
 import json
 import math
+import os
 import re
+import shutil
 import sys
+import textwrap
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
 
-import numpy as np
 import typer
 
-from camilla.names import shortened, shown
+from camilla.names import distinctly_shortened, shortened, shown
 
 if TYPE_CHECKING:
-    from camilla.table.responses import ResponseTable
+    import polars as pl
 
-IN_NOTEBOOK = 10  # rows that a notebook shows
+IN_NOTEBOOK = 10  # rows that a notebook shows of a table of responses
+LONGEST_NAME = 48
+READABLE_NAME = 20  # to which names are shortened before columns are left out
+SHORTEST_NAME = 12
+NOT_A_TERMINAL = 200  # columns of a file or a pipe
+SCREEN = (110, 30)  # columns and lines of a result's repr
+PROBABILITY = re.compile("(.*_)?(p|q|p_value)")  # columns whose small values matter
+GAP = "   "
+WIDER = "Use a wider terminal or --json."
+PRINT_IT = "print(result.text(width=200)) shows them."
+
+
+class Grid(NamedTuple):
+    """A table to show. On a narrow terminal names are shortened, then columns left out, `spare` ones first.
+
+    Text in the columns `fixed`, such as an interval, is never shortened; numbers and heads never are.
+    """
+
+    title: str
+    frame: "pl.DataFrame"
+    fixed: tuple[str, ...] = ()
+    spare: tuple[str, ...] = ()
+
+
+Part = str | Grid
+
+
+class Printable:
+    """A result that shows itself: sentences and tables as text, a screenful as its repr, HTML in a notebook.
+
+    `on_a_screen` has the options of `parts` with which it fits a screen.
+    """
+
+    on_a_screen: ClassVar[dict[str, Any]] = {}
+
+    def parts(self, *args: Any, **options: Any) -> Sequence[Part]:
+        """Sentences and tables, the answer first."""
+        raise NotImplementedError
+
+    def text(self, *, width: int | None = None, **options: Any) -> str:
+        """What the command prints, for a terminal of `width` columns; `options` are those of the command."""
+        return as_text(self.parts(**options), width)
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def __repr__(self) -> str:
+        columns, lines = SCREEN
+        text = as_text(self.parts(**self.on_a_screen), columns, remedy=PRINT_IT)
+        return first_lines(text, lines)
+
+    def _repr_html_(self) -> str:
+        return as_html(self.parts(**self.on_a_screen))
+
+
+def first_lines(text: str, most: int) -> str:
+    """The text, or its first lines and how many more there are."""
+    lines = text.split("\n")
+    if len(lines) <= most:
+        return text
+    return "\n".join([*lines[: most - 1], f"… {len(lines) - most + 1} more lines; print(result) shows them."])
+
+
+def as_text(parts: Sequence[Part], width: int | None = None, *, remedy: str = WIDER) -> str:
+    """Parts below each other; a table stands between empty lines."""
+    wrapped = width if width is not None else terminal_width()
+    columns = wrapped or NOT_A_TERMINAL
+    text = ""
+    for part in parts:
+        if isinstance(part, Grid):
+            text += (
+                ("" if text.endswith("\n\n") or not text else "\n") + grid_text(part, columns, remedy) + "\n"
+            )
+        else:
+            text += _wrapped(part, wrapped) + "\n"
+    return text.rstrip("\n")
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal; None where standard output is none."""
+    return shutil.get_terminal_size().columns if _is_terminal(sys.stdout) else None
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    return stream is not None and stream.isatty()
+
+
+def _wrapped(text: str, width: int | None) -> str:
+    lines = map(shown, text.split("\n"))
+    if width is None:
+        return "\n".join(lines)
+    fixed = (line.replace(" %", "\xa0%") for line in lines)  # 95 % stays on a line
+    filled = (textwrap.fill(line, width, break_long_words=False, break_on_hyphens=False) for line in fixed)
+    return "\n".join(filled).replace("\xa0%", " %")
+
+
+def grid_text(grid: Grid, width: int, remedy: str = WIDER) -> str:
+    """Title, heads and rows; where columns were left out, which, and how to see them."""
+    frame, left_out = grid.frame, list[str]()
+    lines = _shortened_to(frame, grid.fixed, width, READABLE_NAME)
+    while lines is None and frame.width > 2:
+        column = next((name for name in grid.spare if name in frame.columns), frame.columns[-1])
+        frame = frame.drop(column)
+        left_out.append(column)
+        lines = _shortened_to(frame, grid.fixed, width, READABLE_NAME)
+    if lines is None:
+        lines = _shortened_to(frame, grid.fixed, width, SHORTEST_NAME)
+    if lines is None:
+        lines = _laid_out(_cells(frame, grid.fixed, SHORTEST_NAME))
+    title = "\n".join(_wrapped(line, width) for line in grid.title.split("\n"))
+    text = "\n".join([title, "", *lines, ""])
+    if left_out:
+        names = ", ".join(name for name in map(shown, grid.frame.columns) if name in left_out)
+        text += _wrapped(f"Not shown for lack of width: {names}. {remedy}", width) + "\n"
+    return text
+
+
+def _shortened_to(frame: "pl.DataFrame", fixed: Sequence[str], width: int, shortest: int) -> list[str] | None:
+    """The table with names as long as there is room; None if they would be shorter than `shortest`."""
+    from rich.cells import cell_len
+
+    for longest in range(LONGEST_NAME, shortest - 1, -4):
+        lines = _laid_out(_cells(frame, fixed, longest))
+        if cell_len(lines[1]) <= width:
+            return lines
+    return None
+
+
+class _Column(NamedTuple):
+    head: str
+    cells: list[str]
+    right: bool  # ends, not starts, in line
+
+
+def _cells(frame: "pl.DataFrame", fixed: Sequence[str], longest: int) -> list[_Column]:
+    """Every cell as text: names harmless and told apart, numbers with the decimals that the column needs."""
+    heads = distinctly_shortened(frame.columns, max(longest, LONGEST_NAME))
+    columns = []
+    for name, kind in frame.schema.items():
+        values = frame[name].to_list()
+        if kind.is_float():
+            cells = _numbers(values, fine=PROBABILITY.fullmatch(name) is not None)
+        elif kind.is_numeric() or name in fixed:
+            cells = ["" if value is None else shown(str(value)) for value in values]
+        else:
+            brief = distinctly_shortened((str(value) for value in values if value is not None), longest)
+            cells = ["" if value is None else brief[str(value)] for value in values]
+        columns.append(_Column(heads[name], cells, kind.is_numeric()))
+    return columns
+
+
+def _numbers(values: Sequence[float | None], *, fine: bool) -> list[str]:
+    """Three decimals, or none where the whole column needs none."""
+    texts = ["" if value is None or value != value else _number(value, fine) for value in values]
+    if all(not text or text.endswith(".000") or "." not in text for text in texts):
+        return [text.removesuffix(".000") for text in texts]
+    return texts
+
+
+def _number(value: float, fine: bool) -> str:
+    """Three decimals; of a probability that would seem to be 0, two digits."""
+    if fine and 0 < value < 0.0005:
+        return f"{value:.2g}"
+    text = f"{value:.3f}" if abs(value) < 1e6 else f"{value:.3g}"
+    return "0.000" if text == "-0.000" else text
+
+
+def _laid_out(columns: Sequence[_Column]) -> list[str]:
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, [column.head, *column.cells])) for column in columns]
+
+    def line(cells: Iterable[str]) -> str:
+        padded = (
+            " " * (width - cell_len(cell)) + cell if column.right else cell + " " * (width - cell_len(cell))
+            for cell, column, width in zip(cells, columns, widths, strict=True)
+        )
+        return (" " + GAP.join(padded)).rstrip()
+
+    rule = " " + "─" * (sum(widths) + len(GAP) * (len(widths) - 1))
+    rows = zip(*(column.cells for column in columns), strict=True)
+    return [line(column.head for column in columns), rule, *map(line, rows)]
+
+
+def intervals(frame: "pl.DataFrame", low: str, high: str, decimals: int = 3) -> list[str | None]:
+    """ "low to high" of every row, the numbers below each other; None where an end is not known."""
+    ends = [
+        [
+            None if value is None or value != value else f"{value:.{decimals}f}"
+            for value in frame[end].to_list()
+        ]
+        for end in (low, high)
+    ]
+    wide = [max((len(text) for text in texts if text is not None), default=0) for texts in ends]
+    return [
+        None if low_end is None or high_end is None else f"{low_end:>{wide[0]}} to {high_end:>{wide[1]}}"
+        for low_end, high_end in zip(*ends, strict=True)
+    ]
+
+
+def brief(text: str, longest: int = LONGEST_NAME) -> str:
+    """A name harmless for a terminal and short enough for a sentence; what it ends in stays."""
+    return shortened(shown(text), longest)
+
+
+def listed(names: Sequence[str], most: int = 5) -> str:
+    """The first few names, and how many more there are."""
+    apart = distinctly_shortened(names[:most], LONGEST_NAME)
+    text = ", ".join(apart[name] for name in names[:most])
+    return text if len(names) <= most else f"{text} and {len(names) - most} more"
+
+
+def percent(share: float) -> str:
+    """95 % of .95."""
+    return f"{round(share * 100, 6):.3g} %"
+
+
+def signed(value: float, decimals: int = 1) -> str:
+    """A number of a sentence with its sign, a minus and not a hyphen."""
+    return f"{value:+.{decimals}f}".replace("-", "−")
+
+
+def counted(number: int, noun: str) -> str:
+    """1 sample, 2 samples."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def as_html(parts: Sequence[Part]) -> str:
+    """Parts as HTML for a notebook, everything that comes from data escaped."""
+    html = []
+    for part in parts:
+        if isinstance(part, Grid):
+            columns = _cells(part.frame, part.fixed, LONGEST_NAME)
+            rows = zip(*(column.cells for column in columns), strict=True)
+            html.append(html_table(part.title, [column.head for column in columns], rows))
+        else:
+            html += [f"<p>{escape(shown(line))}</p>" for line in part.split("\n")]
+    return f"<div>{''.join(html)}</div>"
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -38,31 +278,6 @@ def _html_cell(value: Any) -> str:
     return f"{value:.3f}" if isinstance(value, float) else f"<bdi>{escape(shown(str(value)))}</bdi>"
 
 
-def responses_in_notebook(table: "ResponseTable") -> str:
-    """What a notebook shows of a table: its size, and the learners with the highest mean response."""
-    mean, se, weight = table.learner_means()
-    order = np.argsort(-np.nan_to_num(mean, nan=-1.0), kind="stable")[:IN_NOTEBOOK]
-    rows = [(table.learners[i], float(mean[i]), float(se[i]), f"{weight[i]:g}") for i in order]
-    more = table.n_learners - len(rows)
-    tail = f"; the first {len(rows)} by mean response" if more else ""
-    return html_table(f"{table!r}{tail}", ["learner", "mean", "se", "responses"], rows)
-
-
-if TYPE_CHECKING:
-    import polars as pl
-    from rich.console import Console
-    from rich.table import Table
-
-LONGEST_NAME = 48
-SHORTEST_NAME = 12  # to which names are cut for a narrow terminal
-PROBABILITY = re.compile("(.*_)?(p|q|p_value)")  # columns whose small values matter
-
-
-def brief(text: str, longest: int = LONGEST_NAME) -> str:
-    """A name harmless for a terminal and short enough for a table; what it ends in stays."""
-    return shortened(shown(text), longest)
-
-
 def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
     """Refuses to write a command's output over what it reads."""
     from camilla.errors import SettingError
@@ -73,67 +288,35 @@ def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
         raise SettingError(f"{output}: is what is read; it would be lost. Give -o another place.")
 
 
-def percent(share: float) -> str:
-    """95 % of .95."""
-    return f"{round(share * 100, 6):.3g} %"
+def say(text: str, *, err: bool = False, end: str = "\n") -> None:
+    """Prints a line or many. A reader that went away, as `head` does, is no error: the rest is dropped."""
+    stream = sys.stderr if err else sys.stdout
+    try:
+        typer.echo(text + end, err=err, nl=False)
+        stream.flush()
+    except BrokenPipeError:
+        _drop_output(stream)
+    except OSError as error:
+        _drop_output(stream)
+        where = "standard error" if err else "standard output"
+        raise OSError(error.errno, error.strerror, where) from error
+
+
+def _drop_output(stream: TextIO) -> None:
+    """Sends what is still to be written, also when Python ends, nowhere."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)
 
 
 def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
-    """A table: names left and as they are written, numbers right with three decimals, nothing for none."""
-    from rich.console import Console
-    from rich.text import Text
-
-    width = None if sys.stdout.isatty() else 200
-    console = Console(width=width, highlight=False)
-    console.print(Text("\n".join(map(shown, title.split("\n")))), soft_wrap=True)
-    console.print(_fitting(frame, console))
-
-
-def _fitting(frame: "pl.DataFrame", console: "Console") -> "Table":
-    """The table, with names as long as there is room."""
-    from rich.measure import Measurement
-
-    unbounded = console.options.update_width(10_000)
-    for longest in range(LONGEST_NAME, SHORTEST_NAME - 1, -4):
-        table = _table(frame, longest)
-        if Measurement.get(console, unbounded, table).maximum <= console.width:
-            break
-    return table
-
-
-def _table(frame: "pl.DataFrame", longest: int) -> "Table":
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name, kind in frame.schema.items():
-        justify = "right" if kind.is_numeric() else "left"
-        table.add_column(Text(brief(name, longest)), justify=justify, no_wrap=True)  # type: ignore[arg-type]
-    fine = [PROBABILITY.fullmatch(name) is not None for name in frame.columns]
-    for row in frame.iter_rows():
-        table.add_row(*(Text(_cell(value, longest, one)) for value, one in zip(row, fine, strict=True)))
-    return table
-
-
-def _cell(value: Any, longest: int, fine: bool) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, float):
-        return _number(value, fine)
-    return brief(str(value), longest)
-
-
-def _number(value: float, fine: bool) -> str:
-    """Three decimals; of a probability that would seem to be 0, two digits."""
-    if fine and 0 < value < 0.0005:
-        return f"{value:.2g}"
-    return f"{value:.3f}".removesuffix(".000") if abs(value) < 1e6 else f"{value:.3g}"
+    """One table on standard output."""
+    say(as_text([Grid(title, frame)]) + "\n")
 
 
 def print_json(document: dict[str, Any]) -> None:
     """One JSON object; a number that is not finite is null."""
-    typer.echo(json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False))
+    say(json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False))
 
 
 def _finite(value: Any) -> Any:
@@ -144,22 +327,76 @@ def _finite(value: Any) -> Any:
     return [_finite(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[str], None]]:
-    """Says on standard error what is going on: a live line on a terminal, else a line every five seconds."""
-    if sys.stderr.isatty():
-        from rich.console import Console
-        from rich.text import Text
+DRAWN_AGAIN = 0.1  # seconds
+LONG = 2.0  # seconds after which a caller in Python is told what is going on
+SELDOM = 5.0  # seconds between lines in a file
 
-        with Console(stderr=True).status(Text(what)) as status:
-            yield lambda line: status.update(Text(f"{what}: {shown(line)}"))
+
+@contextmanager
+def watching(
+    what: str, wanted: bool | None, watch: Callable[[str], None] | None
+) -> Iterator[Callable[[str], None]]:
+    """What takes lines of progress: `watch` if it is given, else a line on standard error, else nothing.
+
+    The line comes if it is wanted; with None only where it can be taken away again, on a terminal or in
+    a notebook, and after two seconds.
+    """
+    if watch is not None:
+        yield watch
+    elif wanted or (wanted is None and _can_be_redrawn(sys.stderr)):
+        with progress(what, after=0.0 if wanted else LONG) as line:
+            yield line
+    else:
+        yield lambda line: None
+
+
+@contextmanager
+def progress(what: str, *, after: float = 0.0) -> Iterator[Callable[[str], None]]:
+    """Says on standard error what is going on: a live line on a terminal, else a line every five seconds."""
+    if not _can_be_redrawn(sys.stderr):
+        yield _occasionally(what)
         return
+    said, done = [shown(what)], threading.Event()
+    drawing = threading.Thread(target=_draw, args=(sys.stderr, said, done, after), daemon=True)
+    drawing.start()
+
+    def watch(line: str) -> None:
+        said[0] = f"{shown(what)}: {shown(line)}"
+
+    try:
+        yield watch
+    finally:
+        done.set()
+        drawing.join()
+
+
+def _can_be_redrawn(stream: TextIO) -> bool:
+    return _is_terminal(stream) or type(stream).__module__.partition(".")[0] == "ipykernel"
+
+
+def _draw(stream: TextIO, said: Sequence[str], done: threading.Event, after: float) -> None:
+    """The line drawn over itself until all is done, then taken away."""
+    drawn, width = "", shutil.get_terminal_size().columns - 1
+    ended = done.wait(after)
+    while not ended:
+        line = shortened(said[0], width)
+        if line != drawn:
+            stream.write("\r" + line.ljust(len(drawn)))
+            stream.flush()
+            drawn = line
+        ended = done.wait(DRAWN_AGAIN)
+    if drawn:
+        stream.write("\r" + " " * len(drawn) + "\r")
+        stream.flush()
+
+
+def _occasionally(what: str) -> Callable[[str], None]:
     last = time.monotonic()
 
-    def occasionally(line: str) -> None:
+    def watch(line: str) -> None:
         nonlocal last
-        if time.monotonic() - last > 5:
+        if time.monotonic() - last > SELDOM:
             last = time.monotonic()
-            typer.echo(f"{what}: {shown(line)}", err=True)
+            say(f"{what}: {shown(line)}", err=True)
 
-    yield occasionally
+    return watch

@@ -82,20 +82,6 @@ def test_a_place_that_cannot_be_written_is_refused_and_what_is_there_kept(
     assert (folder / "table.csv").read_text() == TABLE
 
 
-@pytest.mark.parametrize("arguments", [("rank", "table.csv"), ("rank", "table.csv", "--json"), ("--help",)])
-@pytest.mark.parametrize(
-    ("shell", "codes", "said"),
-    [("| head -c 1", {0}, b""), (">&-", {0}, b""), (">/dev/full", {1}, b"error: No space left on device.\n")],
-)
-def test_an_output_that_is_closed_or_full_ends_without_a_traceback(
-    folder: Path, arguments: tuple[str, ...], shell: str, codes: set[int], said: bytes
-) -> None:
-    """A shell's exit code is that of the last command, here head."""
-    done = run(*arguments, cwd=folder, shell=shell)
-    assert done.returncode in codes
-    assert done.stderr == said
-
-
 def test_names_of_files_are_neither_patterns_nor_orders_to_the_terminal(folder: Path) -> None:
     """Polars would take [1] and ? for patterns and read other files than the one named."""
     strange = folder / "run [1] \x1b[2J*"

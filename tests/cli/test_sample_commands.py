@@ -5,9 +5,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from command_line import camilla
 
 import camilla as library
+from command_line import camilla
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_items_prints_and_gives_the_same_as_json(folder: Path) -> None:
     printed = camilla("items", "log.csv", "--samples", 3, cwd=folder)
     assert printed.returncode == 0, printed.stderr
-    assert "40 samples by 30 learners" in printed.stdout
+    assert "40 samples, judged by 30 learners" in printed.stdout
     found = json.loads(camilla("items", "log.csv", "--json", cwd=folder).stdout)
     assert [row["look"] for row in found["samples"]] == list(range(1, 41))
     assert found["samples"][0]["sample"] in printed.stdout

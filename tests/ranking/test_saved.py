@@ -42,7 +42,7 @@ def test_every_pair_is_saved_with_its_adjusted_p_value(board, tmp_path):
 
 def test_a_board_prints_itself(board):
     assert "P(beats average)" in str(board)
-    assert repr(board) == f"Leaderboard(5 players, 12 rounds, first {board.players[0]!r})"
+    assert repr(board).startswith(board.players[0])
 
 
 def test_a_board_of_one_round_is_saved_without_intervals(tmp_path):

@@ -135,7 +135,7 @@ def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosi
 def test_the_command_writes_and_says_where(small: Path, tmp_path: Path) -> None:
     run = command_line.camilla("report", small, "-o", "a.html", cwd=tmp_path)
     assert run.returncode == 0, run.stderr
-    assert run.stdout.startswith("Written to a.html (0.")
+    assert run.stdout.startswith("Report written to a.html (0.")
     assert "<title>10 learners on 300 samples</title>" in (tmp_path / "a.html").read_text(encoding="utf-8")
 
 

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from camilla.classifiers.tables import (
 )
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
+from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import FormatError
 from camilla.reading.inputs import read
 from camilla.table.files import whole_file, write_frame
@@ -53,9 +54,18 @@ class SavedClassifiers(NamedTuple):
         return place_classifiers(self.diagnosis, as_scores(scores), rule=rule, ks=ks, pool=pool)
 
 
-@dataclass(frozen=True, eq=False)
-class ClassifierDiagnosis:
+LONGEST_HEADER = 14
+SUMMARY = (
+    "r2", "r2_within", "doa", "doc", "ceiling", "borda", "random", "null", "doa_star", "doa_weighted",
+    "ceiling_weighted",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassifierDiagnosis(Printable):
     """What a pool of classifiers is good at."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"learners": 5}
 
     table: ResponseTable  # samples are metrics on data sets
     diagnosis: Diagnosis
@@ -78,6 +88,33 @@ class ClassifierDiagnosis:
             for columns_of_skill in (part, mean.fill_nan(None)):
                 board = board.join(columns_of_skill, on="learner", how="left", maintain_order="left")
         return board
+
+    def parts(self, *, learners: int = 10) -> list[Part]:
+        """The leaderboard with each skill, the agreement of mastery with the metrics, and the new ones."""
+        made, taken, interval = self.diagnosis.provenance, self.taken, "95 % CI"
+        board = self.leaderboard().head(learners)
+        skills = self.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
+        frame = board.with_columns(pl.Series(interval, intervals(board, "low", "high"), pl.String)).select(
+            "rank", "learner", "ability", interval, "mean"
+        )
+        columns = [_beside(board, skill, place) for place, skill in enumerate(skills)]
+        chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
+        return [
+            Grid(
+                f"{made['n_learners']} classifiers by ability ({made['scale']}); mastery / mean by skill",
+                frame.hstack(columns), fixed=(interval, *(column.name for column in columns)),
+            ),
+            Grid("Agreement of mastery with the metrics, by skill", self.agreement.skills),
+            Grid(
+                "Over all skills (…_weighted: by number of samples)",
+                pl.DataFrame([{name: self.agreement.summary[name] for name in SUMMARY}]),
+            ),
+            f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
+            + f"; {taken.rule} equal-error threshold, {taken.ks} KS{', ranks' if taken.ranks else ''}, "
+            f"seed {made['seed']}, data {made['data_hash'][:12]}, "
+            f"{len(self.duplicates)} duplicates left out.",
+            *([] if self.placed is None else self.placed.parts()),
+        ]  # fmt: skip
 
     def metrics(self) -> pl.DataFrame:
         """One row a classifier and data set, one column a metric."""
@@ -116,11 +153,20 @@ class ClassifierDiagnosis:
         return SavedClassifiers(self.diagnosis, self.table, self.taken).place(scores)
 
 
+def _beside(board: pl.DataFrame, skill: str, place: int) -> pl.Series:
+    """Both numbers of a skill under as much of its name as fits; the next table has the whole name."""
+    header = skill if len(skill) <= LONGEST_HEADER else f"{place + 1}. {skill[: LONGEST_HEADER - 4]}…"
+    pairs = zip(board[skill], board[f"{skill} mean"], strict=True)
+    texts = [" / ".join("–" if value is None else f"{value:.2f}" for value in pair) for pair in pairs]
+    return pl.Series(header, texts, pl.String)
+
+
 def diagnose_classifiers(
     scores: Any, diagnoser: str = "camilla-base", *,
     skills: str | SkillMap | None = None, skill_graph: SkillGraph | None = None,
     new: str | Sequence[str] = (), rule: Rule = "interpolated", ks: KsSide = "two_sided", ranks: bool = False,
-    seed: int = 0, as_published: bool = False, watch: Watch = lambda line: None, **settings: Any,
+    seed: int = 0, as_published: bool = False, progress: bool | None = None, watch: Watch | None = None,
+    **settings: Any,
 ) -> ClassifierDiagnosis:  # fmt: skip
     """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
 
@@ -129,7 +175,7 @@ def diagnose_classifiers(
     over the samples of `classifier_table`, or a file whose rows are samples, metrics or data sets. A
     classifier whose metrics are those of an earlier one is left out; the `new` ones are placed, not fitted.
     With `ranks` the diagnoser is given each metric as a place among the classifiers, so that all samples
-    count alike whatever their spread.
+    count alike whatever their spread. `progress` as in `diagnose`.
     """
     read = as_scores(scores)
     new = (new,) if isinstance(new, str) else new
@@ -140,9 +186,10 @@ def diagnose_classifiers(
         table = table.with_skills(given, graph=skill_graph)
     table, duplicates = without_duplicates(table)
     responses = ranked(table, table) if ranks else table
-    found = diagnose(responses, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
-    watch("agreement")
-    agreement = mastery_agreement(responses, found, seed=seed)
+    with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
+        found = diagnose(responses, diagnoser, seed=seed, as_published=as_published, watch=watch, **settings)
+        watch("agreement")
+        agreement = mastery_agreement(responses, found, seed=seed)
     taken = Taken(rule, ks, ranks)
     placed = SavedClassifiers(found, table, taken).place(fresh) if new else None
     return ClassifierDiagnosis(table, found, agreement, duplicates, placed, taken)

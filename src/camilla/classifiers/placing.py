@@ -1,6 +1,7 @@
 """New classifiers among those of a pool, with every sample frozen."""
 
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -9,16 +10,44 @@ from camilla.classifiers.metrics import KsSide, Rule
 from camilla.classifiers.scores import ClassifierScores
 from camilla.classifiers.tables import classifier_table, ranked
 from camilla.diagnosis import Diagnosis
+from camilla.display import Grid, Part, Printable, brief, intervals
 from camilla.errors import DataError
 from camilla.names import quoted
 from camilla.table.responses import ResponseTable
 
 
-class PlacedClassifiers(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class PlacedClassifiers(Printable):
     """New classifiers among those of a pool, with every sample frozen."""
 
     learners: pl.DataFrame  # as Diagnosis.place, and the plain mean of the metrics
     skills: pl.DataFrame  # learner, skill, rank, mastery, mastery_low, mastery_high, …
+    n_pool: int  # classifiers they are placed among
+
+    def parts(self) -> list[Part]:
+        """Each new classifier among the others, then its skills."""
+        interval = "95 % CI"
+        parts: list[Part] = [
+            Grid(
+                f"Placed among {self.n_pool} classifiers, samples frozen",
+                self.learners.with_columns(
+                    pl.Series(interval, intervals(self.learners, "low", "high"), pl.String)
+                ).select("learner", "rank", "ability", interval, "mean", "n", "n_unknown"),
+                fixed=(interval,),
+            )
+        ]
+        for name in self.learners["learner"]:
+            rows = self.skills.filter(pl.col("learner") == name)
+            ends = pl.Series(interval, intervals(rows, "mastery_low", "mastery_high"), pl.String)
+            frame = rows.with_columns(ends).select("skill", "rank", "mastery", interval, "mean")
+            parts.append(
+                Grid(
+                    f"{brief(name)} by skill: mastery with {interval}, mean of the metrics",
+                    frame,
+                    (interval,),
+                )
+            )
+        return parts
 
     def document(self) -> dict[str, Any]:
         """The same as data."""
@@ -52,7 +81,8 @@ def place_classifiers(
         .drop("place")
     )
     plain = pl.DataFrame({"learner": metrics.learners, "mean": metrics.learner_means().mean})
-    return PlacedClassifiers(diagnosis.place(table).join(plain, on="learner", maintain_order="left"), skills)
+    placed = diagnosis.place(table).join(plain, on="learner", maintain_order="left")
+    return PlacedClassifiers(placed, skills, len(diagnosis.learner_names))
 
 
 def _ranks(diagnosis: Diagnosis, placed: pl.DataFrame) -> pl.DataFrame:

@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_frame, print_json, progress
+from camilla.display import print_json, progress, say
 
 if TYPE_CHECKING:
     from camilla.samples.replay import Replay
@@ -62,7 +62,7 @@ def adapt(
     with progress("calibrating") as watch:
         test = adapt(responses, dimensions=dimensions, seed=seed, watch=watch, **stops)
     for line in answers(test, sys.stdin):
-        typer.echo(line)
+        say(line)
 
 
 def _refuse(given: Mapping[str, object], why: str) -> None:
@@ -84,13 +84,7 @@ def _show(found: "Replay", *, json: bool) -> None:
             }
         )
         return
-    made = found.provenance["settings"]
-    print_frame(
-        found.shares,
-        title=f"{made['splits']} splits, samples calibrated on {made['calibration']:.0%} of "
-        f"{found.provenance['n_learners']} learners, the others tested: Kendall and mean absolute error with "
-        "the full-table score; random: accuracy on random subsets of the same size",
-    )
+    say(found.text())
 
 
 def _shares(text: str) -> tuple[float, ...]:

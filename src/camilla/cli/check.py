@@ -7,14 +7,11 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress
-from camilla.names import shown
+from camilla.display import print_json, progress, say
 
 if TYPE_CHECKING:
     from camilla.experiments.control import Control
     from camilla.learners.check import TableFinding
-
-MARKS = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
 
 
 @reads_table("cluster")
@@ -50,10 +47,9 @@ def check(
     if json:
         print_json(found.to_document() | {"control": None if control is None else _document(control)})
         return
-    findings = [*found.findings, *([] if control is None else [_finding(control)])]
-    width = max(len(finding.about) for finding in findings)
-    for finding in findings:
-        typer.echo(f"{MARKS[finding.level]}  {finding.about.ljust(width)}  {shown(finding.says)}.")
+    if control is not None:
+        found = replace(found, findings=(*found.findings, _finding(control)))
+    say(found.text())
 
 
 def _finding(control: "Control") -> "TableFinding":

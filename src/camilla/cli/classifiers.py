@@ -7,16 +7,12 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.diagnose import fitting, warn_of_skills
-from camilla.display import print_frame, print_json
+from camilla.display import print_json, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
-    import polars as pl
-
-    from camilla.classifiers import ClassifierDiagnosis, PlacedClassifiers
+    from camilla.classifiers import ClassifierDiagnosis
     from camilla.classifiers.scores import ClassifierScores
-
-LONGEST_HEADER = 14
 
 
 def classifiers(
@@ -72,11 +68,12 @@ def classifiers(
     if json:
         print_json(found.document())
         return
-    _print_diagnosis(found, learners)
-    if found.placed is not None:
-        _print_placed(found.placed, found.table.n_learners)
+    say(found.text(learners=learners))
     if output is not None:
-        typer.echo(f"Written to {output}. One classifier: camilla show {output}/diagnosis --learner NAME")
+        say(
+            f"Diagnosis written to {output}. Show one classifier with: "
+            f"camilla show {output}/diagnosis --learner NAME"
+        )
 
 
 def _diagnosed(
@@ -96,7 +93,7 @@ def _diagnosed(
             seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings,
         )  # fmt: skip
     for copy, original in found.duplicates.items():
-        typer.echo(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
+        say(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
     if found.diagnosis.readout.explicit and found.table.skill_map is not None:
         warn_of_skills(found.table.skill_map)
     return found
@@ -110,62 +107,4 @@ def _place_among(folder: Path, read: "ClassifierScores", *, json: bool) -> None:
     if json:
         print_json({"provenance": saved.diagnosis.provenance} | placed.document())
     else:
-        _print_placed(placed, len(saved.diagnosis.learner_names))
-
-
-def _print_diagnosis(found: "ClassifierDiagnosis", learners: int) -> None:
-    import polars as pl
-
-    made, taken, board = found.diagnosis.provenance, found.taken, found.leaderboard().head(learners)
-    skills = found.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
-    print_frame(
-        board.select("rank", "learner", "ability", "low", "high", "mean").hstack(
-            [_beside(board, skill, place) for place, skill in enumerate(skills)]
-        ),
-        title=f"{made['n_learners']} classifiers by ability ({made['scale']}), mastery / plain mean by skill",
-    )
-    print_frame(found.agreement.skills, title="agreement of mastery with the metrics, by skill")
-    summary = found.agreement.summary
-    rows = pl.DataFrame([{name: summary[name] for name in _SUMMARY}])
-    print_frame(rows, title="over all skills (…_weighted: by number of samples)")
-    chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
-    typer.echo(
-        f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
-        + f", {taken.rule} equal-error threshold, {taken.ks} KS{', ranks' if taken.ranks else ''}, "
-        + f"seed {made['seed']}, "
-        + f"data {made['data_hash'][:12]}, {len(found.duplicates)} duplicates left out."
-    )  # fmt: skip
-
-
-_SUMMARY = (
-    "r2", "r2_within", "doa", "doc", "ceiling", "borda", "random", "null", "doa_star", "doa_weighted",
-    "ceiling_weighted",
-)  # fmt: skip
-
-
-def _beside(board: "pl.DataFrame", skill: str, place: int) -> "pl.Series":
-    """Both numbers of a skill under as much of its name as fits; the next table has the whole name."""
-    import polars as pl
-
-    header = skill if len(skill) <= LONGEST_HEADER else f"{place + 1}. {skill[: LONGEST_HEADER - 4]}…"
-    pairs = zip(board[skill], board[f"{skill} mean"], strict=True)
-    return pl.Series(header, [f"{_short(mastery)} / {_short(mean)}" for mastery, mean in pairs])
-
-
-def _short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.2f}"
-
-
-def _print_placed(placed: "PlacedClassifiers", n_learners: int) -> None:
-    import polars as pl
-
-    print_frame(
-        placed.learners.select("learner", "rank", "ability", "low", "high", "mean", "n", "n_unknown"),
-        title=f"placed among {n_learners} classifiers, samples frozen",
-    )
-    for name in placed.learners["learner"]:
-        rows = placed.skills.filter(pl.col("learner") == name)
-        print_frame(
-            rows.select("skill", "rank", "mastery", "mastery_low", "mastery_high", "mean"),
-            title=f"{shown(name)} by skill: mastery with its 95 % interval, plain mean of the metrics",
-        )
+        say(placed.text())

@@ -7,10 +7,10 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import brief, percent, print_frame, print_json
+from camilla.display import brief, print_json, say
 
 if TYPE_CHECKING:
-    from camilla.learners.compare import Comparison, Effect
+    from camilla.learners.compare import Comparison
 
 WORSE = 3  # exit code of --fail-if-worse
 
@@ -55,55 +55,13 @@ def compare(
     if json:
         print_json(found.to_document())
     else:
-        _print(found, flips)
+        say(found.text(flips=flips))
     if fail_if_worse and found.is_worse(margin):
-        typer.echo(f"failed: {_reason(found, margin)}", err=True)
+        say(f"failed: {_reason(found, margin)}", err=True)
         raise typer.Exit(WORSE)
-
-
-def _print(found: "Comparison", flips: int) -> None:
-    import polars as pl
-
-    overall = found.overall
-    typer.echo(f"A {brief(found.a)}: {overall.mean_a:.3f}   B {brief(found.b)}: {overall.mean_b:.3f}")
-    typer.echo(_sentence(overall, found.level))
-    if found.tasks:
-        columns = ("task", "n", "mean_a", "mean_b", "difference", "low", "high", "holm_p", "won", "lost")
-        tasks = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in found.tasks])
-        frame = tasks.with_columns(pl.col("low", "high").fill_nan(None))
-        print_frame(
-            frame,
-            title=f"\nby task, {percent(found.level)} intervals, p-values by Holm over {frame.height} tasks",
-        )
-    if found.noise is not None:
-        typer.echo(
-            f"Trials: {percent(found.noise.share)} of the variance of a sample's difference is chance within "
-            f"samples; a rerun of the same samples would move B − A by ± {found.noise.se_rerun:.3f} (1 se)."
-        )
-    for word, flipped in (("lost", pl.col("b") < pl.col("a")), ("won", pl.col("b") > pl.col("a"))):
-        part = found.flipped.filter(flipped)
-        if part.height and flips:
-            names = ", ".join(brief(name) for name in part["sample"].head(flips))
-            rest = part.height - flips
-            typer.echo(f"B {word} {part.height}: {names}" + (f" and {rest} more" if rest > 0 else ""))
-    for note in found.notes:
-        typer.echo(f"note: {note}")
 
 
 def _reason(found: "Comparison", margin: float | None) -> str:
     if margin is None:
         return f"{brief(found.b)} is worse than {brief(found.a)}."
     return f"it is not shown that {brief(found.b)} is at most {margin:g} below {brief(found.a)}."
-
-
-def _sentence(effect: "Effect", level: float) -> str:
-    sure = effect.p_value < 1 - level
-    verdict = ("B is better" if effect.difference > 0 else "B is worse") if sure else "not told apart"
-    if not sure and (effect.low > 0 or effect.high < 0):
-        verdict += ", if only just: the test is more cautious than the interval"
-    over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
-    interval = "no interval" if effect.low != effect.low else f"{effect.low:+.3f} to {effect.high:+.3f}"
-    return (
-        f"B − A = {effect.difference:+.3f} ({percent(level)}: {interval}) on {effect.n} shared samples{over}"
-        f", p = {effect.p_value:.2g} ({effect.test}): {verdict}."
-    )

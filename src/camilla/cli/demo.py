@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.diagnose import run
-from camilla.cli.show import print_diagnosis, print_learner
+from camilla.display import say
 
 
 def demo(
@@ -24,9 +24,8 @@ def demo(
     make_way(output / "diagnosis")
     found = run(digits(), "camilla-base", seed)
     where = found.save(output / "diagnosis")
-    print_diagnosis(found, learners=10, samples=5)
-    print_learner(found, found.learners["learner"][0])
-    typer.echo(f"Written to {where}: learners, samples and skills as Parquet, and diagnosis.json.")
-    typer.echo(f"Look again with: camilla show {where}")
+    say(found.text(learners=10, samples=5) + "\n")
+    say(found.text(learner=found.learners["learner"][0]) + "\n")
+    say(f"Diagnosis written to {where}. Show it again with: camilla show {where}")
     page = report([where], output / "report.html", title="42 classifiers of handwritten digits").page
-    typer.echo(f"To look at and to send: open {page} in a browser.")
+    say(f"Report written to {page} (open it in a browser, or send it to someone).")

@@ -10,8 +10,8 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.cli.show import print_diagnosis, show_document
-from camilla.display import print_json, progress
+from camilla.cli.show import show_document
+from camilla.display import print_json, progress, say
 
 if TYPE_CHECKING:
     from camilla.arrays import Watch
@@ -42,8 +42,8 @@ def diagnose(
     if json:
         print_json(show_document(found))
     else:
-        print_diagnosis(found, learners=10, samples=5)
-        typer.echo(f"Written to {output}. Look again with: camilla show {output}")
+        say(found.text(learners=10, samples=5))
+        say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
 
 
 def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
@@ -64,7 +64,7 @@ def fitting(name: str) -> "Iterator[Watch]":
         warnings.simplefilter("always")
         yield watch
     for warning in said:
-        typer.echo(f"warning: {warning.message}", err=True)
+        say(f"warning: {warning.message}", err=True)
 
 
 def warn_of_skills(skill_map: "SkillMap") -> None:
@@ -72,7 +72,7 @@ def warn_of_skills(skill_map: "SkillMap") -> None:
     from camilla.names import quoted
 
     if mixed := skill_map.never_alone():
-        typer.echo(
+        say(
             f"warning: no sample needs {quoted(mixed)} alone; what is read as their mastery is what "
             "the other skills leave over.",
             err=True,

@@ -1,15 +1,12 @@
 """`camilla dif`: samples that behave differently for a group of learners."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import brief, print_frame, print_json, progress
-
-if TYPE_CHECKING:
-    from camilla.samples.dif import GroupDifferences
+from camilla.display import print_json, progress, say
 
 
 @reads_table()
@@ -52,22 +49,4 @@ def dif(
             }
         )
         return
-    _print(found, samples)
-
-
-def _print(found: "GroupDifferences", samples: int) -> None:
-    columns = ["sample", "accuracy_group", "accuracy_others", "effect", "effect_low", "effect_high", "q"]
-    columns += ["odds_ratio", "ets"] if "ets" in found.samples.columns else []
-    focal = brief(found.provenance["settings"]["focal"])
-    print_frame(found.groups, title=f"group {focal} against all other learners")
-    print_frame(
-        found.samples.head(samples).select(columns),
-        title=f"samples by how surely they differ for {focal} at equal ability; effect in logits",
-    )
-    n = int(found.samples["differs"].sum())
-    rate = found.provenance["settings"]["rate"]
-    typer.echo(f"{n} of {found.samples.height} samples differ (false discovery rate {rate:.0%}).")
-    if untested := found.samples["p_value"].null_count():
-        typer.echo(f"note: {untested} samples were answered alike by all, or not by both sides: no test.")
-    if gone := found.provenance["n_without_group"]:
-        typer.echo(f"note: {gone} learners have no group and are left out.")
+    say(found.text(samples=samples))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli.options import checked_seed
+from camilla.display import progress, say
 
 REPLICATES = 1000
 MOST_PROBLEMS = 10  # tournaments whose problem is printed
@@ -72,16 +73,18 @@ def epp(
         average_metrics=average_metrics,
         missing=tuple(missing or ()),
     )
-    ranked = epp_each(
-        found.usable,
-        matches=matches,
-        se=se,
-        level=level,
-        prior=prior,
-        compat=compat,
-        replicates=REPLICATES if replicates is None else replicates,
-        seed=seed,
-    )
+    with progress("ranking") as watch:
+        ranked = epp_each(
+            found.usable,
+            matches=matches,
+            se=se,
+            level=level,
+            prior=prior,
+            compat=compat,
+            replicates=REPLICATES if replicates is None else replicates,
+            seed=seed,
+            watch=watch,
+        )
     boards, problems = ranked.boards, found.problems | ranked.problems
     _say_problems(problems, n_ranked=len(boards))
     findings = _findings(boards, found.usable, test)
@@ -89,8 +92,8 @@ def epp(
         from camilla.ranking.boards import write_boards
 
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing())
-        typer.echo(f"written to {where}", err=True)
-    typer.echo(_as_json(boards, findings, problems) if json else _as_text(boards, findings))
+        say(f"Leaderboard written to {where}.", err=True)
+    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings))
 
 
 def _drawing() -> "Drawing | None":
@@ -101,7 +104,7 @@ def _drawing() -> "Drawing | None":
     try:
         from camilla.show.pictures.epp import draw_algorithms, draw_board
     except MissingPackageError as missing:
-        typer.echo(f"note: only tables are written; {missing}", err=True)
+        say(f"note: only tables are written; {missing}", err=True)
         return None
     return Drawing(draw_board, draw_algorithms)
 
@@ -161,14 +164,14 @@ def _as_json(
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
+    from camilla.display import as_text
     from camilla.names import shown
-    from camilla.ranking.boards import compare_fits
-    from camilla.ranking.leaderboard import as_text, comparison_text
+    from camilla.ranking.boards import compare_fits, fits_grid
 
     parts = [
-        (f"== {shown(name)} ==\n" if name else "") + as_text(board, findings[name])
+        (f"== {shown(name)} ==\n" if name else "") + board.text(findings=findings[name])
         for name, board in boards.items()
     ]
     if len(boards) > 1:
-        parts.append(comparison_text(compare_fits(boards)))
+        parts.append(as_text([fits_grid(compare_fits(boards))]))
     return "\n\n".join(parts)

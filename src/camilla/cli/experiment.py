@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_frame, print_json, progress
+from camilla.display import print_frame, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def experiment(
         _print_means(name, experiment_summary(results))
     if output is not None:
         held = read_results(output).height
-        typer.echo(f"{shown(str(output))} holds {held} rows, {results.height} of them these.", err=json)
+        say(f"{shown(str(output))} holds {held} rows, {results.height} of them these.", err=json)
 
 
 def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from camilla.cli import options
-from camilla.display import keep_input, print_json, progress
+from camilla.display import keep_input, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def load(
         print_json(loaded.document() | {"written": [str(path) for path in written]})
         return
     for line in loaded.lines():
-        typer.echo(line)
+        say(line)
     for path in written:
-        typer.echo(f"Written to {shown(str(path))}.")
+        say(f"Written to {shown(str(path))}.")
 
 
 def _choices(

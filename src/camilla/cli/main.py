@@ -1,8 +1,7 @@
 """The command line. Each command is one file; nothing heavy is imported before a command runs."""
 
-import os
 import sys
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -28,6 +27,7 @@ from camilla.cli.report import report
 from camilla.cli.select import select
 from camilla.cli.show import show
 from camilla.cli.skills import skills
+from camilla.display import say
 from camilla.errors import CamillaError
 from camilla.names import shown
 
@@ -45,7 +45,7 @@ def _version(
 ) -> None:
     """Tells what machine-learning models can really do, from their responses to samples."""
     if version:
-        typer.echo(camilla.__version__)
+        say(camilla.__version__)
         raise typer.Exit
 
 
@@ -76,21 +76,46 @@ app.add_typer(pool, name="pool")
 
 
 def main() -> None:
-    """Runs the command line; what a user can mend ends in one message and an exit code."""
+    """Runs the command line; what a user can mend ends in one line and an exit code."""
+    if sys.stdout is None:
+        _fail("standard output is closed. To see no output, send it to /dev/null.")
     try:
-        with open(os.devnull, "w") as nowhere:
-            sys.stdout = sys.stdout or nowhere  # None when it was closed: >&-
-            app()
+        code = _ended()
+        say("", end="")
     except CamillaError as error:
-        lines = str(error).split("\n")  # names of files are not ours either
-        typer.echo("error: " + "\n".join(map(shown, lines)), err=True)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:
-        os._exit(0)
+        _fail(str(error), error.exit_code)
     except MemoryError:
-        typer.echo("error: out of memory", err=True)
-        sys.exit(1)
+        _fail("out of memory.")
     except OSError as error:
-        where = f"{shown(str(error.filename))}: " if error.filename else ""
-        typer.echo(f"error: {where}{error.strerror or error}.", err=True)
-        sys.exit(1)
+        where = f"{error.filename}: " if error.filename else ""
+        _fail(f"{where}{error.strerror or error}.")
+    except Exception as error:
+        if not _is_of_polars(error):
+            raise  # a bug shows its traceback
+        _fail(f"{str(error).splitlines()[0].rstrip('.')}.")
+    sys.exit(code)
+
+
+def _ended() -> int | str | None:
+    """The exit code of the command.
+
+    Typer and Rich end with 1 where the reader of what they print themselves, the help text, went away: that
+    is no failure.
+    """
+    try:
+        app()
+    except SystemExit as end:
+        return 0 if isinstance(end.__context__, BrokenPipeError) else end.code
+    return 0
+
+
+def _is_of_polars(error: Exception) -> bool:
+    """Whether Polars says that something is wrong with the data; it is not loaded to find out."""
+    polars = sys.modules.get("polars")
+    return polars is not None and isinstance(error, polars.exceptions.PolarsError)
+
+
+def _fail(message: str, code: int = 1) -> NoReturn:
+    lines = message.split("\n")  # names of files are not ours either
+    say("error: " + "\n".join(map(shown, lines)), err=True)
+    sys.exit(code)

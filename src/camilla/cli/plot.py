@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from camilla.display import say
 from camilla.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def plot(
         return
     group = None if families is None else _families(families)
     figure = draw(found, picture, Shown(learner or (), skill or (), sample or (), group))
-    typer.echo(f"written to {write_figure(figure, output, found.provenance)}", err=True)
+    say(f"written to {write_figure(figure, output, found.provenance)}", err=True)
 
 
 def _write_experiment(results: Path, picture: str, output: Path) -> None:
@@ -56,7 +57,7 @@ def _write_experiment(results: Path, picture: str, output: Path) -> None:
     figure = draw_experiment(results, picture)
     origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
     made = origin | {"data_hash": sha256(results.read_bytes()).hexdigest()}
-    typer.echo(f"written to {write_figure(figure, output, made)}", err=True)
+    say(f"written to {write_figure(figure, output, made)}", err=True)
 
 
 def _write_all(found: "Diagnosis", folder: Path) -> None:
@@ -71,8 +72,8 @@ def _write_all(found: "Diagnosis", folder: Path) -> None:
         for kind in ("svg", "png"):
             write_figure(figure, folder / f"{name}.{kind}", found.provenance)
     for reason in why_not.values():
-        typer.echo(f"note: {reason}", err=True)
-    typer.echo(f"{len(figures)} pictures, SVG and PNG, written to {folder}", err=True)
+        say(f"note: {reason}", err=True)
+    say(f"{len(figures)} pictures, SVG and PNG, written to {folder}", err=True)
 
 
 def _families(path: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import gathers
-from camilla.display import brief, print_frame, print_json, progress
+from camilla.display import brief, print_frame, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -140,18 +140,18 @@ def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = No
 
     chosen = only(pool, running.family)
     for note in chosen.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     with parallel(running.backend), progress(f"pool {pool.name}") as watch:
         results = run(chosen, output, jobs=running.jobs, watch=watch)
     document = write_pool(results, output, join=join)
     for failure in document["failed"]:
         who, where = brief(failure["learner"]), brief(failure["data_set"])
-        typer.echo(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
+        say(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
     if running.json:
         print_json(document)
     else:
         print_frame(summary(results), title=_title(document))
-        typer.echo(f"Written to {output}.")
+        say(f"Written to {output}.")
 
 
 def _title(document: dict[str, Any]) -> str:

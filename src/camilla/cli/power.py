@@ -7,10 +7,9 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import percent, print_frame, print_json
+from camilla.display import print_json, say
 
 if TYPE_CHECKING:
-    from camilla.learners.power import Plan
     from camilla.table.responses import ResponseTable
 
 
@@ -69,7 +68,7 @@ def power(
     if json:
         print_json(found.to_document())
     else:
-        _print(found)
+        say(found.text())
 
 
 def _learners(inputs: list[str]) -> tuple[str, str] | None:
@@ -85,32 +84,3 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
 
     if discordance is not None or sd is not None:
         raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
-
-
-def _print(found: "Plan") -> None:
-    import polars as pl
-
-    design = found.design
-    spread = (
-        f"discordance {design.discordance:.3f}" if design.discordance is not None else f"σ {design.sd:.3f}"
-    )
-    test = "exact McNemar test" if design.is_exact else "paired t-test"
-    typer.echo(
-        f"{test}, {spread}, design effect {design.effect:.3g}, "
-        f"power {percent(found.power)}, α {found.alpha:g}"
-    )
-    if found.needed:
-        print_frame(
-            pl.DataFrame(found.needed, schema=["difference", "samples"], orient="row"),
-            title="\nsamples needed",
-        )
-    if found.seen:
-        seen = pl.DataFrame(found.seen, schema=["samples", "difference"], orient="row")
-        print_frame(seen, title="\nsmallest difference shown")
-    if found.chance is not None:
-        typer.echo(
-            f"A difference of {found.needed[0].difference:g} on {found.seen[0].samples} samples is shown "
-            f"with power {percent(found.chance)}."
-        )
-    for note in found.notes:
-        typer.echo(f"note: {note}")

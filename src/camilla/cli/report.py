@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from camilla.display import say
+
 
 def report(
     sources: Annotated[
@@ -23,6 +25,6 @@ def report(
 
     written = report(sources, output, title=title)
     size = written.page.stat().st_size / 1e6
-    typer.echo(f"Written to {written.page} ({size:.1f} MB). Open it in a browser; it needs no network.")
+    say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
     if written.tables is not None:
-        typer.echo(f"More than 50,000 samples: every row lies in {written.tables} as Parquet.")
+        say(f"The page shows a part of the samples; {written.tables} has all of them as Parquet.")

@@ -7,11 +7,9 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_frame, print_json, progress
+from camilla.display import print_json, progress, say
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from camilla.samples.select import Subset
 
 
@@ -42,30 +40,8 @@ def select(
         write(found, output)
     if json:
         print_json(document(found))
-    else:
-        _print(found, output)
-
-
-def _print(found: "Subset", output: Path | None) -> None:
-    import polars as pl
-
-    made = found.provenance
-    n = made["settings"]["n"]
-    print_frame(
-        _without_empty(found.samples.head(5).drop("expected_response")),
-        title=f"{n} of {made['n_samples']} samples ({made['settings']['chosen']})",
-    )
-    if found.error is None:
-        typer.echo("No expected error: too few learners answered every sample.")
-    else:
-        shown = found.expected.filter(
-            pl.col("way").is_in(["chosen", "random", "stratified", "random, weighted"])
-        )
-        print_frame(
-            shown.drop("rmse"),
-            title="error of the estimated mean score, and Kendall with the full one, on held-out learners",
-        )
-    typer.echo(f"Estimated score of a new learner: {found.intercept:.4f} + sum of weight x response.")
+        return
+    say(found.text())
     if output is not None:
         _say_written(found, output)
 
@@ -74,12 +50,8 @@ def _say_written(found: "Subset", output: Path) -> None:
     """The files of the folder, and which of them could not be filled."""
     from camilla.samples.forms import inspect_sample_id, lm_eval_samples
 
-    typer.echo(f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt")
+    say(f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt.")
     if not lm_eval_samples(found):
-        typer.echo("lm_eval_samples.json is empty: the names of samples do not end in a task and a number.")
+        say("lm_eval_samples.json is empty: the names of the samples do not end in a task and a number.")
     if not inspect_sample_id(found):
-        typer.echo("inspect_sample_ids.txt is empty: the name of a task has a comma or colon.")
-
-
-def _without_empty(frame: "pl.DataFrame") -> "pl.DataFrame":
-    return frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)
+        say("inspect_sample_ids.txt is empty: the name of a task has a comma or colon.")

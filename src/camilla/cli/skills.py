@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import keep_input, print_frame, print_json
+from camilla.display import keep_input, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -43,30 +43,18 @@ def skills(
     source = None if skills is None else skill_source(skills).file
     keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)
-    found = find(responses, number, by=by, seed=seed)  # type: ignore[arg-type]
+    with progress("finding skills") as watch:
+        found = find(responses, number, by=by, seed=seed, watch=watch)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
         print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})
         return
     for note in found.notes:
-        typer.echo(f"note: {note}", err=True)
-    made = found.judgement
-    print_frame(
-        made.skills,
-        title=f"found on {len(found.found_on)} learners, judged on the other {made.learners} (DOA of Borda)",
-    )
-    typer.echo(
-        f"mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; "
-        f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}."
-    )
+        say(f"note: {note}", err=True)
+    say(found.text())
     made_at, read_from = shown(str(output)), shown(str(table))
-    if made.holds:
-        typer.echo(f"Written to {made_at}. Use it with: camilla diagnose {read_from} --skills {made_at} …")
-        return
-    typer.echo(
-        f"Nothing to find: of {made.draws} random groupings {made.as_good} do as well or better by samples, "
-        f"on learners that had no part in it. The groups are written to {made_at} all the same."
-    )
+    use = f" Use it with: camilla diagnose {read_from} --skills {made_at} …" if found.judgement.holds else ""
+    say(f"Skill map written to {made_at}.{use}")
 
 
 def _document(found: "FoundSkills") -> dict[str, Any]:

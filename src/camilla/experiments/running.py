@@ -10,6 +10,7 @@ import polars as pl
 from camilla import diagnosing
 from camilla.arrays import Watch, one_blas_thread
 from camilla.diagnosing import contender
+from camilla.display import watching
 from camilla.errors import DataError, SettingError
 from camilla.experiments.contenders import check_names, every, fitted_contender
 from camilla.experiments.protocols import (
@@ -67,7 +68,8 @@ def experiment(
     sizes: int | Sequence[int] | None = None,
     store: str | Path | None = None,
     jobs: int = 1,
-    watch: Watch = lambda line: None,
+    progress: bool | None = None,
+    watch: Watch | None = None,
 ) -> pl.DataFrame:
     """One tidy row a score; what `store` already holds is not computed again.
 
@@ -75,6 +77,9 @@ def experiment(
     with settings after colons, or "all"; rankings always
     have vanilla, plain accuracy, beside them. `sizes` are those of rank-stability's partitions. Every
     result is in the store as soon as it is there, so that a run that was stopped goes on where it was.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     if name not in EXPERIMENTS:
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
@@ -95,7 +100,16 @@ def experiment(
     results = empty() if path is None else read_results(path)
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
-    watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
+    with watching("experiment", progress, watch) as watch:
+        watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
+        results = _with_missing(results, missing, ordered, path, jobs, watch)
+    return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
+
+
+def _with_missing(
+    results: pl.DataFrame, missing: pl.DataFrame, ordered: Mapping[str, ResponseTable],
+    path: Path | None, jobs: int, watch: Watch,
+) -> pl.DataFrame:  # fmt: skip
     left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
     for number, frame in enumerate(_frames(ordered, left, jobs), 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
@@ -103,7 +117,7 @@ def experiment(
             write_results(results, path)
         first = frame.row(0, named=True)
         watch(f"{number} of {len(left)}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
-    return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
+    return results
 
 
 def _keys(tasks: Sequence[ExperimentTask]) -> pl.DataFrame:

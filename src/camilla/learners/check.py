@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
+from camilla.display import Part, Printable, counted
 from camilla.errors import DataError
 from camilla.names import quoted
 from camilla.provenance import made_of
@@ -35,13 +36,29 @@ class TableFinding:
     names: tuple[str, ...] = ()  # learners or samples concerned
 
 
-@dataclass(frozen=True)
-class Checked:
+MARKS: dict[Severity, str] = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
+
+
+@dataclass(frozen=True, repr=False)
+class Checked(Printable):
     """Findings in the order they were looked at."""
 
     findings: tuple[TableFinding, ...]
     dimensions: Dimensions
     provenance: Mapping[str, Any]
+
+    def parts(self) -> list[Part]:
+        """How many warnings and notes there are, then one line for each thing looked at."""
+        levels = [finding.level for finding in self.findings]
+        warnings, notes = levels.count("warning"), levels.count("note")
+        width = max(len(finding.about) for finding in self.findings)
+        return [
+            f"{counted(len(levels), 'check')}: {counted(warnings, 'warning')}, {counted(notes, 'note')}.",
+            "\n".join(
+                f"{MARKS[finding.level]}  {finding.about.ljust(width)}  {finding.says}."
+                for finding in self.findings
+            ),
+        ]
 
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Unpack
+from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 
 import numpy as np
 import polars as pl
 
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, signed
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.provenance import made_of, place_of
@@ -36,6 +37,8 @@ from camilla.statistics.paired import (
 )
 from camilla.table.responses import ResponseTable
 
+Verdict = Literal["better", "worse", "probably better", "probably worse", "tied"]
+
 
 @dataclass(frozen=True)
 class Effect:
@@ -56,10 +59,20 @@ class Effect:
     won: int  # samples on which B is above A
     lost: int
 
+    def verdict(self, level: float) -> Verdict:
+        """What the test says of B; "probably" where only the interval excludes 0."""
+        if self.p_value < 1 - level:
+            return "better" if self.difference > 0 else "worse"
+        if self.low > 0:
+            return "probably better"
+        return "probably worse" if self.high < 0 else "tied"
 
-@dataclass(frozen=True, eq=False)
-class Comparison:
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Comparison(Printable):
     """Two learners on the samples both answered; differences are B less A."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"tasks": 12, "flips": 3}
 
     a: str
     b: str
@@ -83,6 +96,27 @@ class Comparison:
             return self.overall.difference < 0 and self.overall.p_value < 1 - self.level
         return not self.overall.low >= -margin
 
+    def parts(self, *, flips: int = 5, tasks: int | None = None) -> list[Part]:
+        """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes."""
+        a, b = brief(self.a), brief(self.b)
+        parts: list[Part] = [
+            _sentence(self.overall, self.level),
+            f"A is {a} (mean {self.overall.mean_a:.3f}), B is {b} (mean {self.overall.mean_b:.3f}).",
+        ]
+        if self.tasks:
+            parts.append(_task_grid(self.tasks, self.level, tasks))
+        if self.noise is not None:
+            parts.append(
+                f"Trials: {percent(self.noise.share)} of the variance of a sample's difference is chance "
+                "within samples. A rerun on the same samples would move B − A by "
+                f"± {100 * self.noise.se_rerun:.1f} points (1 standard error)."
+            )
+        for word, flipped in (("lost", pl.col("b") < pl.col("a")), ("won", pl.col("b") > pl.col("a"))):
+            names = self.flipped.filter(flipped)["sample"].to_list()
+            if names and flips:
+                parts.append(f"B {word} {len(names)}: {listed(names, flips)}")
+        return [*parts, *(f"note: {note}" for note in self.notes)]
+
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
@@ -98,6 +132,40 @@ class Comparison:
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
+
+
+def _sentence(effect: Effect, level: float) -> str:
+    """The answer, the evidence, the caveat; differences in points, hundredths of the mean response."""
+    decimals = 1 if not effect.high - effect.low < 0.002 else 2
+    difference, low, high = (
+        signed(100 * value, decimals) for value in (effect.difference, effect.low, effect.high)
+    )
+    interval = f"{percent(level)} CI {low} to {high}"
+    if effect.low != effect.low:
+        interval = "no confidence interval"
+    over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
+    test = f"p = {effect.p_value:.2g}, {effect.test} test"
+    verdict, n = effect.verdict(level), f"{effect.n} shared samples{over}"
+    if verdict == "tied":
+        return f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n} ({test})."
+    if verdict in ("better", "worse"):
+        return f"B is {verdict}: {difference} points ({interval}) on {n} ({test})."
+    return f"B is {verdict}: {difference} points ({interval}), but {n} are too few to be sure ({test})."
+
+
+def _task_grid(tasks: tuple[Effect, ...], level: float, most: int | None) -> Grid:
+    chosen = tasks[:most]
+    columns = ("task", "n", "mean_a", "mean_b", "difference", "low", "high", "holm_p", "won", "lost")
+    frame = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in chosen])
+    interval = f"{percent(level)} CI"
+    frame = frame.with_columns(pl.Series(interval, intervals(frame, "low", "high"), pl.String)).select(
+        *columns[:5], interval, *columns[7:]
+    )
+    more = "" if len(chosen) == len(tasks) else f", the first {len(chosen)}"
+    return Grid(
+        f"By task{more}; p-values adjusted over {len(tasks)} tasks (Holm)",
+        frame, fixed=(interval,), spare=("mean_a", "mean_b", "won", "lost"),
+    )  # fmt: skip
 
 
 def compare(

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
+from camilla.display import Grid, Part, Printable, percent
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of, place_of, versions
 from camilla.reading.inputs import TableLike, as_table
@@ -33,8 +35,8 @@ class Seen(NamedTuple):
     difference: float | None
 
 
-@dataclass(frozen=True)
-class Plan:
+@dataclass(frozen=True, repr=False)
+class Plan(Printable):
     """What an evaluation of this design can tell."""
 
     design: Design
@@ -45,6 +47,37 @@ class Plan:
     chance: float | None  # power of the one difference and number asked for together
     notes: tuple[str, ...]
     provenance: dict[str, Any]
+
+    def parts(self) -> list[Part]:
+        """The answer to each question asked, the design it rests on, and the notes."""
+        parts: list[Part] = []
+        if self.chance is not None:
+            difference, samples = self.needed[0].difference, self.seen[0].samples
+            parts.append(
+                f"{samples} samples show a difference of {difference:g} with a power of "
+                f"{percent(self.chance)}."
+            )
+        if len(self.needed) == 1:
+            parts.append(_needed(self.needed[0], self.power))
+        if len(self.seen) == 1:
+            parts.append(_seen(self.seen[0], self.power))
+        if len(self.needed) > 1:
+            frame = pl.DataFrame(self.needed, schema=["difference", "samples"], orient="row")
+            parts.append(Grid(f"Samples needed for a power of {percent(self.power)}", frame))
+        if len(self.seen) > 1:
+            frame = pl.DataFrame(self.seen, schema=["samples", "difference"], orient="row")
+            parts.append(Grid(f"Smallest difference shown with a power of {percent(self.power)}", frame))
+        return [*parts, self._assumptions(), *(f"note: {note}" for note in self.notes)]
+
+    def _assumptions(self) -> str:
+        design = self.design
+        spread = (
+            f"discordance {design.discordance:.3f} (share of samples that exactly one of the two gets right)"
+            if design.discordance is not None
+            else f"σ {design.sd:.3f} (standard deviation of a sample's difference)"
+        )
+        test = "an exact McNemar test" if design.is_exact else "a paired t-test"
+        return f"Assumes {test} at α = {self.alpha:g}, {spread}, design effect {design.effect:.3g}."
 
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -58,6 +91,22 @@ class Plan:
             "notes": list(self.notes),
             "provenance": self.provenance,
         }
+
+
+def _needed(row: Needed, power: float) -> str:
+    if row.samples is None:
+        return (
+            f"No number of samples shows a difference of {row.difference:g} with a power of {percent(power)}."
+        )
+    return f"A difference of {row.difference:g} takes {row.samples} samples for a power of {percent(power)}."
+
+
+def _seen(row: Seen, power: float) -> str:
+    if row.difference is None:
+        return f"{row.samples} samples show no difference with a power of {percent(power)}."
+    return (
+        f"{row.samples} samples show a difference of {row.difference:.3f} with a power of {percent(power)}."
+    )
 
 
 class Estimated(NamedTuple):

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -22,15 +23,18 @@ from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
+GROUPS = 12  # printed
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
+@dataclass(frozen=True, eq=False, repr=False)
+class Ranking(Printable):
     """Learners, best mean first; every array follows that order.
 
     With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
     all groups are what they say (Holm over all pairs).
     """
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"learners": 15}
 
     learners: tuple[str, ...]
     level: float
@@ -57,6 +61,44 @@ class Ranking:
                 "told_apart": self.told_apart[i, j],
             }
         )
+
+    def may_be_first(self) -> list[str]:
+        """The learners whose possible ranks begin at 1."""
+        return self.rows.filter(pl.col("rank_low") == 1)["learner"].to_list()
+
+    def parts(self, *, learners: int = 20) -> list[Part]:
+        """Who is first and how surely, the first few learners, the groups of ties, and the notes."""
+        interval = f"{percent(self.level)} CI"
+        rows = self.rows.head(learners)
+        frame = rows.select("rank", "learner", "mean").with_columns(
+            pl.Series(interval, intervals(rows, "low", "high"), pl.String),
+            rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"],
+            rows["n"],
+        )
+        made = self.provenance
+        clusters = f" in {made['n_clusters']} clusters" if made["n_clusters"] is not None else ""
+        title = (
+            f"Learners by mean response on {made['n_samples']} samples{clusters}, with {interval} and "
+            "possible ranks (simultaneous)"
+        )
+        groups = [f"{first}–{last}" for first, last in self.groups if last > first]
+        more = f" and {len(groups) - GROUPS} more groups" if len(groups) > GROUPS else ""
+        tied = ", ".join(groups[:GROUPS]) + more if groups else "none"
+        return [
+            self._answer(),
+            Grid(title, frame, fixed=(interval, "ranks"), spare=("n",)),
+            f"Statistically tied (paired tests, Holm over all pairs), by rank: {tied}.",
+            *(f"note: {note}" for note in self.notes),
+        ]
+
+    def _answer(self) -> str:
+        first, others = brief(self.learners[0]), len(self.learners) - 1
+        contenders = [name for name in self.may_be_first() if name != self.learners[0]]
+        if not contenders:
+            return f"{first} is first: it is significantly ahead of the other {others} learners."
+        also = f"{len(contenders)} others may be first: " if len(contenders) > 1 else ""
+        may = "" if also else " may be first"
+        return f"{first} has the highest mean of {others + 1} learners, but {also}{listed(contenders)}{may}."
 
     def to_document(self, *, pairs: bool = False) -> dict[str, Any]:
         """Everything as plain data; every pair only if asked for."""

@@ -13,6 +13,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from joblib.parallel import get_active_backend
 from msgspec.structs import replace
 
+from camilla.display import watching
 from camilla.errors import SettingError
 from camilla.extras import needing
 from camilla.pools.description import Pool
@@ -53,14 +54,23 @@ def prepare(pool: Pool) -> list[Prepared]:
 
 
 def run(
-    pool: Pool, folder: Path, *, jobs: int | None = None, watch: Watch = lambda line: None
-) -> PoolResults:
+    pool: Pool, folder: Path, *,
+    jobs: int | None = None, progress: bool | None = None, watch: Watch | None = None,
+) -> PoolResults:  # fmt: skip
     """Fits every learner on every data set; outcomes found in the folder are not computed again.
 
     Those that failed are: what stopped them, such as too little memory, may be gone. Learners that differ in
     nothing but their name have one outcome. `jobs` None is what `joblib.parallel_config` says, else one; −1
     is every core.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
+    with watching(f"pool {pool.name}", progress, watch) as watch:
+        return _run(pool, folder, jobs, watch)
+
+
+def _run(pool: Pool, folder: Path, jobs: int | None, watch: Watch) -> PoolResults:
     started = time.monotonic()
     journal = Journal(folder / "outcomes")
     prepared = prepare(pool)

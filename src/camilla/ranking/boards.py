@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from camilla.display import Grid
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_nan, write_tables
@@ -90,6 +91,15 @@ def compare_fits(boards: Mapping[str, Leaderboard]) -> pl.DataFrame:
         for name, board in boards.items()
     ]
     return pl.DataFrame(rows).sort("standardised_deviance", nulls_last=True)
+
+
+def fits_grid(fits: pl.DataFrame) -> Grid:
+    """What `compare_fits` found, as a table to print."""
+    columns = {"deviance": "deviance", "df": "df", "standardised": "standardised_deviance", "p": "p_value"}
+    frame = fits.select(
+        "tournament", "players", "rounds", **{name: pl.col(of) for name, of in columns.items()}
+    )
+    return Grid("Fit by tournament, best first", frame.fill_nan(None), spare=("rounds", "players"))
 
 
 class Agreement(NamedTuple):

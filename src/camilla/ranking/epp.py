@@ -13,6 +13,8 @@ import scipy
 from numpy.typing import NDArray
 
 from camilla import __version__ as camilla_version
+from camilla.arrays import Watch
+from camilla.display import watching
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import quoted
 from camilla.ranking import inference
@@ -47,6 +49,8 @@ def epp(
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
+    progress: bool | None = None,
+    watch: Watch | None = None,
 ) -> Leaderboard:
     """The leaderboard of a tournament.
 
@@ -55,6 +59,8 @@ def epp(
     prior: weight of one drawn match of every player against the average; by default none, and 1 if
     players are separated, which the notes then say. 0 refuses separated players.
     start: a leaderboard of the same players, for instance before rounds were appended.
+    progress: a line on standard error while a bootstrap runs: True at once, False never, None after two
+    seconds on a terminal or in a notebook. watch takes the lines instead.
     """
     _check_settings(se, level, prior, compat, replicates)
     if compat is not None:
@@ -65,7 +71,8 @@ def epp(
     _check_matches(matrix, ordered.players)
     weight, notes = _prior_of(separated_groups(matrix), ordered.players, prior)
     solution = solve(matrix, prior=weight, start=_warm(start, ordered.players))
-    uncertainty = _uncertainty(record, matrix, solution, weight, se, replicates, seed)
+    with watching("ranking", progress, watch) as watch:
+        uncertainty = _uncertainty(record, matrix, solution, weight, se, replicates, seed, watch)
     if uncertainty.covariance is not None and weight and se != "fisher":
         inner = inference.fisher_covariance(matrix, solution, weight)
         uncertainty = uncertainty._replace(covariance=uncertainty.covariance + inner)
@@ -197,6 +204,7 @@ def _uncertainty(
     se: str,
     replicates: int,
     seed: int,
+    watch: Watch,
 ) -> Uncertainty:
     n_rounds = record.n_rounds
     if n_rounds < 2:
@@ -209,7 +217,9 @@ def _uncertainty(
         return Uncertainty(inference.fisher_covariance(matrix, solution, prior), np.inf, ())
     if se == "cluster":
         return Uncertainty(inference.cluster_covariance(record, matrix, solution, prior), n_rounds - 1, ())
-    drawn = inference.bootstrap_covariance(record, solution, prior=prior, replicates=replicates, seed=seed)
+    drawn = inference.bootstrap_covariance(
+        record, solution, prior=prior, replicates=replicates, seed=seed, watch=watch
+    )
     notes: tuple[str, ...] = ()
     if drawn.n_separated and not prior:
         notes = (

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from camilla.arrays import Watch
 from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
@@ -46,7 +47,7 @@ class Bootstrap(NamedTuple):
 
 
 def bootstrap_covariance(
-    record: Record, solution: EppSolution, *, prior: float, replicates: int, seed: int
+    record: Record, solution: EppSolution, *, prior: float, replicates: int, seed: int, watch: Watch
 ) -> Bootstrap:
     """Draws R rounds with replacement, refits, and takes the covariance of the refits · R/(R−1).
 
@@ -57,6 +58,7 @@ def bootstrap_covariance(
     strengths = np.empty((replicates, len(solution.strength)))
     n_separated = 0
     for replicate in range(replicates):
+        watch(f"bootstrap replicate {replicate + 1} of {replicates}")
         drawn = np.bincount(rng.integers(n_rounds, size=n_rounds), minlength=n_rounds)
         matrix = record.count(drawn)
         separated = len(separated_groups(matrix)) > 1

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
 
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
 from camilla.errors import DataError, FormatError, SettingError
 from camilla.names import quoted, shown
 from camilla.ranking import inference
@@ -39,14 +40,26 @@ class PairTest(NamedTuple):
     lr_p: float | None
 
 
-@dataclass(frozen=True, eq=False)
-class Leaderboard:
+class Findings(NamedTuple):
+    """What was asked of a board beyond its rows."""
+
+    tests: Sequence[PairTest] = ()
+    p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
+
+
+NOTHING = Findings()
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Leaderboard(Printable):
     """Players in order of EPP; every array follows that order.
 
     EPP is on the logit scale with mean 0: σ(difference) is the probability of winning, σ(EPP) that
     of beating the average player (Properties 3.1 and 3.4). A board of one round has no covariance
     and no intervals.
     """
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"players": 15}
 
     players: tuple[str, ...]
     epp: Array
@@ -59,12 +72,61 @@ class Leaderboard:
     notes: tuple[str, ...]  # what a reader must know: separated players, refused intervals
     provenance: Mapping[str, Any]
 
-    def __repr__(self) -> str:
-        came = self.provenance
-        return f"Leaderboard({len(self.players)} players, {came['rounds']} rounds, first {self.players[0]!r})"
+    def parts(self, *, findings: Findings = NOTHING, players: int | None = None) -> list[Part]:
+        """Who is first, all players or the first few, ties, the tests asked for, the fit, and every note."""
+        parts: list[Part] = [self._answer(), self._grid(players), self._tie_line()]
+        parts += [_test_line(test, self.level) for test in findings.tests]
+        parts += [self._fit_line(findings.p_value_rounds), *(f"note: {shown(note)}" for note in self.notes)]
+        return [part for part in parts if part]
 
-    def __str__(self) -> str:
-        return as_text(self)
+    def _answer(self) -> str:
+        first, ranks = brief(self.players[0]), self.rank_intervals
+        others = [name for name, low in zip(self.players[1:], ranks.low[1:], strict=True) if low == 1]
+        if self.covariance is None:
+            return f"{first} has the highest EPP of {len(self.players)} players; how surely is not known."
+        if not others:
+            return f"{first} is first: no other of the {len(self.players)} players may be."
+        return (
+            f"{first} has the highest EPP of {len(self.players)} players, but {listed(others)} may be first."
+        )
+
+    def _grid(self, players: int | None) -> Grid:
+        rows, interval = self.rows().head(len(self.players) if players is None else players), self._interval
+        frame = pl.DataFrame(
+            {"rank": np.arange(1, rows.height + 1), "player": rows["player"], "EPP": rows["epp"]}
+        )
+        if self.covariance is not None:
+            frame = frame.with_columns(
+                rows["se"],
+                pl.Series(interval, intervals(rows, "low", "high", 2), pl.String),
+                rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"],
+            )
+        frame = frame.with_columns(rows["p_beats_average"].alias("P(beats average)"))
+        title = f"Players by EPP: a difference is the log-odds of winning, with {interval}"
+        return Grid(title, frame, fixed=(interval, "ranks"), spare=("P(beats average)", "se"))
+
+    @property
+    def _interval(self) -> str:
+        return f"{percent(self.level)} CI"
+
+    def _fit_line(self, by_rounds: float | None) -> str:
+        fit, came = self.fit, self.provenance
+        met = f"{came['players']} players, {came['rounds']} rounds, {came['matches_played']:.0f} matches"
+        if fit.df == 0:
+            return f"{met}. Fit: nothing to test, the deviance has no degrees of freedom."
+        return (
+            f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, standardised {fit.standardised:.2f}, "
+            f"p = {fit.p_value:.3g} if matches were independent"
+            + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
+        )
+
+    def _tie_line(self) -> str:
+        if self.covariance is None or not self.tie_groups:
+            return ""
+        place = {player: i + 1 for i, player in enumerate(self.players)}
+        runs = [f"{place[group[0]]}–{place[group[-1]]}" for group in self.tie_groups]
+        more = f" and {len(runs) - GROUPS} more groups" if len(runs) > GROUPS else ""
+        return f"Statistically tied (Holm over all pairs), by rank: {', '.join(runs[:GROUPS])}{more}."
 
     def place(self, player: str) -> int:
         """The row of a player, by name."""
@@ -233,19 +295,19 @@ class Leaderboard:
         return float(contrast @ contrast_solver(self.matrix, here, self.prior)(contrast))
 
 
+def _test_line(test: PairTest, level: float) -> str:
+    ratio = "" if test.lr is None else f", likelihood ratio {test.lr:.3f} (p = {test.lr_p:.3g})"
+    return (
+        f"P({brief(test.player_a)} beats {brief(test.player_b)}) = {test.p_win:.3f} "
+        f"({percent(level)} CI {test.p_win_low:.3f} to {test.p_win_high:.3f}); "
+        f"Wald {test.wald:.3f} (p = {test.wald_p:.3g}, Holm {test.holm_p:.3g}){ratio}."
+    )
+
+
 FORMAT = 1
+GROUPS = 12  # of ties, printed
 PAIRED_PLAYERS = 500  # more have so many pairs that they are worked out when asked for
 MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
-
-
-class Findings(NamedTuple):
-    """What was asked of a board beyond its rows."""
-
-    tests: Sequence[PairTest] = ()
-    p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
-
-
-NOTHING = Findings()
 
 
 def as_document(board: Leaderboard, findings: Findings = NOTHING) -> dict[str, Any]:
@@ -372,84 +434,3 @@ def _restored(
         notes=tuple(document["notes"]),
         provenance=document["provenance"],
     )
-
-
-def aligned(rows: Sequence[Sequence[str]], left: int) -> str:
-    """Rows of cells under each other; the first `left` columns start, the others end, in line."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = (
-        "  ".join(
-            cell.ljust(width) if place < left else cell.rjust(width)
-            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        for row in rows
-    )
-    return "\n".join(line.rstrip() for line in lines)
-
-
-def as_text(board: Leaderboard, findings: Findings = NOTHING) -> str:
-    """The leaderboard, its fit, its groups, the tests asked for, and every note."""
-    parts = [_table(board), _fit(board, findings.p_value_rounds), _groups(board)]
-    parts += [_test(test, board.level) for test in findings.tests]
-    parts += [f"note: {shown(note)}" for note in board.notes]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _table(board: Leaderboard) -> str:
-    ranks = board.rank_intervals
-    known = board.covariance is not None
-    header = ["rank", "player", "EPP", "se", f"{board.level:.0%} interval", "ranks", "P(beats average)"]
-    rows = [header]
-    for i, player in enumerate(board.players):
-        rows.append(
-            [
-                str(i + 1),
-                shown(player),
-                f"{board.epp[i]:.3f}",
-                f"{board.se[i]:.3f}" if known else "-",
-                f"{board.low[i]:.2f} to {board.high[i]:.2f}" if known else "-",
-                f"{ranks.low[i]}–{ranks.high[i]}" if known else "-",
-                f"{board.p_beats_average[i]:.3f}",
-            ]
-        )
-    return aligned(rows, left=2)
-
-
-def _fit(board: Leaderboard, by_rounds: float | None) -> str:
-    fit, came = board.fit, board.provenance
-    met = f"{came['players']} players, {came['rounds']} rounds, {came['matches_played']:.0f} matches"
-    if fit.df == 0:
-        return f"{met}. Fit: nothing to test, the deviance has no degrees of freedom."
-    return (
-        f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, "
-        f"standardised {fit.standardised:.2f}, p = {fit.p_value:.3g} if matches were independent"
-        + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
-    )
-
-
-def _groups(board: Leaderboard) -> str:
-    if board.covariance is None or not board.tie_groups:
-        return ""
-    place = {player: i + 1 for i, player in enumerate(board.players)}
-    runs = ", ".join(f"{place[group[0]]}–{place[group[-1]]}" for group in board.tie_groups)
-    return f"Cannot be told apart (Holm over all pairs), by rank: {runs}."
-
-
-def _test(test: PairTest, level: float) -> str:
-    ratio = "" if test.lr is None else f", likelihood ratio {test.lr:.3f} (p = {test.lr_p:.3g})"
-    return (
-        f"P({shown(test.player_a)} beats {shown(test.player_b)}) = {test.p_win:.3f} "
-        f"({level:.0%} interval {test.p_win_low:.3f} to {test.p_win_high:.3f}); "
-        f"Wald {test.wald:.3f} (p = {test.wald_p:.3g}, Holm {test.holm_p:.3g}){ratio}."
-    )
-
-
-def comparison_text(frame: pl.DataFrame) -> str:
-    """Tournaments by fit, best first."""
-    rows = [["tournament", "players", "rounds", "deviance", "df", "standardised", "p"]]
-    for row in frame.iter_rows(named=True):
-        numbers = [f"{row['deviance']:.2f}", str(row["df"])]
-        rest = (row["standardised_deviance"], row["p_value"])
-        numbers += ["-" if np.isnan(number) else f"{number:.3g}" for number in rest]
-        rows.append([shown(row["tournament"]), str(row["players"]), str(row["rounds"]), *numbers])
-    return "Fit by tournament, best first:\n" + aligned(rows, left=1)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.provenance import made_of
@@ -99,18 +100,46 @@ STRATA = 8  # of ability, as many learners in each
 ETS = -2.35  # logit to the delta scale of the Educational Testing Service
 
 
-@dataclass(frozen=True, eq=False)
-class GroupDifferences:
+@dataclass(frozen=True, eq=False, repr=False)
+class GroupDifferences(Printable):
     """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
     samples: pl.DataFrame
     groups: pl.DataFrame
     provenance: dict[str, Any]
 
+    def parts(self, *, samples: int = 15) -> list[Part]:
+        """How many samples differ, the two groups, the samples by how surely they differ, and notes."""
+        settings, interval = self.provenance["settings"], "95 % CI"
+        focal, first = brief(settings["focal"]), self.samples.head(samples)
+        columns = ["sample", "accuracy_group", "accuracy_others", "effect", interval, "q"]
+        columns += ["odds_ratio", "ets"] if "ets" in first.columns else []
+        ends = pl.Series(interval, intervals(first, "effect_low", "effect_high"), pl.String)
+        frame = first.with_columns(ends).select(columns)
+        spare = ("odds_ratio", "ets", interval, "accuracy_others", "accuracy_group")
+        parts: list[Part] = [
+            f"{int(self.samples['differs'].sum())} of {self.samples.height} samples behave differently for "
+            f"{focal} than for other learners of the same ability "
+            f"(false discovery rate {percent(settings['rate'])}).",
+            Grid(f"{focal} against all other learners", self.groups),
+            Grid("Samples, the surest difference first; effect in logits", frame, (interval, "ets"), spare),
+        ]
+        if untested := self.samples["p_value"].null_count():
+            parts.append(
+                f"note: {counted(untested, 'sample')} could not be tested: all learners gave the same "
+                "response, or one side gave none."
+            )
+        if gone := self.provenance["n_without_group"]:
+            parts.append(f"note: {counted(gone, 'learner')} without a group left out.")
+        return parts
+
 
 def dif(
     table: TableLike, group: Mapping[str, str], *, rows: WideRows | None = None,
-    focal: str | None = None, rate: float = 0.05, seed: int = 0, watch: Watch = lambda line: None,
+    focal: str | None = None, rate: float = 0.05, seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> GroupDifferences:  # fmt: skip
     """Differential functioning of every sample for the `focal` group against all other learners.
 
@@ -118,7 +147,7 @@ def dif(
     1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
     ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
     that `group` does not name are left out and counted in the provenance. A sample that a side did not
-    answer, or that all answered alike, has no effect and no test.
+    answer, or that all answered alike, has no effect and no test. `progress` as in `diagnose`.
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
@@ -126,8 +155,8 @@ def dif(
     known = [i for i, name in enumerate(table.learners) if name in group]
     ordered = table.take_learners(known).canonical().table if known else table
     focal, member = _membership(ordered, group, focal, n_known=len(known))
-    ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
-    watch("testing samples")
+    with watching("comparing groups", progress, watch) as watch:
+        ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
     matrix = ordered.matrix()
     frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
     frame = frame.with_columns(differs=pl.col("q") <= rate).sort(

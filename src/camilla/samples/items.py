@@ -1,7 +1,7 @@
 """What a benchmark owner should look at: every sample with its factors, its fit and what is odd about it."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -9,6 +9,7 @@ import polars as pl
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -26,12 +27,15 @@ from camilla.statistics.items import item_rest
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
-NAMED = 3  # learners named a sample and direction
+NAMED = 3  # learners named for each sample and direction
+TWINS = 3  # pairs printed
 
 
-@dataclass(frozen=True, eq=False)
-class SampleQuality:
+@dataclass(frozen=True, eq=False, repr=False)
+class SampleQuality(Printable):
     """`samples`, worst first; `twins`, pairs with nearly the same responses; how both came about."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
     samples: pl.DataFrame
     twins: pl.DataFrame
@@ -41,21 +45,73 @@ class SampleQuality:
         """The samples that something is odd about."""
         return self.samples.filter(pl.col("flags") != "")
 
+    def parts(self, *, samples: int = 15) -> list[Part]:
+        """How many samples are flagged, those to look at first, who contradicts them, and twins."""
+        first = self.samples.head(samples)
+        interval = "95 % CI"
+        frame = first.with_columns(
+            pl.Series(interval, intervals(first, "discrimination_low", "discrimination_high"), pl.String)
+        ).select(
+            "sample", "flags", "accuracy", "n", "discrimination", interval, "item_rest", "infit", "outfit",
+            "mislabelled",
+        )  # fmt: skip
+        spare = ("n", "outfit", "infit", "item_rest", interval)
+        grid = Grid("Samples to look at first", frame, fixed=("flags", interval), spare=spare)
+        odd = first.filter(pl.col("flags").str.contains("mislabelled|negative"))
+        return [self._answer(), grid, *map(_contradiction, odd.to_dicts()), *self._twin_lines()]
+
+    def _answer(self) -> str:
+        made, flagged = self.provenance, self.flagged()
+        of = f"{made['n_samples']} samples, judged by {made['n_learners']} learners"
+        if flagged.height == 0:
+            return f"No sample is flagged of {of}."
+        counts = flagged["flags"].str.split(", ").explode().value_counts().sort("flags")
+        kinds = ", ".join(f"{count} {flag}" for flag, count in counts.iter_rows())
+        verb = "is" if flagged.height == 1 else "are"
+        return (
+            f"{flagged.height} of {of}, {verb} flagged: {kinds}. "
+            f"At most {percent(made['settings']['rate'])} of each kind are expected to be false."
+        )
+
+    def _twin_lines(self) -> list[str]:
+        lines = [
+            f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
+            f"({row['agreement']:.1%} equal, residual correlation {row['residual_correlation']:.2f})."
+            for row in self.twins.head(TWINS).to_dicts()
+        ]
+        if (more := self.provenance["twin_pairs"] - TWINS) > 0:
+            lines.append(f"{more} more pairs; --json has the closest {self.twins.height} of all.")
+        return lines
+
+
+def _contradiction(row: dict[str, Any]) -> str:
+    failed, solved = listed(row["failed_by"]) or "none", listed(row["solved_by"]) or "none"
+    sample = brief(row["sample"])
+    return f"{sample}: strong learners that fail it: {failed}; weak learners that solve it: {solved}."
+
 
 def items(
-    table: TableLike, *, rows: WideRows | None = None,
-    rate: float = RATE, seed: int = 0, watch: Watch = lambda line: None,
+    table: TableLike, *, rows: WideRows | None = None, rate: float = RATE, seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> SampleQuality:  # fmt: skip
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.
 
     `rate` is the share of false flags accepted, of each kind: Benjamini–Hochberg for negative
     discrimination and noise, the posterior for mislabelled samples, Bonferroni over pairs for twins.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
     table = as_table(table, rows=rows)
     if few := too_few_learners(table.n_learners):
         raise DataError(few)
+    with watching("judging samples", progress, watch) as watch:
+        return _judged(table, rate, seed, watch)
+
+
+def _judged(table: ResponseTable, rate: float, seed: int, watch: Watch) -> SampleQuality:
     ordered = table.canonical().table
     found = diagnose(ordered, "irt", seed=seed, watch=watch)
     watch("what is odd about each sample")

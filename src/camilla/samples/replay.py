@@ -11,6 +11,7 @@ from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, Watch, rounded
+from camilla.display import Grid, Part, Printable, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -138,25 +139,48 @@ RANDOM_DRAWS = 10  # random subsets of each size a split
 FEWEST = 3  # learners to test
 
 
-@dataclass(frozen=True, eq=False)
-class Replay:
-    """`shares`: one row a share of samples, the mean over splits with its 95 % interval."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Replay(Printable):
+    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval."""
 
     shares: pl.DataFrame
     splits: pl.DataFrame
     provenance: dict[str, Any]
 
+    def parts(self) -> list[Part]:
+        """What the shortest tests are worth, and every share of samples beside random subsets of its size."""
+        made, first = self.provenance["settings"], self.shares.row(0, named=True)
+        interval = "95 % CI"
+        frame = self.shares.with_columns(
+            pl.Series(interval, intervals(self.shares, "kendall_low", "kendall_high"), pl.String)
+        ).select("share", "samples", "kendall", interval, "random_kendall", "mae", "random_mae", "covered")
+        return [
+            f"Adaptive tests of {first['samples']} samples ({first['share']:.3g} of all) estimate the full "
+            f"score with an error of {first['mae']:.3f}; as many random samples with "
+            f"{first['random_mae']:.3f}.",
+            Grid(
+                "Kendall's τ and mean absolute error with the full-table score, beside random subsets of the "
+                "same size; covered: share of 95 % intervals that hold the full score",
+                frame, fixed=(interval,), spare=("covered", interval, "random_kendall"),
+            ),
+            f"{made['splits']} random splits: calibrated on {percent(made['calibration'])} of "
+            f"{self.provenance['n_learners']} learners, tested on the others.",
+        ]  # fmt: skip
+
 
 def replay(
     table: TableLike, *, rows: WideRows | None = None,
     shares: float | Sequence[float] = SHARES, calibration: float = 0.8, splits: int = 10,
-    dimensions: int | None = None, seed: int = 0, watch: Watch = lambda line: None,
+    dimensions: int | None = None, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Replay:  # fmt: skip
     """Samples calibrated on a random share of the learners, the others tested by their stored responses.
 
     Kendall's τ-b and mean absolute error with the full-table accuracy of the tested learners, beside the
     plain accuracy on random subsets of the same size. A learner is asked only what it has a response to, and
     its full-table accuracy is over these; those with fewer responses than would be asked are not tested.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     table = as_table(table, rows=rows)
     shares = (float(shares),) if isinstance(shares, int | float) else tuple(shares)
@@ -175,14 +199,15 @@ def replay(
     ordered = table.canonical().table
     matrix = ordered.matrix()
     tests = []
-    for number in range(splits):
-        watch(f"split {number + 1} of {splits}")
-        rng = np.random.default_rng([seed, number])
-        order = rng.permutation(table.n_learners)
-        bank = calibrate_with_misfit(
-            ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
-        )
-        tests += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
+    with watching("replaying", progress, watch) as watch:
+        for number in range(splits):
+            watch(f"split {number + 1} of {splits}")
+            rng = np.random.default_rng([seed, number])
+            order = rng.permutation(table.n_learners)
+            bank = calibrate_with_misfit(
+                ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
+            )
+            tests += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
     each = pl.DataFrame(tests)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,

@@ -1,13 +1,14 @@
 """The samples that carry most of the signal, and what is lost on learners not used to choose them."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
+from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -35,8 +36,8 @@ FEWEST = 6  # learners with all responses that an expected error needs
 NUMBERS = ("weight", "accuracy", "expected_response")
 
 
-@dataclass(frozen=True, eq=False)
-class Subset:
+@dataclass(frozen=True, eq=False, repr=False)
+class Subset(Printable):
     """`samples` with the weight of each: estimate = intercept + Σ weight × response.
 
     `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
@@ -47,11 +48,41 @@ class Subset:
     subsets of the same size, and of random subsets with the same estimator.
     """
 
+    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 3}
+
     samples: pl.DataFrame
     intercept: float
     error: float | None  # root mean square error expected on a new learner
     expected: pl.DataFrame
     provenance: dict[str, Any]
+
+    def parts(self, *, samples: int = 5) -> list[Part]:
+        """The error to expect, the first samples with their weights, the errors of other ways to choose."""
+        made = self.provenance
+        n, chosen = made["settings"]["n"], made["settings"]["chosen"]
+        frame = self.samples.head(samples).drop("expected_response")
+        frame = frame.select(name for name in frame.columns if frame[name].null_count() < frame.height)
+        parts: list[Part] = [
+            self._answer(),
+            Grid(f"First of the {n} chosen samples ({chosen})", frame, spare=("task",)),
+        ]
+        if self.error is not None:
+            parts.append(_errors_grid(self.expected.filter(pl.col("way").is_in(COMPARED))))
+        return [
+            *parts,
+            f"Estimated score of a new learner: {self.intercept:.4f} + sum of weight × response.",
+        ]
+
+    def _answer(self) -> str:
+        n, of = self.provenance["settings"]["n"], self.provenance["n_samples"]
+        if self.error is None:
+            return f"{n} of {of} samples; the error is not known: too few learners answered every sample."
+        mae = dict(self.expected.select("way", "mae").iter_rows())
+        return (
+            f"{n} of {of} samples estimate the mean score over all of them with an error of "
+            f"{mae['chosen']:.3f} (mean absolute error on held-out learners); as many random "
+            f"samples with {mae['random']:.3f}."
+        )
 
     def estimate(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
         """The estimated mean response over all samples of learners that answered the chosen ones.
@@ -83,16 +114,37 @@ class Subset:
         ).with_columns(pl.col("low", "high").fill_nan(None))
 
 
+COMPARED = ("chosen", "random", "stratified", "random, weighted")  # ways of choosing that are printed
+
+
+def _errors_grid(expected: pl.DataFrame) -> Grid:
+    columns = {"95 % CI": ("mae_low", "mae_high"), "kendall 95 % CI": ("kendall_low", "kendall_high")}
+    frame = expected.with_columns(
+        pl.Series(name, intervals(expected, *ends), pl.String) for name, ends in columns.items()
+    ).select("way", "n", "mae", "95 % CI", "kendall", "kendall 95 % CI")
+    return Grid(
+        "Mean absolute error of the estimated score, and Kendall's τ with the full one, on held-out learners",
+        frame, fixed=("way", *columns), spare=("kendall 95 % CI", "n"),
+    )  # fmt: skip
+
+
 def select(
     table: TableLike, n: int = 100, *, rows: WideRows | None = None,
-    folds: int = 5, repeats: int = 2, seed: int = 0, watch: Watch = lambda line: None,
+    folds: int = 5, repeats: int = 2, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Subset:  # fmt: skip
     """n samples from which the mean response over all samples, and so the ranking, is told best.
 
     Ways to choose them are compared on held-out learners; the first is taken unless another is surely
     better. Without learners that answered everything the expected error is not known.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
-    table = as_table(table, rows=rows)
+    with watching("selecting", progress, watch) as watch:
+        return _selected(as_table(table, rows=rows), n, folds, repeats, seed, watch)
+
+
+def _selected(table: ResponseTable, n: int, folds: int, repeats: int, seed: int, watch: Watch) -> Subset:
     ordered = table.canonical().table
     _check(ordered, [n], folds, repeats)
     candidates = _candidates(ordered)

@@ -4,13 +4,14 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, Watch
+from camilla.display import Grid, Part, Printable, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.reading.inputs import TableLike, as_table
@@ -188,9 +189,11 @@ FEWEST_LEARNERS = 8
 Labels = NDArray[np.int64]
 
 
-@dataclass(frozen=True, eq=False)
-class FoundSkills:
+@dataclass(frozen=True, eq=False, repr=False)
+class FoundSkills(Printable):
     """A skill map found in the responses, and how it holds on learners that had no part in finding it."""
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"skills": 15}
 
     skill_map: SkillMap  # rows in the order of the table's samples
     judgement: Judgement
@@ -198,10 +201,33 @@ class FoundSkills:
     judged_on: tuple[str, ...]
     notes: tuple[str, ...]
 
+    def parts(self, *, skills: int | None = None) -> list[Part]:
+        """Whether the skills hold, all of them or the first few, and their agreement beside random groups."""
+        made = self.judgement
+        rows = made.skills if skills is None else made.skills.head(skills)
+        found = f"{made.skills.height} groups of samples"
+        answer = (
+            f"{found} hold: none of {made.draws} random groupings ranks held-out learners as consistently."
+            if made.holds
+            else f"Nothing to find: {made.as_good} of {made.draws} random groupings rank held-out learners "
+            f"as consistently as these {found}, or more so."
+        )
+        return [
+            answer,
+            Grid(
+                f"Degree of agreement (DOA) of each skill: found on {len(self.found_on)} learners, judged on "
+                f"the other {made.learners}",
+                rows,
+            ),
+            f"Mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; weighted "
+            f"by samples {made.doa_weighted:.3f}, {made.random_weighted:.3f}, {made.ceiling_weighted:.3f}.",
+        ]
+
 
 def skills(
     table: TableLike, n_skills: int | None = None, *,
     rows: WideRows | None = None, by: By = "sample", seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> FoundSkills:  # fmt: skip
     """Groups of samples that rank learners alike.
 
@@ -210,17 +236,27 @@ def skills(
     families of tasks, `n_skills` being the number of families. The other half judges them. Without
     `n_skills` the number is chosen on the first half, itself halved: the smallest that is within .01 of
     the largest gain over random groups of the same sizes.
+
+    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
+    on a terminal or in a notebook. `watch` takes the lines instead.
     """
     table = as_table(table, rows=rows)
     _check(table, n_skills, by)
+    with watching("finding skills", progress, watch) as watch:
+        return _found(table, n_skills, by, seed, watch)
+
+
+def _found(table: ResponseTable, n_skills: int | None, by: By, seed: int, watch: Watch) -> FoundSkills:
     ordered = table.canonical()
     responses = ordered.table.matrix()
     rng = np.random.default_rng(seed)
     order = rng.permutation(table.n_learners)
     first, second = order[: (len(order) + 1) // 2], order[(len(order) + 1) // 2 :]
     finder = _Finder(ordered.table, by)
-    wanted = _chosen_number(finder, responses[first], rng) if n_skills is None else n_skills
+    wanted = _chosen_number(finder, responses[first], rng, watch) if n_skills is None else n_skills
+    watch(f"{wanted} skills")
     found = finder.skill_map(responses[first], wanted, rng)
+    watch("judging them on the other half of the learners")
     judgement = judged(responses[second], found, rng)
     back = np.argsort(ordered.sample_order)
     learners = np.array(ordered.table.learners, object)
@@ -330,12 +366,15 @@ def _times(
     return SkillMap(tuple(names), np.column_stack(columns), notes)
 
 
-def _chosen_number(finder: _Finder, responses: NDArray[np.float64], rng: np.random.Generator) -> int:
+def _chosen_number(
+    finder: _Finder, responses: NDArray[np.float64], rng: np.random.Generator, watch: Watch
+) -> int:
     """The smallest number whose gain over random groups, on other learners, is within WORTH of the best."""
     order = rng.permutation(len(responses))
     one, other = responses[order[::2]], responses[order[1::2]]
     gains = {}
     for number in TRIED:
+        watch(f"trying {number} skills")
         found = judged(other, finder.skill_map(one, number, rng), rng)
         gains[number] = found.doa_weighted - found.random_weighted
     best = max(gains.values())

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from camilla.display import responses_in_notebook
+from camilla.display import IN_NOTEBOOK, Grid, as_html
 from camilla.errors import DataError
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import Origin, texts
@@ -65,7 +65,19 @@ class ResponseTable:
         return f"ResponseTable({size}{missing}{skills})"
 
     def _repr_html_(self) -> str:
-        return responses_in_notebook(self)
+        """Its size, and the learners with the highest mean response."""
+        mean, se, weight = self.learner_means()
+        first = np.argsort(-np.nan_to_num(mean, nan=-1.0), kind="stable")[:IN_NOTEBOOK]
+        frame = pl.DataFrame(
+            {
+                "learner": [self.learners[i] for i in first],
+                "mean": mean[first],
+                "se": se[first],
+                "responses": weight[first],
+            }
+        ).fill_nan(None)
+        tail = f"; the first {len(first)} by mean response" if self.n_learners > len(first) else ""
+        return as_html([Grid(f"{self!r}{tail}", frame)])
 
     @classmethod
     def from_long(

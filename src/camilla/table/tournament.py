@@ -19,8 +19,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from camilla.display import IN_NOTEBOOK, Grid, as_html
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index, quoted, repeated
 from camilla.table import score_tables
@@ -97,6 +99,24 @@ class Tournament:
         return (
             f"Tournament({name}{len(self.players)} players × {len(self.rounds)} rounds{kind}, {self.scheme})"
         )
+
+    def _repr_html_(self) -> str:
+        """Its size, and the players with the best mean score; of matches the number alone."""
+        if self.scores is None:
+            return as_html([repr(self)])
+        played = np.isfinite(self.scores)
+        mean = np.where(played, self.scores, 0).sum(axis=1) / np.maximum(played.sum(axis=1), 1)
+        mean[~played.any(axis=1)] = np.nan
+        first = np.argsort(mean if self.lower_is_better else -mean, kind="stable")[:IN_NOTEBOOK]
+        frame = pl.DataFrame(
+            {
+                "player": [self.players[i] for i in first],
+                "mean score": mean[first],
+                "rounds": played.sum(axis=1)[first],
+            }
+        ).fill_nan(None)
+        tail = f"; the first {len(first)} by mean score" if len(self.players) > len(first) else ""
+        return as_html([Grid(f"{self!r}{tail}", frame)])
 
     @property
     def merit(self) -> NDArray[np.float64]:

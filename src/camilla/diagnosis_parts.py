@@ -1,0 +1,94 @@
+"""What a diagnosis prints: sentences and tables made of its frames and its provenance."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from camilla.display import Grid, Part, brief, counted, intervals
+
+ABILITY, ACCURACY = "95 % CI", "accuracy 95 % CI"
+ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
+
+
+def board_parts(
+    learners: pl.DataFrame, samples: pl.DataFrame, made: Mapping[str, Any], *, n_learners: int, n_samples: int
+) -> list[Part]:
+    """The first learners, the hardest samples, and how the diagnosis was made."""
+    first = _with_intervals(learners.head(n_learners))
+    board = first.select("rank", "learner", "ability", ABILITY, "accuracy", ACCURACY)
+    title = f"{made['n_learners']} learners by ability ({made['scale']}), with {interval_in_words(made)}"
+    return [
+        Grid(title, board, fixed=tuple(ENDS), spare=(ACCURACY,)),
+        _sample_grid(samples, n_samples, made),
+        *_made_lines(made),
+    ]
+
+
+def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> list[Part]:
+    """One learner's ability, mastery and plain accuracy on each skill, best first."""
+    rows = skills.filter(pl.col("learner") == name).sort("ability", descending=True)
+    frame = _with_intervals(rows).select("skill", "ability", ABILITY, "mastery", "accuracy", ACCURACY)
+    title = f"{brief(name)} by skill, with {interval_in_words(made)}"
+    return [Grid(title, frame, fixed=tuple(ENDS), spare=(ACCURACY, "mastery"))]
+
+
+def interval_in_words(made: Mapping[str, Any]) -> str:
+    """The kind of interval, as the head of a table says it."""
+    kind = str(made["interval"]).removeprefix("95 %, ").replace("Laplace", "Laplace approximation")
+    return f"95 % CI ({kind.removesuffix(', samples estimated jointly')})"
+
+
+def _with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(
+        pl.Series(name, intervals(frame, *ends), pl.String) for name, ends in ENDS.items()
+    )
+
+
+def _sample_grid(samples: pl.DataFrame, most: int, made: Mapping[str, Any]) -> Grid:
+    """A difficulty only where the discrimination is told from 0.
+
+    Difficulty is the intercept over the discrimination: around 0 it may come out as anything.
+    """
+    hardest = samples.sort("accuracy", "expected", "sample").head(most)
+    unsure = (pl.col("discrimination_low") <= 0) & (pl.col("discrimination_high") >= 0)
+    columns = ("difficulty", "discrimination")
+    frame = hardest.with_columns(_value_with_interval(hardest, name) for name in columns)
+    frame = frame.with_columns(difficulty=pl.when(unsure).then(None).otherwise("difficulty"))
+    return Grid(
+        f"{hardest.height} hardest of {made['n_samples']} samples",
+        frame.select("sample", "accuracy", "expected", *columns, "infit"),
+        fixed=columns,
+        spare=("infit", "expected"),
+    )
+
+
+def _value_with_interval(frame: pl.DataFrame, name: str) -> pl.Series:
+    values = [None if value is None else f"{value:.2f}" for value in frame[name].fill_nan(None).to_list()]
+    ends = intervals(frame, f"{name}_low", f"{name}_high", 2)
+    texts = [
+        value if value is None or interval is None else f"{value} ({interval})"
+        for value, interval in zip(values, ends, strict=True)
+    ]
+    return pl.Series(name, texts, pl.String)
+
+
+def _made_lines(made: Mapping[str, Any]) -> list[str]:
+    chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
+    tried = dict.fromkeys(trial["diagnoser"] for trial in made["candidates"])
+    lines = []
+    if tried:
+        others = ", ".join(name for name in tried if name != made["diagnoser"])
+        why = (
+            f"over {others}: it predicts held-out responses as well" if others else "one dimension is enough"
+        )
+        lines.append(
+            f"auto chose {made['diagnoser']} {why}." if others else f"auto chose {made['diagnoser']}: {why}."
+        )
+    state = "converged" if made["converged"] else "did NOT converge"
+    settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
+    lines.append(
+        f"{made['diagnoser']}{settings} {state} after {counted(made['steps'], 'step')}; seed {made['seed']}, "
+        f"data {made['data_hash'][:12]}."
+    )
+    return lines
