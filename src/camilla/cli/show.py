@@ -63,7 +63,7 @@ def print_diagnosis(found: "Diagnosis", *, learners: int, samples: int) -> None:
     typer.echo(
         f"{made['diagnoser']}" + (f" ({chosen}, chosen on held-out responses)" if chosen else "")
         + f", seed {made['seed']}, data {made['data_hash'][:12]}, "
-        + ("converged" if made["converged"] else "NOT converged") + f" after {made['steps']} steps."
+        + ("converged." if made["converged"] else f"NOT converged after {made['steps']} steps.")
     )  # fmt: skip
 
 

@@ -172,7 +172,7 @@ def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
     return (
         frame.sort(
             "worst", pl.col("mislabelled").round(3),
-            pl.col("negative_q", "item_rest").round_sig_figs(6), "sample",
+            pl.col("negative_q").round_sig_figs(6), pl.col("item_rest").round_sig_figs(6), "sample",
             descending=[False, True, False, False, False], nulls_last=True,
         )
         .drop("worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
