@@ -4,7 +4,7 @@ from pathlib import Path
 
 from camilla import diagnose
 from camilla.show.pictures.drawing import draw, write_figure
-from camilla.table.embedded import digits
+from camilla.table.examples import digits
 
 FOLDER = Path(__file__).parent.parent / "docs/pictures"
 SHOWN = ("radar", "ability-accuracy", "similarity", "solved", "duels", "factors")

@@ -49,9 +49,9 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.skills import skills as skills
     from camilla.show.report.build import report as report
     from camilla.statistics.power import Design as Design
-    from camilla.table.embedded import digits as digits
+    from camilla.table.examples import digits as digits
+    from camilla.table.examples import simulate as simulate
     from camilla.table.responses import ResponseTable as ResponseTable
-    from camilla.table.simulate import simulate as simulate
     from camilla.table.skills import SkillGraph as SkillGraph
     from camilla.table.skills import SkillMap as SkillMap
     from camilla.table.tournament import Tournament as Tournament
@@ -86,7 +86,7 @@ _WHERE: dict[str, str] = {
     "diagnose": "camilla.diagnosing",
     "diagnose_classifiers": "camilla.classifiers",
     "dif": "camilla.samples.dif",
-    "digits": "camilla.table.embedded",
+    "digits": "camilla.table.examples",
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
     "experiment_summary": "camilla.experiments.results",
@@ -103,7 +103,7 @@ _WHERE: dict[str, str] = {
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
     "select": "camilla.samples.select",
-    "simulate": "camilla.table.simulate",
+    "simulate": "camilla.table.examples",
     "skills": "camilla.samples.skills",
     "split": "camilla.experiments.splits",
     "team_epp": "camilla.ranking.teams",

@@ -7,7 +7,7 @@ from pathlib import Path
 import polars as pl
 
 from camilla.reading.inputs import read
-from camilla.table.simulate import simulate
+from camilla.table.examples import simulate
 from command_line import camilla
 
 

@@ -20,7 +20,7 @@ from camilla.fitting.protocol import Size
 from camilla.fitting.training import neural_logit, start_of
 from camilla.models.camilla import Camilla
 from camilla.models.gaussian import _factors, _rows
-from camilla.table.simulate import simulate
+from camilla.table.examples import simulate
 
 LEARNERS, SAMPLES = 6, 9
 Array = np.ndarray

@@ -6,7 +6,7 @@ from camilla.fitting.layout import layout_of_table, size_of
 from camilla.fitting.learner_rows import learner_rows, place_rows, with_learner_rows
 from camilla.fitting.training import neural_logit, start_of
 from camilla.models.camilla import Camilla
-from camilla.table.simulate import simulate
+from camilla.table.examples import simulate
 
 
 def test_a_level_is_at_the_mode_of_the_penalised_likelihood_along_it() -> None:

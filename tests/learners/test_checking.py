@@ -8,8 +8,8 @@ from camilla.experiments.control import permutation_control, permuted_within_sam
 from camilla.learners.check import Checked, check
 from camilla.statistics.dimensions import parallel_analysis
 from camilla.statistics.missingness import missingness_of, overlap_of, rank_correlation
+from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
-from camilla.table.simulate import simulate
 
 
 def levels(found: Checked) -> dict[str, str]:

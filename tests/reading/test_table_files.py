@@ -4,7 +4,7 @@ import pytest
 
 from camilla.errors import DataError, SettingError
 from camilla.reading.inputs import read
-from camilla.table.simulate import simulate
+from camilla.table.examples import simulate
 
 
 @pytest.fixture

@@ -9,8 +9,8 @@ import pytest
 import camilla
 from camilla.errors import DataError, SettingError
 from camilla.samples.skills import group_names, skills
+from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
-from camilla.table.simulate import simulate
 from camilla.table.skills import SkillMap
 
 TASKS = ("algebra", "rhymes", "maps")

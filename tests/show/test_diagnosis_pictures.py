@@ -11,7 +11,7 @@ from camilla.errors import DataError, SettingError
 from camilla.show.pictures.canvas import labels
 from camilla.show.pictures.diagnosis import alike, families
 from camilla.show.pictures.drawing import PICTURES, Shown, draw, draw_all, write_figure
-from camilla.table.embedded import digits
+from camilla.table.examples import digits
 from camilla.table.skills import SkillMap
 
 NASTY = "$\\frac{{{}}}$ <b>\x1b[31m\n_"

@@ -13,8 +13,8 @@ from camilla.names import name_index
 from camilla.ranking.matches import AllRounds, SameRound
 from camilla.statistics.agreement import pair_agreement
 from camilla.table.cells import zero_or_one
+from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
-from camilla.table.simulate import simulate
 
 
 @pytest.fixture

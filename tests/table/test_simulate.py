@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from camilla.errors import SettingError
-from camilla.table.simulate import simulate
+from camilla.table.examples import simulate
 from camilla.table.skills import SkillMap
 
 

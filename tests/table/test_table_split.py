@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from camilla.errors import DataError, SettingError
 from camilla.experiments.splits import split, split_rows
+from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
-from camilla.table.simulate import simulate
 
 
 def cells_of(table):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from camilla.errors import CamillaWarning, DataError, SettingError
 from camilla.reading.inputs import load_logs, read
+from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
-from camilla.table.simulate import simulate
 
 NAMES = st.lists(
     st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1),

@@ -18,8 +18,8 @@ from camilla.experiments.results import empty, write_results
 from camilla.ranking.epp import epp
 from camilla.samples import forms
 from camilla.samples.select import select
+from camilla.table.examples import simulate
 from camilla.table.files import whole_file, whole_folder, write_frame
-from camilla.table.simulate import simulate
 from camilla.table.tournament import Tournament
 
 LARGE = pl.DataFrame({"x": np.random.default_rng(0).random(40_000)})

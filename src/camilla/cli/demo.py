@@ -19,7 +19,7 @@ def demo(
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
     from camilla.diagnosis import make_way
     from camilla.show.report.build import report
-    from camilla.table.embedded import digits
+    from camilla.table.examples import digits
 
     make_way(output / "diagnosis")
     found = run(digits(), "camilla-base", seed)

@@ -225,9 +225,9 @@ def _said(test: AdaptiveTest, *, stopped: bool = False, error: str | None = None
 
 
 def _state(test: AdaptiveTest) -> dict[str, Any]:
-    """Numbers to six decimals: more would be noise."""
+    """Numbers to four decimals: more would differ between CPUs."""
     found = test.state()._asdict()
-    return {name: round(value, 6) if isinstance(value, float) else value for name, value in found.items()}
+    return {name: round(value, 4) if isinstance(value, float) else value for name, value in found.items()}
 
 
 def _line(text: str) -> Line:
