@@ -80,15 +80,15 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
     if tried:
         others = ", ".join(name for name in tried if name != made["diagnoser"])
         why = (
-            f"over {others}: it predicts held-out responses as well" if others else "one dimension is enough"
+            f" over {others}: it is the simplest whose predictions of held-out responses are within one "
+            "standard error of the best"
+            if others
+            else ": one dimension is enough"
         )
-        lines.append(
-            f"auto chose {made['diagnoser']} {why}." if others else f"auto chose {made['diagnoser']}: {why}."
-        )
-    state = "converged" if made["converged"] else "did NOT converge"
+        lines.append(f"auto chose {made['diagnoser']}{why}.")
+    state = "converged" if made["converged"] else f"did NOT converge in {counted(made['steps'], 'step')}"
     settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
     lines.append(
-        f"{made['diagnoser']}{settings} {state} after {counted(made['steps'], 'step')}; seed {made['seed']}, "
-        f"data {made['data_hash'][:12]}."
+        f"{made['diagnoser']}{settings} {state}; seed {made['seed']}, data {made['data_hash'][:12]}."
     )
     return lines
