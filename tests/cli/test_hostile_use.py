@@ -32,7 +32,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 FILES = {
-    "wide characters": (TABLE.encode("utf-16"), "Save the file as UTF-8"),
+    "wide characters without a mark": (TABLE.encode("utf-16-le"), "cannot be read as text"),
+    "Latin-1": (TABLE.replace("m0", "mé").encode("latin-1"), "Save it as UTF-8"),
     "old line ends": (TABLE.replace("\n", "\r").encode(), "end in a carriage return alone"),
     "too many cells": (f"{TABLE}m0,s99,1,2,3\n".encode(), "line 110 has 5 cells, the header 3"),
     "a cell of megabytes": (f"{TABLE}m0,s99,{'9' * 2_000_000}\n".encode(), "a number in [0, 1]; line 110"),

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from camilla import ResponseTable, SkillMap, Tournament, classifier_metrics
+from camilla import ResponseTable, SkillMap, Tournament, classifier_metrics, read
 from camilla.classifiers.scores import ClassifierScores
 from camilla.errors import DataError
 
@@ -128,3 +128,12 @@ def test_an_index_is_no_classifier():
     frame = pd.DataFrame({"truth": [0, 1, 0, 1], "svm": [0.1, 0.9, 0.2, 0.7]}, index=rows)
     assert ClassifierScores.from_frame(frame).classifiers == ("svm",)
     assert classifier_metrics(frame["truth"], frame[["svm"]]).height == 1
+
+
+def test_camilla_read_takes_the_same_frames():
+    assert read(by_sample(), rows="samples").digest() == ResponseTable.from_long(LONG).digest()
+    assert read(LONG.set_index(["learner", "sample"])).digest() == ResponseTable.from_long(LONG).digest()
+    in_percent = LONG.assign(response=100 * LONG["response"])
+    assert read(in_percent, percent=True).digest() == ResponseTable.from_long(LONG).digest()
+    with pytest.raises(DataError, match=r"which column names the rows\?"):
+        read(pd.DataFrame(MATRIX, columns=["q1", "q2"]), rows="learners")
