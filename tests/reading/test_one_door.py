@@ -139,15 +139,15 @@ def test_rows_that_repeat_a_learner_and_sample_are_said(tmp_path: Path) -> None:
     """Four rows, one pair twice: a warning, the mean, and the same in the account."""
     path = tmp_path / "t.csv"
     path.write_text("learner,sample,response\na,1,1\na,1,0\na,2,1\nb,1,0\n")
-    with pytest.warns(CamillaWarning, match="1 rows repeat the learner and sample of another row"):
+    with pytest.warns(CamillaWarning, match="1 row repeats the learner and sample of another row"):
         table = camilla.read(path)
     assert table.matrix()[0].tolist() == [0.5, 1]
     reading = camilla.read_with_account(path)
     assert reading.document()["repeated_rows"] == 1
-    assert any("1 rows repeat" in note for note in reading.notes())
-    with pytest.warns(CamillaWarning, match="1 rows repeat"):
+    assert any("1 row repeats" in note for note in reading.notes())
+    with pytest.warns(CamillaWarning, match="1 row repeats"):
         camilla.check(pl.read_csv(path))
-    with pytest.warns(CamillaWarning, match="1 rows repeat"):
+    with pytest.warns(CamillaWarning, match="1 row repeats"):
         camilla.read(tmp_path)
 
 

@@ -57,7 +57,7 @@ def test_the_rows_are_a_plain_long_table_for_anyone(table: ResponseTable, tmp_pa
 
 def test_columns_can_still_be_named_by_hand(table: ResponseTable, tmp_path: Path) -> None:
     path = table.write(tmp_path / "t.parquet")
-    with pytest.warns(CamillaWarning, match="1 rows repeat"):
+    with pytest.warns(CamillaWarning, match="1 row repeats"):
         back = read(path, learner="learner", sample="sample", response="response")
     assert (back.learners, back.task) == (("a", "b"), None)
 

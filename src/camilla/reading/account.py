@@ -290,7 +290,8 @@ def repeated_rows_note(count: int) -> list[str]:
     if not count:
         return []
     return [
-        f"{count} rows repeat the learner and sample of another row; they count as further trials, and the "
+        f"{count} {'row repeats' if count == 1 else 'rows repeat'} the learner and sample of another row; "
+        "repeated rows count as further trials, and the "
         "mean of a sample's trials is the response to it. If they are trials, name their column: trial=… "
         "(--trial); if they are copies, remove them."
     ]
