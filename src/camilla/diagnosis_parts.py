@@ -50,7 +50,8 @@ def _sample_grid(samples: pl.DataFrame, most: int, made: Mapping[str, Any]) -> G
 
     Difficulty is the intercept over the discrimination: around 0 it may come out as anything.
     """
-    hardest = samples.sort("accuracy", "expected", "sample").head(most)
+    order = ("accuracy", pl.col("expected").round_sig_figs(6), "sample")  # last bits of a mean order nothing
+    hardest = samples.sort(*order).head(most)
     unsure = (pl.col("discrimination_low") <= 0) & (pl.col("discrimination_high") >= 0)
     columns = ("difficulty", "discrimination")
     frame = hardest.with_columns(_value_with_interval(hardest, name) for name in columns)
@@ -85,10 +86,11 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
         lines.append(
             f"auto chose {made['diagnoser']} {why}." if others else f"auto chose {made['diagnoser']}: {why}."
         )
-    state = "converged" if made["converged"] else "did NOT converge"
+    state = "converged"  # after how many steps depends on the CPU
+    if not made["converged"]:
+        state = f"did NOT converge after {counted(made['steps'], 'step')}"
     settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
     lines.append(
-        f"{made['diagnoser']}{settings} {state} after {counted(made['steps'], 'step')}; seed {made['seed']}, "
-        f"data {made['data_hash'][:12]}."
+        f"{made['diagnoser']}{settings} {state}; seed {made['seed']}, data {made['data_hash'][:12]}."
     )
     return lines
