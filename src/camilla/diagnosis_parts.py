@@ -50,7 +50,8 @@ def _sample_grid(samples: pl.DataFrame, most: int, made: Mapping[str, Any]) -> G
 
     Difficulty is the intercept over the discrimination: around 0 it may come out as anything.
     """
-    hardest = samples.sort("accuracy", "expected", "sample").head(most)
+    order = ("accuracy", pl.col("expected").round_sig_figs(6), "sample")  # last bits of a mean order nothing
+    hardest = samples.sort(*order).head(most)
     unsure = (pl.col("discrimination_low") <= 0) & (pl.col("discrimination_high") >= 0)
     columns = ("difficulty", "discrimination")
     frame = hardest.with_columns(_value_with_interval(hardest, name) for name in columns)
@@ -86,6 +87,7 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
             else ": one dimension is enough"
         )
         lines.append(f"auto chose {made['diagnoser']}{why}.")
+    # after how many steps a fit converges depends on the CPU
     state = "converged" if made["converged"] else f"did NOT converge in {counted(made['steps'], 'step')}"
     settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
     lines.append(
