@@ -42,9 +42,9 @@ def plain(tmp_path):
         ("t.csv", LONG.encode("utf-8-sig")),
         ("t.csv", LONG.encode("utf-16")),
         ("t.csv", LONG.replace(",", "\t").encode("utf-16")),  # what Excel calls Unicode text
-        ("t.csv.gz", gzip.compress(LONG.encode())),
+        ("t.csv.gz", gzip.compress(LONG.encode(), mtime=0)),
         ("t.TSV.GZ", gzip.compress(LONG.replace(",", "\t").encode())),
-        ("t.jsonl.gz", gzip.compress(RECORDS.encode())),
+        ("t.jsonl.gz", gzip.compress(RECORDS.encode(), mtime=0)),
         ("t.json", RECORDS.encode()),
         ("t.json.gz", gzip.compress(FRAME.to_json(orient="records").encode())),
         ("t.json", b"\xef\xbb\xbf" + FRAME.to_json(orient="records").encode()),
@@ -79,7 +79,7 @@ def test_commas_inside_names_do_not_make_them_separators(tmp_path):
 @pytest.mark.parametrize("name", ["t.csv.gz", "t.csv"])
 def test_an_error_names_the_line_of_other_wrappings(tmp_path, name):
     text = LONG.replace("0.5", "half").replace(",", ";").encode()
-    (tmp_path / name).write_bytes(gzip.compress(text) if name.endswith(".gz") else text)
+    (tmp_path / name).write_bytes(gzip.compress(text, mtime=0) if name.endswith(".gz") else text)
     with pytest.raises(DataError, match=rf"{name}: a response must .*; line 4, column 'response' has 'half'"):
         read(tmp_path / name)
 
@@ -96,8 +96,8 @@ def test_an_error_names_the_line_of_other_wrappings(tmp_path, name):
         ("t.json", b"[]", "an empty JSON array"),
         ("t.json", b"[{]", "is not JSON"),
         ("t.csv.gz", b"\x1f\x8b\x08\x00broken", "cannot be read"),
-        ("t.csv.gz", gzip.compress(LONG.encode())[:-9], "cannot be read"),
-        ("t.txt.gz", gzip.compress(b"x"), "the ending '.txt' is not known"),
+        ("t.csv.gz", gzip.compress(LONG.encode(), mtime=0)[:-9], "cannot be read"),
+        ("t.txt.gz", gzip.compress(b"x", mtime=0), "the ending '.txt' is not known"),
     ],
 )
 def test_what_cannot_be_read_is_told_in_one_sentence(tmp_path, name, content, message):
@@ -114,7 +114,7 @@ def test_a_url_is_to_be_downloaded_first(address):
 
 def test_a_packed_file_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("camilla.table.frame_files.LARGEST", 1 << 20)
-    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"\0" * (2 << 20)))
+    (tmp_path / "bomb.csv.gz").write_bytes(gzip.compress(b"\0" * (2 << 20), mtime=0))
     with pytest.raises(DataError, match="unpacks to more than"):
         column_names(tmp_path / "bomb.csv.gz")
 
@@ -127,7 +127,7 @@ SCORES = b"player,1,2,3\na,1,5,3\nb,2,4,6\nc,0,9,1\n"
     [
         SCORES,
         SCORES.replace(b",", b";"),
-        gzip.compress(SCORES),
+        gzip.compress(SCORES, mtime=0),
         pd.read_csv(io.BytesIO(SCORES)).to_json(orient="records").encode(),
         pd.read_csv(io.BytesIO(SCORES)).to_json(orient="records", lines=True).encode(),
     ],
