@@ -43,10 +43,10 @@ def plain(tmp_path):
         ("t.csv", LONG.encode("utf-16")),
         ("t.csv", LONG.replace(",", "\t").encode("utf-16")),  # what Excel calls Unicode text
         ("t.csv.gz", gzip.compress(LONG.encode(), mtime=0)),
-        ("t.TSV.GZ", gzip.compress(LONG.replace(",", "\t").encode())),
+        ("t.TSV.GZ", gzip.compress(LONG.replace(",", "\t").encode(), mtime=0)),
         ("t.jsonl.gz", gzip.compress(RECORDS.encode(), mtime=0)),
         ("t.json", RECORDS.encode()),
-        ("t.json.gz", gzip.compress(FRAME.to_json(orient="records").encode())),
+        ("t.json.gz", gzip.compress(FRAME.to_json(orient="records").encode(), mtime=0)),
         ("t.json", b"\xef\xbb\xbf" + FRAME.to_json(orient="records").encode()),
         *[("t.json", FRAME.to_json(orient=orient).encode())
           for orient in ("records", "columns", "split", "index", "table")],
