@@ -1,11 +1,28 @@
 """How Camilla's abilities are read: expected responses, or the paper's masks."""
 
+import jax
 import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla import ResponseTable, diagnose
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _quickly_compiled():
+    """Formulas hold for whatever code the compiler makes; optimising it costs more than it gains here."""
+    jax.config.update("jax_disable_most_optimizations", True)
+    yield
+    jax.config.update("jax_disable_most_optimizations", False)
+
+
+@pytest.fixture
+def _optimised():
+    """For fits that train longer than they compile."""
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", True)
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +119,7 @@ def test_levels_keep_the_weighted_count_of_right_responses(table, found):
     assert np.abs(missed.sum(axis=1) - pull / by_level).max() > 0.2
 
 
+@pytest.mark.usefixtures("_optimised")
 def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accuracy():
     """Σ a x is sufficient for θ in a 2PL world and Σ x is not. What the true a gain on accuracy (Kendall
     with θ) is more than half gained by estimated weights; weighing all samples alike gains a third."""
@@ -120,6 +138,7 @@ def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accurac
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_optimised")
 def test_intervals_of_abilities_cover_93_to_97_percent():
     """12 worlds of 60 abilities, the truth being what is expected under the true 2PL, counted by the fit's
     weights and read off its curves; the coverage's own spread is about one point."""
