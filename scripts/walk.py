@@ -5,7 +5,7 @@ the order in which functions are first called: how many files they are in, and h
 in another room (a folder of src/camilla; the files beside the folders are one room). Then the source is
 read: files, imports that form a cycle (those inside functions included), names of engines compared.
 
-    python scripts/walk.py [--files]
+    python scripts/walk.py [--files] [--write]    # --write: into the floor plan
 """
 
 import ast
@@ -20,8 +20,18 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src/camilla"
-LIMITS = {"diagnose --with camilla": (35, 25), "compare of two log folders": (22, None)}
-MOST_FILES = 190
+PAGE = ROOT / "docs/design/floor-plan.md"
+
+
+class Length(NamedTuple):
+    """Of a walk."""
+
+    files: int
+    changes: int | None
+
+
+WANTED = {"diagnose --with camilla": Length(35, 25), "compare": Length(22, None)}
+FIRST_PLAN = {"diagnose --with camilla": Length(53, 68), "compare": Length(41, None)}
 
 RECORDER = """
 import json, sys, threading
@@ -91,7 +101,7 @@ def walks(folder: Path) -> dict[str, Walk]:
     examples = ROOT / "docs/examples"
     return {
         "diagnose --with camilla": walk("diagnose", str(table), "--with", "camilla", "-o", str(folder / "d")),
-        "compare of two log folders": walk("compare", str(examples / "logistic"), str(examples / "ridge")),
+        "compare": walk("compare", str(examples / "logistic"), str(examples / "ridge")),
     }
 
 
@@ -152,18 +162,33 @@ def engine_comparisons() -> list[str]:
     ]
 
 
+def table(found: dict[str, Walk]) -> str:
+    """What was measured, beside what is wanted and what the first floor plan had."""
+    rows = []
+    for name, walked in found.items():
+        wanted, first = WANTED[name], FIRST_PLAN[name]
+        rows.append((f"`{name}`: files", first.files, len(walked.files), wanted.files))
+        rows.append((f"`{name}`: changes of room", first.changes, walked.room_changes, wanted.changes))
+    rows.append(("source files", 269, len(list(SOURCE.rglob("*.py"))), 190))
+    rows.append(("modules in import cycles", 0, len(cycles(imports())), 0))
+    rows.append(("comparisons of an engine's name", 25, len(engine_comparisons()), 0))
+    cells = [("| " + " | ".join("–" if cell is None else str(cell) for cell in row) + " |") for row in rows]
+    return "\n".join(["| | first plan | now | wanted, at most |", "|---|---|---|---|", *cells])
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        for name, found in walks(Path(folder)).items():
-            files, changes = LIMITS[name]
-            asked = "" if changes is None else f" (at most {changes})"
-            moved = f"{found.room_changes} changes of room{asked}"
-            print(f"{name}: {len(found.files)} files (at most {files}), {moved}")
-            if "--files" in sys.argv:
-                print("\n".join(f"  {file}" for file in found.files))
-    print(f"source files: {len(list(SOURCE.rglob('*.py')))} (at most {MOST_FILES})")
-    print(f"modules in import cycles: {cycles(imports()) or 'none'}")
-    print(f"comparisons of an engine's name: {engine_comparisons() or 'none'}")
+        found = walks(Path(folder))
+    measured = table(found)
+    print(measured)
+    if "--files" in sys.argv:
+        for name, walked in found.items():
+            print("\n".join([f"{name}:", *walked.files]))
+    print(f"cycles: {cycles(imports())}, comparisons: {engine_comparisons()}")
+    if "--write" in sys.argv:
+        start, end = "<!-- walk -->\n", "<!-- end of walk -->"
+        before, rest = PAGE.read_text().split(start)
+        PAGE.write_text(before + start + measured + "\n" + end + rest.split(end)[1])
 
 
 if __name__ == "__main__":

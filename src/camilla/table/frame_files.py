@@ -130,7 +130,7 @@ def _check_file(path: Path) -> None:
     endings = ", ".join(READABLE)
     if URL.match(str(path)) and not path.exists():
         raise DataError(
-            f"{path}: is a URL, and only files on this machine are read. Download it first (curl -LO URL) "
+            f"{str(path).replace(':/', '://', 1)}: is a URL, and only files on this machine are read. Download it first (curl -LO URL) "
             "and give the path of the file."
         )
     if not path.exists():
