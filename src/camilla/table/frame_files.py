@@ -129,9 +129,10 @@ def _opened(path: Path) -> TableFile:
 def _check_file(path: Path) -> None:
     endings = ", ".join(READABLE)
     if URL.match(str(path)) and not path.exists():
+        url = str(path).replace(":/", "://", 1)  # a path has one slash where there were two
         raise DataError(
-            f"{str(path).replace(':/', '://', 1)}: is a URL, and only files on this machine are read. Download it first (curl -LO URL) "
-            "and give the path of the file."
+            f"{url}: is a URL, and only files on this machine are read. Download it first "
+            f"(curl -LO {url}) and give the path of the file."
         )
     if not path.exists():
         raise DataError(f"{path}: no such file. Give the path of a {endings} table, or - for standard input.")
