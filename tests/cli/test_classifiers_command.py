@@ -69,10 +69,10 @@ BAD = {
     "infinite score": ({"c02": pl.lit(np.inf)}, "c02", "finite"),
     "a hole": (
         {"c02": pl.when(pl.col("sample") < 40).then("c02")},
-        "'c02' has no finite score for 10 of 50",
+        "'c02' has no score for 10 of 50",
         "all of a data set",
     ),
-    "a word": ({"c02": pl.lit("high")}, "'high'", "numbers"),
+    "a word": ({"c02": pl.lit("high")}, "'high'", "must be a finite number"),
 }
 
 

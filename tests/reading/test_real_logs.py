@@ -18,12 +18,19 @@ def fixtures(data_folder: Path) -> Path:
 
 
 def test_all_of_them_load_as_one_folder(fixtures: Path) -> None:
-    """25 logs and 13 files that go with them: nothing under the folder is unknown."""
-    found = load_logs([fixtures])
+    """25 logs and 13 files that go with them: nothing under the folders is unknown."""
+    names = ("alpaca_eval", "helm", "inspect_ai", "lm_eval_every_eval_ever", "swebench")
+    found = load_logs([fixtures / name for name in names])
     counts = {name: len(files) for name, files in found.files.read.items()}
     assert counts == {"alpaca-eval": 4, "helm": 3, "inspect": 16, "lm-eval": 1, "swe-bench": 1}
     assert found.files.companions == {"helm": 12, "lm-eval": 1}
     assert (found.files.unknown, found.files.damaged) == ([], {})
+
+
+def test_terminal_bench_is_not_taken_for_swe_bench(fixtures: Path) -> None:
+    """Its resolved_ids name a task once per trial that resolved it, which SWE-bench's do not."""
+    with pytest.raises(DataError, match="no known"):
+        load_logs([fixtures / "terminal_bench"])
 
 
 def every(fixtures: Path, folder: str, ending: str) -> list[Path]:

@@ -168,6 +168,7 @@ class Signature(NamedTuple):
     keys: frozenset[str] = frozenset()  # all of these, of the first JSON object
     some_keys: frozenset[str] = frozenset()  # `least` of these
     least: int = 1
+    without: frozenset[str] = frozenset()  # none of these
     key_with: str = ""  # some key has this in it
     starts: bytes = b""
     head: tuple[bytes, ...] = ()  # all of these occur in the first 64 KiB
@@ -203,6 +204,7 @@ def _has_keys(peek: Peek, one: Signature) -> bool:
     if not (one.keys or one.some_keys or one.key_with):
         return True
     enough = not one.some_keys or len(one.some_keys & peek.keys) >= one.least
+    enough = enough and not one.without & peek.keys
     return enough and one.keys <= peek.keys and any(one.key_with in key for key in peek.keys)
 
 

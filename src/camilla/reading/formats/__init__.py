@@ -129,6 +129,7 @@ FORMATS: dict[str, Format] = {
                 object_only=True,
                 some_keys=SWE_IDS,
                 least=2,
+                without=frozenset({"results"}),  # Terminal-Bench has the same lists, with an entry per trial
             ),
             Signature(
                 0.9,
