@@ -18,6 +18,7 @@ from camilla.fitting.layout import Layout, Prepared, Size, prepared
 from camilla.fitting.protocol import Diagnoser, Readout
 from camilla.models import DIAGNOSERS
 from camilla.models.mirt import MIRT
+from camilla.names import name_index
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z
@@ -286,8 +287,8 @@ def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         parts.append(who.hstack(bare.beside_accuracy(level, bare.accuracy_on(samples))))
     given = bare.skill_names if table.skill_map is None else table.skill_map.skills
     return pl.concat(parts).sort(
-        pl.col("learner").replace_strict(_places(table.learners), return_dtype=pl.Int64),
-        pl.col("skill").replace_strict(_places(given), return_dtype=pl.Int64),
+        pl.col("learner").replace_strict(name_index(table.learners), return_dtype=pl.Int64),
+        pl.col("skill").replace_strict(name_index(given), return_dtype=pl.Int64),
     )
 
 
@@ -325,7 +326,7 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     if readout.counted:  # difficulty is 1 − accuracy
         ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
         frame = frame.with_columns(**ends)
-    return frame.sort(pl.col("sample").replace_strict(_places(table.samples), return_dtype=pl.Int64))
+    return frame.sort(pl.col("sample").replace_strict(name_index(table.samples), return_dtype=pl.Int64))
 
 
 def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool) -> dict[str, Floats]:
@@ -343,10 +344,6 @@ def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool
         infit = np.bincount(cells.sample, cells.weight * square, n_samples) / total
         outfit = np.bincount(cells.sample, cells.weight * square / variance, n_samples) / weight
     return {"infit": infit, "outfit": outfit}
-
-
-def _places(names: tuple[str, ...]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
 
 
 def _provenance(

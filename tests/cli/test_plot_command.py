@@ -5,10 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import camilla
 
 from camilla import ResponseTable, diagnose
 from camilla.table.skills import SkillMap
+from command_line import camilla
 
 
 def plot(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:

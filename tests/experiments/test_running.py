@@ -14,7 +14,7 @@ from polars.testing import assert_frame_equal
 from scipy.stats import kendalltau, spearmanr, t
 
 import camilla
-from camilla.experiments.contenders import draws
+from camilla.experiments.contenders import drawn_settings
 from camilla.experiments.results import told_apart
 from camilla.experiments.running import EXPERIMENTS
 from camilla.experiments.splits import split
@@ -208,7 +208,7 @@ def test_other_data_and_other_versions_are_not_averaged_together(tmp_path: Path)
 def test_a_search_draws_from_the_papers_grid() -> None:
     results = camilla.experiment("reliability", TABLE, diagnosers=["irt:as_published:search=2"], seeds=[1])
     assert any(f'"rate": {rate},' in results["chosen"][0] for rate in (0.0001, 0.001, 0.005, 0.01))
-    drawn = draws("camilla", Camilla.as_published(Size(30, 80)), 40, np.random.default_rng(0))
+    drawn = drawn_settings(Camilla.as_published(Size(30, 80)), 40, np.random.default_rng(0))
     assert {settings["dimensions"] for settings in drawn} == {5, 10, 20, 50}
     assert {settings["hidden"][1] for settings in drawn} == {16, 32, 64}
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
+from camilla.names import name_index
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics import agreement as measure
 from camilla.table.frames import WideRows
@@ -106,8 +107,8 @@ def _mapped(table: ResponseTable) -> SkillMap:
 
 
 def _in_table_order(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
-    learner = {name: i for i, name in enumerate(diagnosis.learner_names)}
-    sample = {name: j for j, name in enumerate(diagnosis.sample_names)}
+    learner = name_index(diagnosis.learner_names)
+    sample = name_index(diagnosis.sample_names)
     rows, columns = [learner[name] for name in table.learners], [sample[name] for name in table.samples]
     return diagnosis.probabilities()[np.ix_(rows, columns)]
 

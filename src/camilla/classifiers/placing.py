@@ -12,7 +12,7 @@ from camilla.classifiers.tables import classifier_table, ranked
 from camilla.diagnosis import Diagnosis
 from camilla.display import Grid, Part, Printable, brief, intervals
 from camilla.errors import DataError
-from camilla.names import quoted
+from camilla.names import name_index, quoted
 from camilla.table.responses import ResponseTable
 
 
@@ -95,7 +95,7 @@ def _ranks(diagnosis: Diagnosis, placed: pl.DataFrame) -> pl.DataFrame:
 def _plain_means(diagnosis: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     """Mean response of new learners on each skill's samples."""
     matrix = table.matrix()
-    place = {name: j for j, name in enumerate(table.samples)}
+    place = name_index(table.samples)
     rows = []
     for skill, samples in diagnosis.skill_samples():
         known = [place[name] for name in np.array(diagnosis.sample_names, object)[samples] if name in place]

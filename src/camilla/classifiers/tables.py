@@ -20,7 +20,7 @@ from camilla.classifiers.metrics import (
 )
 from camilla.classifiers.scores import ClassifierScores, ScoredSet, read_scores
 from camilla.errors import DataError
-from camilla.names import quoted
+from camilla.names import name_index, quoted
 from camilla.reading.skills import read_skills, skill_source
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -106,7 +106,7 @@ def skills_named(text: str, table: ResponseTable) -> SkillMap:
         except DataError as error:
             errors.append(error)
             continue
-        place = {name: row for row, name in enumerate(names)}
+        place = name_index(names)
         mapped = found.take(np.array([place[name] for name in row_of_sample]))
         _refuse_idle(mapped, source.file)
         return mapped
@@ -128,7 +128,7 @@ def ranked(table: ResponseTable, pool: ResponseTable) -> ResponseTable:
     Samples that the pool does not have are left out. Order and ties of the pool stay what they are, so that
     DOA and DOC do, too; only how much a difference counts is evened out.
     """
-    place = {name: j for j, name in enumerate(pool.samples)}
+    place = name_index(pool.samples)
     kept = [j for j, name in enumerate(table.samples) if name in place]
     known = table if len(kept) == table.n_samples else table.take_samples(kept)
     theirs, mine = pool.matrix(), known.matrix()

@@ -21,8 +21,8 @@ SECOND_LAYER = (16, 32, 64)
 LATENT_SKILLS = (5, 10, 20, 50)
 
 
-def draws(
-    name: str, published: Mapping[str, Any], count: int, rng: np.random.Generator
+def drawn_settings(
+    published: Mapping[str, Any], count: int, rng: np.random.Generator
 ) -> list[dict[str, Any]]:
     """`count` random settings; those of the grid that the diagnoser does not have are left out."""
     out = []
@@ -74,7 +74,7 @@ def fitted_contender(
 ) -> diagnosing.Found:
     """The contender on these responses; a search keeps the draw with the smallest validation loss."""
     given = _settings(one, size)
-    options = draws(one.name, given, one.search, np.random.default_rng(seed)) if one.search else [given]
+    options = drawn_settings(given, one.search, np.random.default_rng(seed)) if one.search else [given]
     found = [
         diagnosing.fit_chosen(
             one.name, size, layout, settings=settings, seed=seed, valid=valid, watch=_silent

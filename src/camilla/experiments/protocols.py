@@ -15,8 +15,6 @@ from camilla.fitting.layout import layout_of_table, size_of
 from camilla.statistics.prediction import accuracy, auc, macro_f1, mae, rmse
 from camilla.table.responses import ResponseTable
 
-SCORES = ("acc", "f1", "auc", "rmse", "mae", "log_loss")
-
 
 def reliability(found: diagnosing.Found, test: ResponseTable) -> list[dict[str, Any]]:
     """Scores on cells that no fit saw; acc, f1 and auc of right/wrong responses only."""

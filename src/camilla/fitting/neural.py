@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from camilla.arrays import Floats, Watch
+from camilla.arrays import Floats, Watch, log_loss
 from camilla.errors import SettingError
 from camilla.extras import NEURAL_WORK, needing
 from camilla.fitting.factors import Factors, HasProblem
@@ -296,7 +296,7 @@ def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
         return -auc(response, logits)
     if diagnoser.training.loss == "mse":
         return float(np.average((1 / (1 + np.exp(-logits)) - response) ** 2, weights=weight))
-    return float(np.average(np.logaddexp(0, logits) - response * logits, weights=weight))
+    return log_loss(response, logits, weight)
 
 
 def solve_bilinear(

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from camilla.errors import ConvergenceError, DataError, SettingError
-from camilla.names import quoted
+from camilla.names import name_index, quoted
 from camilla.ranking.epp import WEAK_PRIOR
 from camilla.ranking.inference import cluster_covariance
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
@@ -89,7 +89,7 @@ def _membership(
     if unknown:
         raise DataError(f"teams {quoted(unknown)} have no members. Name the players of every team.")
     players = tuple(dict.fromkeys(one for team in tournament.players for one in members[team]))
-    place = {name: i for i, name in enumerate(players)}
+    place = name_index(players)
     matrix = np.zeros((len(tournament.players), len(players)))
     for row, team in enumerate(tournament.players):
         for one in members[team]:

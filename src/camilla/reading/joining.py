@@ -11,7 +11,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
-from camilla.names import nearest, quoted
+from camilla.names import name_index, nearest, quoted
 from camilla.reading.namesakes import settled
 from camilla.reading.runs import (
     GIVEN,
@@ -398,7 +398,7 @@ def assembled(
 ) -> tuple[ResponseTable, dict[str, int]]:
     """The table, and its missing cells by reason; `sample` of a row is an index into `about`."""
     names = sorted({runs[run].learner for run in rows["run"].unique()})
-    place = {name: index for index, name in enumerate(names)}
+    place = name_index(names)
     of_run = np.array([place.get(run.learner, -1) for run in runs], np.int32)
     used, sample = np.unique(rows["sample"].to_numpy(), return_inverse=True)
     about = about[used] if len(used) < about.height else about

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from camilla.errors import DataError, SettingError
-from camilla.names import nearest, quoted, shown
+from camilla.names import name_index, nearest, quoted, shown
 from camilla.reading.runs import Run
 from camilla.table.columns import Origin, pick
 from camilla.table.frame_files import frame_with_lines, read_frame
@@ -192,7 +192,7 @@ def with_table_skills(table: ResponseTable, runs: Sequence[Run]) -> WithSkills:
         return WithSkills(table)
     skills = tuple(dict.fromkeys(skill for part in parts for skill in part.skill_map.skills))
     mask = np.zeros((table.n_samples, len(skills)), np.bool_)
-    place = {name: row for row, name in enumerate(table.samples)}
+    place = name_index(table.samples)
     for part in parts:
         known = np.array([place.get(name, -1) for name in part.samples])
         rows = known[known >= 0]

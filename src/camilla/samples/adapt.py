@@ -10,7 +10,7 @@ import numpy as np
 
 from camilla.arrays import Watch
 from camilla.errors import CamillaError, DataError, SettingError
-from camilla.names import nearest
+from camilla.names import name_index, nearest
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import (
@@ -88,7 +88,7 @@ class AdaptiveTest:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise SettingError(f"{name} must be above 0; got {value!r}.")
-        self._place = {name: j for j, name in enumerate(self.bank.samples)}
+        self._place = name_index(self.bank.samples)
         self._seen = np.zeros((1, len(self.bank.samples)), bool)
         self._left_out = np.zeros((1, len(self.bank.samples)), bool)
         self._response = np.zeros((1, len(self.bank.samples)))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import DataError, SettingError
+from camilla.names import name_index
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import fitted_model
@@ -90,7 +91,7 @@ class Subset(Printable):
         A chosen sample without a response stands at its expected_response, and is counted in n_missing.
         """
         table = as_table(table, rows=rows)
-        place = {name: k for k, name in enumerate(self.samples["sample"])}
+        place = name_index(self.samples["sample"])
         cells = table.cells()
         where = np.array([place.get(name, -1) for name in table.samples], np.int64)[cells.sample]
         mine = where >= 0

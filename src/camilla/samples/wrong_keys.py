@@ -20,7 +20,6 @@ class WrongKeys(NamedTuple):
     """How sure it is that a sample's key is wrong, and which samples to look at."""
 
     probability: Floats  # [samples]
-    log_ratio: Floats  # [samples], log likelihood of a wrong key over that of a right one
     flagged: NDArray[np.bool_]  # [samples], at most `rate` of them expected to be false
     share: float  # of samples with a wrong key, as estimated
 
@@ -49,7 +48,7 @@ def wrong_keys(matrix: Floats, ability: Floats, *, rate: float = 0.05) -> WrongK
         log_ratio[rows] = by_wrong - logsumexp(clean + log_curves, axis=1)
     share = float(shares[1:].sum())
     probability = sigmoid(log_ratio + np.log(share) - np.log1p(-share))
-    return WrongKeys(probability, log_ratio, below_rate(probability, rate), share)
+    return WrongKeys(probability, below_rate(probability, rate), share)
 
 
 def _likelihoods(right: Floats, wrong: Floats, ability: Floats) -> tuple[Floats, Floats]:

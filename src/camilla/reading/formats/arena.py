@@ -17,18 +17,13 @@ from camilla.reading.runs import Run
 from camilla.reading.sniffing import peek
 from camilla.table.frame_files import read_frame
 
-WANTED = ("model_a", "model_b", "winner")
-CARRIED = ("judge", "language", "tstamp", "question_id", "conversation_a")
-
 
 class Battle(msgspec.Struct):
     model_a: Any
     model_b: Any
     winner: Any
-    question_id: Any = None
     judge: Any = None
     language: Any = None
-    tstamp: Any = None
 
 
 BATTLES = msgspec.json.Decoder(list[Battle])

@@ -14,7 +14,6 @@ from camilla.table.files import whole_file
 from camilla.table.responses import ResponseTable
 
 SCHEMA_VERSION = "instance_level_eval_0.2.1"
-REQUIRED = {"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"}
 
 
 class Input(msgspec.Struct):

@@ -14,10 +14,6 @@ import msgspec
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, plain, shortened
 from camilla.reading.runs import About, Row, Run
 
-COMPANIONS = tuple(
-    f"{name}.json"
-    for name in ("run_spec", "scenario", "scenario_state", "stats", "instances", "display_requests")
-)
 MAIN = (
     "exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
     "final_number_exact_match", "math_equiv_chain_of_thought", "math_equiv", "chain_of_thought_correctness",
@@ -38,7 +34,6 @@ class AdapterSpec(msgspec.Struct, frozen=True):
 
 
 class ScenarioSpec(msgspec.Struct, frozen=True):
-    class_name: Any = None
     args: Any = None
 
 

@@ -40,7 +40,6 @@ class Eval(msgspec.Struct):
     task: Any = None
     task_version: Any = None
     created: Any = None
-    run_id: Any = None
     solver: Any = None
     dataset: Dataset | None = None
     model_args: Any = None
@@ -58,7 +57,6 @@ class InspectSample(msgspec.Struct):
     scores: Any = None
     error: Any = None
     limit: Any = None
-    completed: Any = None
 
 
 class ReducedSample(msgspec.Struct):

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from camilla.errors import DataError
+from camilla.names import name_index
 from camilla.reading.decoding import LONGEST_LINE, LONGEST_NAME, name_in
 from camilla.reading.runs import About, Row, Run
 
@@ -82,7 +83,7 @@ def _cells(line: str, wanted: int, where: str) -> list[str]:
 def _places(columns: list[str], path: Path) -> dict[str, int]:
     if len(columns) > MOST_ATTRIBUTES:
         raise DataError(f"{path}: has {len(columns):,} attributes; {MOST_ATTRIBUTES:,} are the most.")
-    place = {name: at for at, name in enumerate(columns)}
+    place = name_index(columns)
     if "truth" in place and "correct" not in place:
         raise DataError(
             f"{path}: predictions of a regression have errors, not responses in [0, 1]; how to scale them is "

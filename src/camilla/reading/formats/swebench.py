@@ -16,7 +16,6 @@ from camilla.reading.decoding import decode_file, name_in
 from camilla.reading.runs import About, Row, Run
 
 TASK = "swe-bench"
-IDS = "resolved_ids", "unresolved_ids", "completed_ids", "submitted_ids"
 
 
 class Report(msgspec.Struct):

@@ -17,7 +17,7 @@ from scipy.stats import kendalltau
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
-from camilla.names import nearest
+from camilla.names import name_index, nearest
 from camilla.show.pictures.canvas import (
     BLUE,
     COLOURS,
@@ -58,8 +58,8 @@ def overall(diagnosis: Diagnosis) -> Overall:
 
 def by_skill(diagnosis: Diagnosis, column: str) -> Floats:
     """A column of `diagnosis.skills` as [learners, skills]; NaN where there is none."""
-    rows = {name: i for i, name in enumerate(diagnosis.learner_names)}
-    columns = {name: k for k, name in enumerate(diagnosis.skill_names)}
+    rows = name_index(diagnosis.learner_names)
+    columns = name_index(diagnosis.skill_names)
     matrix = np.full((len(rows), len(columns)), np.nan)
     frame = diagnosis.skills
     at = [rows[name] for name in frame["learner"]], [columns[name] for name in frame["skill"]]
@@ -229,7 +229,6 @@ def radar_figure(
 
 def _spokes(diagnosis: Diagnosis, skills: Sequence[str] | None, gap: NDArray[np.float64]) -> list[int]:
     from camilla.errors import DataError
-    from camilla.names import nearest
 
     names = diagnosis.skill_names
     if skills:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from camilla.names import name_index
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.show.pictures.canvas import BLUE, COLOURS, GREY, RED, blank, label, name_ticks
 from camilla.table.tournament import Tournament
@@ -128,9 +129,6 @@ def _against_mean(axes: Axes, board: Leaderboard, tournament: Tournament) -> Non
     axes.set_ylabel("mean score" + (", lower is better" if tournament.lower_is_better else ""))
 
 
-SHOWN_PLAYERS = 4
-
-
 def tasks_figure(board: Leaderboard, tournament: Tournament, players: Sequence[str] | None = None) -> Figure:
     """Boxplots of scores, lines between scores of one round, a star at each mean.
 
@@ -141,7 +139,7 @@ def tasks_figure(board: Leaderboard, tournament: Tournament, players: Sequence[s
         middle = len(board.players) // 2
         rows = dict.fromkeys([0, 1, middle, middle + 1])
         players = [board.players[i] for i in rows if i < len(board.players)]
-    place = {name: row for row, name in enumerate(tournament.players)}
+    place = name_index(tournament.players)
     merit = tournament.merit[[place[board.players[board.place(name)]] for name in players]]
     scores = -merit if tournament.lower_is_better else merit
     figure, axes = blank(2.0 + 1.5 * len(players), 4.5)

@@ -9,7 +9,7 @@ import polars as pl
 
 from camilla.errors import DataError, FormatError
 from camilla.experiments.results import experiment_summary, read_results, told_apart
-from camilla.names import shown
+from camilla.names import name_index, shown
 from camilla.ranking.leaderboard import Leaderboard, read_leaderboard
 from camilla.statistics.wald import differences
 
@@ -22,7 +22,7 @@ def board_section(name: str, folder: Path) -> dict[str, Any]:
     board = read_leaderboard(folder)
     document = json.loads((folder / "leaderboard.json").read_text(encoding="utf-8"))
     rows = board.rows()
-    place = {player: k for k, player in enumerate(board.players)}
+    place = name_index(board.players)
     pairs = board.predictions()
     turn = pairs.predicted < 0.5
     predicted = np.where(turn, 1 - pairs.predicted, pairs.predicted)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
+from camilla.names import name_index
 from camilla.samples.items import flags_of_diagnosis
 from camilla.samples.sample_flags import CONTRADICTING, FLAGS, SampleFlags, too_few_learners
 from camilla.show.report.packing import Bits, Rounded
@@ -188,7 +189,7 @@ class Diagnosed:
     @cached_property
     def by_skill(self) -> dict[str, Floats]:
         """Every column of the skills frame as [learners, skills]."""
-        who, skill = _index(self.learners), _index(self.skills)
+        who, skill = name_index(self.learners), name_index(self.skills)
         frame = self.found.skills.with_columns(
             pl.col("learner").replace_strict(who, return_dtype=pl.Int64),
             pl.col("skill").replace_strict(skill, return_dtype=pl.Int64),
@@ -356,12 +357,8 @@ def _surprises(of: Diagnosed) -> dict[str, Any]:
     return out
 
 
-def _index(names: list[str] | tuple[str, ...]) -> dict[str, int]:
-    return {name: place for place, name in enumerate(names)}
-
-
 def _places(names: list[str], among: tuple[str, ...]) -> NDArray[np.intp]:
-    index = _index(among)
+    index = name_index(among)
     return np.array([index[name] for name in names], np.intp)
 
 
