@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
+from camilla.arrays import sigmoid
 from camilla.display import Grid
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
@@ -50,7 +51,7 @@ def _gram(board: Leaderboard, record: SameRound) -> Array:
     gram = np.zeros((record.n_rounds, record.n_rounds))
     for i in range(1, len(merit)):
         played = board.matrix.played[i, :i, None]
-        p = 1 / (1 + np.exp(board.epp[:i, None] - board.epp[i]))
+        p = sigmoid(board.epp[i] - board.epp[:i, None])
         information = played * p * (1 - p)
         met = seen[i] & seen[:i]
         won = (merit[i] > merit[:i]) + 0.5 * (merit[i] == merit[:i])

@@ -5,6 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from camilla.arrays import sigmoid
 from camilla.ranking.matches import Array, WinMatrix
 from camilla.ranking.solve import log_likelihood
 from camilla.statistics.wald import chi_p_values
@@ -58,7 +59,7 @@ def empirical_and_predicted(matrix: WinMatrix, strength: Array) -> PredictedWins
     """Empirical against predicted probability of winning for all pairs that met (Figure 5)."""
     first, second = np.nonzero(np.triu(matrix.played, 1))
     played = matrix.played[first, second]
-    predicted = 1 / (1 + np.exp(strength[second] - strength[first]))
+    predicted = sigmoid(strength[first] - strength[second])
     return PredictedWins(
         first.astype(np.int64),
         second.astype(np.int64),

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import polars as pl
 
+from camilla.arrays import sigmoid
 from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
 from camilla.errors import DataError, FormatError, SettingError
 from camilla.names import quoted, shown
@@ -159,7 +160,7 @@ class Leaderboard(Printable):
     @property
     def p_beats_average(self) -> Array:
         """σ(EPP less the mean): the probability of beating the average player."""
-        return np.asarray(1 / (1 + np.exp(self.epp.mean() - self.epp)))
+        return sigmoid(self.epp - self.epp.mean())
 
     @cached_property
     def _wald_p(self) -> Array:
@@ -203,7 +204,7 @@ class Leaderboard(Printable):
         covariance = self._known_covariance()
         difference, se = wald.differences(self.epp, covariance)
         d, s = difference[i, j], se[i, j]
-        ends = 1 / (1 + np.exp(-(d + self.critical * s * np.array([0.0, -1.0, 1.0]))))
+        ends = sigmoid(d + self.critical * s * np.array([0.0, -1.0, 1.0]))
         lr = lr_p = None
         if not self.provenance["compat"]:
             lr = self._likelihood_ratio(i, j) if abs(d) >= wald.EQUAL else 0.0
@@ -235,9 +236,9 @@ class Leaderboard(Printable):
                 "player_b": names[j].tolist(),
                 "difference": d,
                 "se": s,
-                "p_win": 1 / (1 + np.exp(-d)),
-                "p_win_low": 1 / (1 + np.exp(self.critical * s - d)),
-                "p_win_high": 1 / (1 + np.exp(-self.critical * s - d)),
+                "p_win": sigmoid(d),
+                "p_win_low": sigmoid(d - self.critical * s),
+                "p_win_high": sigmoid(d + self.critical * s),
                 "wald_p": self._wald_p[i, j],
                 "holm_p": self._holm_p[i, j],
             }

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from camilla.arrays import sigmoid
 from camilla.errors import SettingError
 from camilla.table.score_tables import MatchList
 from camilla.table.tournament import Tournament
@@ -153,7 +154,7 @@ class Listed:
     def residuals(self, strength: Array) -> csr_array:
         """g[i, r] = Σ (y − p) over the matches of i in round r; sparse, most players sit a round out."""
         a, b, outcome, round_ = self.matches
-        surprise = outcome - 1 / (1 + np.exp(strength[b] - strength[a]))
+        surprise = outcome - sigmoid(strength[a] - strength[b])
         entries = np.concatenate([surprise, -surprise])
         places = (np.concatenate([a, b]), np.concatenate([round_, round_]))
         return csr_array((entries, places), shape=(self.n_players, self.n_rounds))

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from camilla.arrays import sigmoid
 from camilla.errors import DataError
 from camilla.ranking.epp import WEAK_PRIOR
 from camilla.ranking.leaderboard import Leaderboard
@@ -43,7 +44,7 @@ def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> N
     separated = wins in (0.0, float(played.sum()))
     strength = _strength(opponents, played, wins, WEAK_PRIOR if separated else 0.0)
 
-    p = 1 / (1 + np.exp(opponents - strength))
+    p = sigmoid(strength - opponents)
     pull = played * p * (1 - p)
     pushes = others.residuals(opponents)
     solution = EppSolution(opponents, float(board.provenance["origin"]), 0, 0.0)
@@ -72,8 +73,8 @@ def _row_of(board: Leaderboard, tournament: Tournament, player: str) -> int:
 def _strength(opponents: Array, played: Array, wins: float, prior: float) -> float:
     strength = 0.0
     for _ in range(MAX_STEPS):
-        p = 1 / (1 + np.exp(opponents - strength))
-        middle = 1 / (1 + np.exp(-strength))
+        p = sigmoid(strength - opponents)
+        middle = float(sigmoid(np.asarray(strength)))
         gradient = wins - played @ p + prior * (0.5 - middle)
         information = (played * p) @ (1 - p) + prior * middle * (1 - middle)
         step = float(np.clip(gradient / information, -STEP_CAP, STEP_CAP))

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from camilla.arrays import sigmoid
 from camilla.errors import DataError, SettingError
 from camilla.ranking.matches import Array
 
@@ -61,7 +62,7 @@ def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int 
         p_next_any=1 / (n + 1),
         p_within=float(some[0]),
         median_gain=float(np.interp(-some[0] / 2, -some, steps)),
-        p_win=float(np.mean(1 / (1 + np.exp(best - values)))),
+        p_win=float(np.mean(sigmoid(values - best))),
     )
 
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import fdtrc
 
+from camilla.arrays import sigmoid
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
 from camilla.ranking.epp import WEAK_PRIOR
@@ -124,7 +125,7 @@ def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool)
     c = np.zeros(n)
     for _ in range(MAX_STEPS):
         gradient, curvature = derivatives(membership @ c, total, matrix.played, 0.0)
-        p = 1 / (1 + np.exp(-c))
+        p = sigmoid(c)
         slope = membership.T @ gradient + prior * (0.5 - p)
         information = membership.T @ curvature.dense() @ membership + np.diag(prior * p * (1 - p))
         fixed = information + (np.trace(information) / n**2 if centred and not prior else 0.0)

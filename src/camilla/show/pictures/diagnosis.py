@@ -14,7 +14,7 @@ from scipy.cluster.hierarchy import leaves_list, linkage
 from scipy.spatial.distance import squareform
 from scipy.stats import kendalltau
 
-from camilla.arrays import Floats
+from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
 from camilla.names import name_index, nearest
@@ -69,7 +69,7 @@ def by_skill(diagnosis: Diagnosis, column: str) -> Floats:
 
 def unit(ability: Floats, diagnosis: Diagnosis) -> Floats:
     """Ability on (0, 1): as it is where the diagnoser's scale is that, else through σ."""
-    return ability if diagnosis.readout.unit_scale else 0.5 * (np.tanh(0.5 * ability) + 1)
+    return ability if diagnosis.readout.unit_scale else sigmoid(ability)
 
 
 def need_skills(diagnosis: Diagnosis, picture: str) -> None:
