@@ -51,7 +51,7 @@ class Found(NamedTuple):
 def candidates(size: Size) -> list[tuple[str, dict[str, Any]]]:
     """Simple ones first: one ability, skills, many dimensions, any covariance.
 
-    The prior on the first one's discriminations is fixed: a chosen one foretells no better and ranks learners
+    The prior on the first one's discriminations is fixed: a chosen one predicts no better and ranks learners
     less steadily (docs/design/auto.md). It is N(1, 1), or N(1, 1/10) where learners are few.
     """
     held = 1.0 if size.n_learners >= FEW_LEARNERS else 10.0
@@ -73,7 +73,7 @@ def fit_chosen(
     if settings:
         raise SettingError(
             f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
-            "camilla experiment reliability shows which one foretells best."
+            "camilla experiment reliability shows which one predicts best."
         )
     inner, outer = (layout, valid) if valid is not None else fitting.hold_out(layout, seed)
     found = _chosen(size, inner, outer, seed=seed, watch=watch)

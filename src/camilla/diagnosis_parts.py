@@ -46,7 +46,7 @@ def _with_intervals(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _sample_grid(samples: pl.DataFrame, most: int, made: Mapping[str, Any]) -> Grid:
-    """A difficulty only where the discrimination is told from 0.
+    """A difficulty only where the discrimination is distinguishable from 0.
 
     Difficulty is the intercept over the discrimination: around 0 it may come out as anything.
     """

@@ -69,7 +69,7 @@ def test_another_cluster_leaves_all_else_of_a_written_table(table: ResponseTable
     assert (back.digest(), back.n_missing) == (replace(table, cluster=table.task).digest(), 7)
     with pytest.raises(DataError, match="2 samples have no 'text', such as 'y'"):
         read(path, cluster="text")
-    with pytest.raises(DataError, match="nothing called 'page' is said of the samples"):
+    with pytest.raises(DataError, match="the samples have no column 'page'"):
         read(path, cluster="page")
     with pytest.raises(DataError, match="no column 'pounds'"):
         read(path, weight="pounds")

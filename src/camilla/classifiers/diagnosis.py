@@ -117,7 +117,7 @@ class ClassifierDiagnosis(Printable):
         ]  # fmt: skip
 
     def metrics(self) -> pl.DataFrame:
-        """One row a classifier and data set, one column a metric."""
+        """One row per classifier and data set, one column per metric."""
         long = self.table.to_long().with_columns(
             pl.col("sample").str.split_exact(AT, 1).struct.rename_fields(["metric", "data_set"]).alias("at")
         )
@@ -170,10 +170,11 @@ def diagnose_classifiers(
 ) -> ClassifierDiagnosis:  # fmt: skip
     """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
 
-    `scores` are ClassifierScores, a dataframe with columns data_set, sample, truth and one a classifier, or
-    files of it. The skills are the preprint's attributes and graph, unless `skills` gives others: a SkillMap
-    over the samples of `classifier_table`, or a file whose rows are samples, metrics or data sets. A
-    classifier whose metrics are those of an earlier one is left out; the `new` ones are placed, not fitted.
+    `scores` are ClassifierScores, a dataframe with columns data_set, sample, truth and one per
+    classifier, or files of it. The skills are the preprint's attributes and graph, unless `skills` gives
+    others: a SkillMap over the samples of `classifier_table`, or a file whose rows are samples, metrics or
+    data sets. A classifier whose metrics are those of an earlier one is left out; the `new` ones are placed,
+    not fitted.
     With `ranks` the diagnoser is given each metric as a place among the classifiers, so that all samples
     count alike whatever their spread. `progress` as in `diagnose`.
     """

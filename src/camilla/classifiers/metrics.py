@@ -69,9 +69,9 @@ KsSide = Literal["two_sided", "one_sided"]
 def classifier_metrics(
     y: ArrayLike, scores: Any, *, rule: Rule = "interpolated", ks: KsSide = "two_sided"
 ) -> pl.DataFrame:
-    """One row a classifier: learner, then the 22 metrics in the order of METRICS.
+    """One row per classifier: learner, then the 22 metrics in the order of METRICS.
 
-    `y` is 0 or 1 a sample; `scores` has one column a classifier (an array [samples] or [samples,
+    `y` is 0 or 1 for each sample; `scores` has one column per classifier (an array [samples] or [samples,
     classifiers], a dataframe or a mapping of names), larger meaning more surely class 1. Fifteen of
     the metrics need labels: they are taken at the equal-error threshold, where both recalls are the
     same. `rule` "interpolated" meets that point on the ROC line; "discrete" takes the nearest
@@ -131,7 +131,7 @@ def _named_scores(scores: Any) -> tuple[tuple[str, ...], Floats]:
             few, many = (pick(lengths, key=lengths.__getitem__) for pick in (min, max))
             raise DataError(
                 f"scores differ in length: {shown(str(few))!r} has {lengths[few]}, {shown(str(many))!r} "
-                f"{lengths[many]}. One score a sample was wanted of each classifier."
+                f"{lengths[many]}. Each classifier needs one score per sample."
             )
         return tuple(map(str, scores)), np.column_stack([_floats(column) for column in scores.values()])
     if isinstance(scores, list | tuple | np.ndarray):
@@ -155,8 +155,8 @@ def _floats(values: Any) -> Floats:
 def _check_scores(truth: NDArray[np.int64], scores: Floats, names: tuple[str, ...]) -> None:
     if scores.ndim != 2 or scores.shape[0] != len(truth):
         raise DataError(
-            f"scores have shape {scores.shape} for {len(truth)} samples; one score a sample was wanted of "
-            "each classifier."
+            f"scores have shape {scores.shape} for {len(truth)} samples; each classifier needs one score "
+            "per sample."
         )
     finite = np.isfinite(scores)
     if not finite.all():

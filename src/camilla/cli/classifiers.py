@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def classifiers(
     scores: Annotated[
-        list[Path], typer.Argument(help="CSV or Parquet: data_set, sample, truth, one column a classifier.")
+        list[Path], typer.Argument(help="CSV or Parquet: data_set, sample, truth, one column per classifier.")
     ],
     with_: Annotated[
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:use_skills=true.")

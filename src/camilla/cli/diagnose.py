@@ -47,7 +47,7 @@ def diagnose(
 
 
 def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
-    """The diagnosis that `--with` asks for; a fit that did not converge is said on standard error."""
+    """The diagnosis that `--with` asks for; standard error says so where a fit did not converge."""
     from camilla.diagnosing import diagnose as fit
 
     with fitting(text) as watch:

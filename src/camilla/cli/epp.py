@@ -97,7 +97,7 @@ def epp(
 
 
 def _drawing() -> "Drawing | None":
-    """Who draws, where Matplotlib is installed; tables are written without it, and that is said."""
+    """What draws, where Matplotlib is installed; without it tables are written, and a note says so."""
     from camilla.errors import MissingPackageError
     from camilla.ranking.boards import Drawing
 

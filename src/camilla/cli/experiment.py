@@ -43,7 +43,7 @@ def experiment(
         Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Processes; −1 for one a core.", callback=options.checked_jobs)
+        int, typer.Option(help="Processes; −1 for one per core.", callback=options.checked_jobs)
     ] = -1,
     *,
     columns: TableOptions,
@@ -83,7 +83,7 @@ def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:
 
 
 def _print_means(name: str, means: "pl.DataFrame") -> None:
-    """A line a diagnoser, of the scores a person compares; all of them are in --json and the file."""
+    """One line per diagnoser, of the scores a person compares; all of them are in --json and the file."""
     import polars as pl
 
     from camilla.experiments.results import wide

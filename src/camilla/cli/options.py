@@ -61,7 +61,7 @@ def checked_seed(seed: int) -> int:
 def checked_jobs(jobs: int) -> int:
     """The number of processes, if it is one."""
     if jobs == 0:
-        raise SettingError("--jobs is a number of processes, or -1 for one a core; 0 came.")
+        raise SettingError("--jobs is a number of processes, or -1 for one per core; 0 came.")
     return jobs
 
 
@@ -137,7 +137,7 @@ class TableOptions:
         return {name: value for name, value in vars(self).items() if value is not None}  # type: ignore[return-value]
 
     def read(self, path: Path) -> "ResponseTable":
-        """The table a command was given; what a reader of its result must know is said on standard error."""
+        """The table a command was given; standard error says what a reader of its result must know."""
         from camilla.reading.inputs import read_with_account
 
         reading = read_with_account(path, **self.options())

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from camilla.pools.grids import Made
 
 app = typer.Typer(
-    no_args_is_help=True, help="Train many learners on the same data; resumable, one file a finished fit."
+    no_args_is_help=True, help="Train many learners on the same data; resumable, one file per finished fit."
 )
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; goes on where it was.")]

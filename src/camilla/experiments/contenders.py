@@ -98,4 +98,4 @@ def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:
 
 
 def _silent(line: str) -> None:
-    """Tasks run beside each other: only their ends are said."""
+    """Tasks run in parallel, so that only their ends are reported."""

@@ -87,7 +87,8 @@ def check_sizes(sizes: Sequence[int], n_samples: int) -> Sequence[int]:
     """The sizes; refuses partitions that leave nothing to compare with."""
     if outside := [size for size in sizes if not 2 <= size < n_samples]:
         raise SettingError(
-            f"a partition of {outside[0]} samples cannot be had of {n_samples}: sizes run from 2 to one less."
+            f"a partition of {outside[0]} samples cannot be taken from {n_samples}; sizes run from 2 to "
+            f"{n_samples - 1}."
         )
     return sizes
 

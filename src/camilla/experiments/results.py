@@ -133,7 +133,7 @@ def told_apart(results: pl.DataFrame) -> pl.DataFrame:
 
 
 def wide(means: pl.DataFrame, scores: tuple[str, ...], by: tuple[str, ...]) -> pl.DataFrame:
-    """One row a group, with the columns score, score_low and score_high of each score it has."""
+    """One row per group, with the columns score, score_low and score_high of each score it has."""
     there = [score for score in scores if score in means["score"]]
     frame = means.select(*by, "seeds").unique(maintain_order=True)
     for score in there:

@@ -18,7 +18,7 @@ DOUBLE_CELLS = 4_000_000  # up to here passes run in float64, above in float32
 
 @dataclass(frozen=True, eq=False)
 class Size:
-    """What a diagnoser is told of a table before it sees a response."""
+    """What a diagnoser knows of a table before it sees a response."""
 
     n_learners: int
     n_samples: int
@@ -193,7 +193,7 @@ def layout_of(
 
 
 def size_of(table: ResponseTable) -> Size:
-    """What a diagnoser is told of the table."""
+    """What a diagnoser knows of the table."""
     graph, skill_map = table.skill_graph, table.skill_map
     mask = None if skill_map is None else skill_map.mask
     edges = None if graph is None or skill_map is None else graph.among(skill_map.skills)

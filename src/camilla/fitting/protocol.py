@@ -1,4 +1,4 @@
-"""The protocol every diagnoser obeys: what it is told, what it hands back, what it must answer."""
+"""The protocol every diagnoser obeys: what it is given, what it returns, what it must answer."""
 
 from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple, Protocol, TypeVar

@@ -221,10 +221,11 @@ def _dimensions(found: Dimensions) -> TableFinding:
         return TableFinding(
             "dimensions",
             "warning",
-            f"none is told from chance ({of}): a diagnoser has no pattern over samples to hold on to. "
+            f"no dimension is distinguishable from chance ({of}): a diagnoser has no pattern over samples "
+            "to hold on to. "
             "Whether learners' means differ is another question; compare and rank answer it",
         )
     many = "dimension is" if found.number == 1 else "dimensions are"
     first = f"the first has {found.share * 100:.0f} % of the variance"
-    says = f"{found.number} {many} told from chance ({of}), {first}"
+    says = f"{found.number} {many} distinguishable from chance ({of}), {first}"
     return TableFinding("dimensions", "fine", says)

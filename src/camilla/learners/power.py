@@ -240,7 +240,7 @@ def power(
 
 
 class Layout(NamedTuple):
-    """What was said of trials and clusters."""
+    """How many trials and clusters there are, and how far they agree."""
 
     trials: int | None
     trial_share: float | None

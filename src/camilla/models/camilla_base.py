@@ -1,4 +1,4 @@
-"""Camilla-Base: one ability a skill, skills given by a map."""
+"""Camilla-Base: one ability per skill, skills given by a map."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

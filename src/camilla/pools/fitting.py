@@ -1,4 +1,4 @@
-"""One learner on one data set: fit on each fold, predict what it has not seen, keep what was said."""
+"""One learner on one data set: fit on each fold, predict what it has not seen, keep its messages."""
 
 import copy
 import hashlib
@@ -28,7 +28,7 @@ class LearnerFit(msgspec.Struct, frozen=True):
 
 
 class Outcome(msgspec.Struct, frozen=True):
-    """A learner's predictions on a data set, one a sample: float64, NaN where none was asked for."""
+    """A learner's predictions on a data set, one per sample: float64, NaN where none was asked for."""
 
     learner: str
     data_set: str
@@ -55,7 +55,7 @@ class FoldPart(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """All that a worker is told."""
+    """All that a worker is given."""
 
     learner: Learner
     data_set: str

@@ -1,4 +1,4 @@
-"""Finished work on disk: one small file a learner and data set, so that a killed run goes on where it was."""
+"""Finished work on disk: one small file per learner and data set, so that a killed run goes on."""
 
 import hashlib
 import inspect

@@ -48,7 +48,7 @@ class PoolResults:
     seconds: float = 0.0  # on the wall
 
     def predictions(self) -> pl.DataFrame:
-        """data_set, sample, truth, fold and one column a learner; null where a fit failed.
+        """data_set, sample, truth, fold and one column per learner; null where a fit failed.
 
         The truth of classes is their name, except for scores, where it is 1 for the positive class.
         """
@@ -200,7 +200,7 @@ def _mean_auc(frame: pl.DataFrame, name: str) -> float | None:
 def write_pool(results: PoolResults, folder: Path, *, join: Path | None = None) -> dict[str, Any]:
     """Writes the tables and `pool.json`; returns what the latter says.
 
-    Scores: scores.parquet (data_set, sample, truth, a column a learner, duplicates left out) and
+    Scores: scores.parquet (data_set, sample, truth, one column per learner, without duplicates) and
     folds.parquet. Labels and values: predictions.parquet, responses.parquet (long) and skills.parquet.
     `join` names a file with predictions of further learners on the same samples, for values.
     """

@@ -20,7 +20,7 @@ SAME = 0.005  # published truths are rounded to two decimals
 
 
 def join_predictions(predictions: pl.DataFrame, file: Path) -> pl.DataFrame:
-    """Adds the learners of a wide table of predictions: sample (or id), truth (or label), a column a learner.
+    """Adds learners of a wide table of predictions: sample (or id), truth (or label), one column per learner.
 
     A learner that the pool has already stays the pool's.
     """

@@ -245,11 +245,11 @@ class Leaderboard(Printable):
         )
 
     def predictions(self) -> PredictedWins:
-        """Empirical against predicted probability of winning, one entry a pair that met."""
+        """Empirical against predicted probability of winning, one entry per pair that met."""
         return empirical_and_predicted(self.matrix, self.epp)
 
     def rows(self) -> pl.DataFrame:
-        """One row a player: what the leaderboard prints."""
+        """One row per player: what the leaderboard prints."""
         ranks = self.rank_intervals
         return pl.DataFrame(
             {

@@ -475,7 +475,7 @@ def _telling(about: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named_learners(names: Sequence[str], runs: Sequence[Run]) -> pl.DataFrame:
-    """A row a learner; several values of one setting stand beside each other."""
+    """One row per learner; several values of one setting are listed together."""
     values: dict[str, dict[str, dict[str, None]]] = {name: {} for name in names}
     for run in sorted(runs, key=lambda run: run.source):
         said = run.settings | {"format": run.format, "date": run.date, "source": run.source, "learner": ""}

@@ -217,7 +217,7 @@ class Collection:
         (self.about if run.named_by_task else self.loose.setdefault(source, [])).append(part)
 
     def in_reading_order(self) -> pl.DataFrame:
-        """One row a sample: sample, task, text, cluster, a column a kind of skill; by task and name.
+        """One row per sample: sample, task, text, cluster, one column per kind of skill; by task and name.
 
         A number at the end of a name counts as a number. There may be millions, so they are put in order
         once, and the parts and the set of names let go.
@@ -285,12 +285,12 @@ UNIVERSE_COLUMNS = ("instance_id", "sample", "sample_id", "id", "item")
 
 
 def read_universe(path: Path) -> tuple[str, ...]:
-    """A name a line, or a table with a column of them: instance_id, sample, sample_id, id or item."""
+    """One name per line, or a table with a column of them: instance_id, sample, sample_id, id or item."""
     if path.suffix.lower() not in ENDINGS:
         try:
             text = read_bytes(path).decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: is no text; a name a line was wanted.") from error
+            raise DataError(f"{path}: is not a text file; one name per line was wanted.") from error
         names = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     else:
         there = column_names(path)

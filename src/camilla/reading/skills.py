@@ -152,7 +152,7 @@ def _columns(table: ResponseTable) -> pl.DataFrame:
 
 
 def with_clusters(table: ResponseTable, column: str) -> ResponseTable:
-    """The table with samples of one value in a column of what is said of them as a cluster."""
+    """The table with samples that share a value in a column as a cluster."""
     return replace(table, cluster=sample_column(table, column))
 
 
@@ -164,14 +164,14 @@ def sample_column(table: ResponseTable, column: str) -> tuple[str, ...]:
     metadata = table.sample_metadata
     columns = [] if metadata is None else [name for name in metadata.columns if name != "sample"]
     if metadata is None or column not in columns:
-        there = nearest(column, [*own, *columns]) if own or columns else "There is nothing."
-        raise DataError(f"nothing called {column!r} is said of the samples. {there}")
+        there = nearest(column, [*own, *columns]) if own or columns else "They have no columns."
+        raise DataError(f"the samples have no column {column!r}. {there}")
     order = pl.DataFrame({"sample": table.samples})
     values = order.join(metadata.select("sample", column), on="sample", how="left", maintain_order="left")[
         column
     ]
     if isinstance(values.dtype, pl.List | pl.Struct | pl.Array):
-        raise DataError(f"{column!r} has several values a sample; one was wanted.")
+        raise DataError(f"{column!r} has several values per sample; one was wanted.")
     if values.null_count():
         without = [name for name, value in zip(table.samples, values, strict=True) if value is None]
         raise DataError(f"{len(without)} samples have no {column!r}, such as {quoted(without[:1])}.")

@@ -155,7 +155,7 @@ class Sniffed(NamedTuple):
 
 
 class Signature(NamedTuple):
-    """What a file of a format looks like; a file fits if everything that is said here holds of it."""
+    """What a file of a format looks like; a file fits if all of it holds."""
 
     confidence: float
     reason: str  # {columns} stands for the columns that were found

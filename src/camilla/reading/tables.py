@@ -140,7 +140,7 @@ def repeated_rows(table: ResponseTable) -> int:
 def _read_written(path: TableSource, given: Roles, *, said: bool) -> ResponseTable | None:
     """A Parquet file that Camilla wrote, under other tasks or clusters if they are named.
 
-    None where more is said of its columns: then it is a long table like any other.
+    None where its columns are named: then it is a long table like any other.
     """
     own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
     by_hand = given.learner or given.sample or given.response or said
@@ -183,8 +183,8 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
     if absent:
         raise DataError(
             f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
-            f"there are {quoted(names)}. If it is a wide table, say what its rows are: rows='samples' (a "
-            "column a learner) or rows='learners' (a column a sample), --rows on the command line. "
+            f"there are {quoted(names)}. If it is a wide table, say what its rows are: rows='samples' (one "
+            "column per learner) or rows='learners' (one column per sample), --rows on the command line. "
             "If it is long, name its columns: learner=…, sample=…, response=…."
         )
     roles = given._replace(**found)

@@ -116,7 +116,7 @@ def _from_long(
 
 
 def _refuse_idle(given: Mapping[str, object], shape: str) -> None:
-    """What was said and has no part in reading a file of this shape is an error."""
+    """An option that has no part in reading a file of this shape is an error."""
     idle = [name for name, value in given.items() if value not in (None, ()) and name not in USED[shape]]
     if idle:
         there = [other for other, used in USED.items() if idle[0] in used]

@@ -228,7 +228,7 @@ class Answers(NamedTuple):
     n: NDArray[np.integer]  # [learners], samples that their score is the mean of
 
 
-TestStanding = tuple[Posterior, ...]  # one a model
+TestStanding = tuple[Posterior, ...]  # one per model
 
 
 def at_start(bank: Bank, n_learners: int) -> TestStanding:

@@ -77,7 +77,7 @@ class Weights(NamedTuple):
     """estimate = intercept + Σ weight × response: E[mean over all samples | responses on some]."""
 
     intercept: float
-    weight: Floats  # one a chosen sample
+    weight: Floats  # one per chosen sample
 
 
 def weights(moments: Moments, chosen: Indices) -> Weights:

@@ -133,7 +133,7 @@ def select(
     table: TableLike, n: int = 100, *, rows: WideRows | None = None,
     folds: int = 5, repeats: int = 2, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Subset:  # fmt: skip
-    """n samples from which the mean response over all samples, and so the ranking, is told best.
+    """n samples from which the mean response over all samples, and so the ranking, is estimated best.
 
     Ways to choose them are compared on held-out learners; the first is taken unless another is surely
     better. Without learners that answered everything the expected error is not known.

@@ -46,7 +46,7 @@ def pair_wins(responses: Floats, skill_mask: Mask, *, margin: ArrayLike | None =
     """W [skills, a, b]: of a skill's samples that tell a from b, the share where a did better.
 
     NaN where no sample tells them apart. W does not depend on any mastery: computed once, it serves every
-    DOA, the ceiling and the Borda score. `margin` (one number or one a sample) is how much better counts.
+    DOA, the ceiling and the Borda score. `margin` (one number, or one per sample) is how much better counts.
     """
     return pair_agreement(responses, None, skill_mask, margin=margin).wins
 

@@ -22,7 +22,7 @@ FEW = 20  # clusters below which little is known of how they differ
 
 
 class ClusterPart(NamedTuple):
-    """One cluster: the sum of its responses and how many there are; any shape, one entry a mean."""
+    """One cluster: the sum of its responses and how many there are; any shape, one entry per mean."""
 
     total: Floats
     size: Floats

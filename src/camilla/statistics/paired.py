@@ -64,7 +64,7 @@ def student_p(spread: MeanSpread) -> Floats:
 
 
 class PairedResponses(NamedTuple):
-    """Mean responses of A and B on their shared samples, one entry a sample."""
+    """Mean responses of A and B on their shared samples, one entry per sample."""
 
     sample: NDArray[np.int64]  # index into the table's samples
     a: Floats

@@ -1,4 +1,4 @@
-"""How a column of names, numbers or trials is read, and what is said where it cannot be."""
+"""How a column of names, numbers or trials is read, and the errors where it cannot be."""
 
 from collections.abc import Callable, Sequence
 from typing import NamedTuple

@@ -53,7 +53,7 @@ def has_written_header(columns: list[str]) -> bool:
 
 
 def long_frame(table: "ResponseTable") -> pl.DataFrame:
-    """One row a response, names in full."""
+    """One row per response, names in full."""
     frame = pl.DataFrame(
         {
             "learner": pl.Series(table.learners, dtype=pl.String)[table.learner],

@@ -304,7 +304,7 @@ def wide_parts(
     columns = tuple(column for column in frame.columns if column != id and column not in aside)
     if not columns:
         raise DataError(
-            f"{origin.name}: has no column beside {id!r}; one column a learner or sample was wanted."
+            f"{origin.name}: has no column beside {id!r}; one column per learner or sample was wanted."
         )
     if "" in columns:
         raise DataError(

@@ -96,7 +96,7 @@ def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
         vector = np.asarray(values, dtype=object)  # else NumPy would spell NaN among texts as 'nan'
     if vector.ndim != 1:
         raise DataError(
-            f"{name!r} has shape {vector.shape}; one value a sample was wanted. "
+            f"{name!r} has shape {vector.shape}; one value per sample was wanted. "
             "For class probabilities take the most probable class first."
         )
     return vector

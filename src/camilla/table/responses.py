@@ -38,8 +38,8 @@ class ResponseTable:
     response: NDArray[np.float64]  # [rows], in [0, 1]
     weight: NDArray[np.float64] | None = None  # [rows], > 0
     trial: NDArray[np.int32] | None = None  # [rows]
-    task: tuple[str, ...] | None = None  # one a sample
-    cluster: tuple[str, ...] | None = None  # one a sample
+    task: tuple[str, ...] | None = None  # one per sample
+    cluster: tuple[str, ...] | None = None  # one per sample
     skill_map: SkillMap | None = None  # rows in the order of samples
     skill_graph: SkillGraph | None = None  # between skills of the map
     learner_metadata: pl.DataFrame | None = None  # has a column "learner"
@@ -136,7 +136,7 @@ class ResponseTable:
     ) -> Self:
         """From classifiers: 1 where the prediction is the label, missing where it is None or NaN.
 
-        `predictions` maps each learner to its predictions, or is a dataframe with a column a learner.
+        `predictions` maps each learner to its predictions, or is a dataframe with one column per learner.
         """
         return cls(**right_or_wrong(predictions, labels, samples)._asdict())
 
@@ -260,7 +260,7 @@ class ResponseTable:
         return Canonical(table, learner_order, sample_order)
 
     def to_long(self) -> pl.DataFrame:
-        """One row a response: learner, sample, response, and trial, weight, task, cluster if there."""
+        """One row per response: learner, sample, response, and trial, weight, task, cluster if there."""
         return long_frame(self)
 
     def write(self, path: str | Path, *, provenance: dict[str, Any] | None = None) -> Path:

@@ -40,7 +40,7 @@ class SkillGraph:
 
     @classmethod
     def from_table(cls, frame: Any) -> Self:
-        """From any dataframe with columns parent and child, a row an edge."""
+        """From any dataframe with columns parent and child, one row per edge."""
         return cls.of_columns(as_polars(frame), Origin("the skill graph"))
 
     @classmethod
@@ -137,7 +137,7 @@ class SkillMap:
 
     @classmethod
     def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
-        """A table of 0 and 1 with a column a skill, matched to `samples` by name.
+        """A table of 0 and 1 with one column per skill, matched to `samples` by name.
 
         `id` is the column of sample names: when not given, one called sample, sample_id, id or item, else the
         index of a pandas frame, else the first column.
@@ -215,7 +215,9 @@ def zeros_and_ones(
     aligned = align(frame, samples, id, columns or (), origin)
     skills = tuple(column for column in columns or frame.columns if column != aligned.id)
     if not skills:
-        raise DataError(f"{origin.name}: has no column beside {aligned.id!r}; a column a skill was wanted.")
+        raise DataError(
+            f"{origin.name}: has no column beside {aligned.id!r}; one column per skill was wanted."
+        )
     mask = np.column_stack([_zero_or_one(pick(frame, skill, origin), origin) for skill in skills])[
         aligned.rows
     ]

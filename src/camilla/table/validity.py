@@ -80,7 +80,7 @@ def _check_values(table: "ResponseTable", name: str, wanted: str, good: NDArray[
 
 
 def check_samples(table: "ResponseTable") -> None:
-    """Task, cluster and skill map have one entry a sample; the graph joins skills of the map."""
+    """Task, cluster and skill map have one entry per sample; the graph joins skills of the map."""
     skill_mask = None if table.skill_map is None else table.skill_map.mask
     for name, column in (("task", table.task), ("cluster", table.cluster), ("skill map", skill_mask)):
         if column is not None and len(column) != table.n_samples:

@@ -56,7 +56,7 @@ def matches(path: Path) -> pl.DataFrame:
 
 
 def _annotations(path: Path) -> pl.DataFrame:
-    """AlpacaEval's comparisons; player_a is the model, player_b the reference, a round an instruction."""
+    """AlpacaEval's comparisons; player_a is the model, player_b the reference, each round an instruction."""
     rows = []
     for one in decode_file(path, ANNOTATIONS):
         probability = response(one.preference)

@@ -1,4 +1,4 @@
-"""Every Eval Ever: instance-level JSONL, a line a sample that a model answered; read and written."""
+"""Every Eval Ever: instance-level JSONL, one line per sample that a model answered; read and written."""
 
 import hashlib
 from collections import Counter
@@ -87,7 +87,7 @@ def _about(one: EvalInstance) -> About:
 
 
 def write_instances(table: ResponseTable, path: str | Path) -> Path:
-    """A line a response; what the table does not know, such as the model's words, is empty."""
+    """One line per response; what the table does not know, such as the model's words, is empty."""
     path = Path(path)
     texts, metadata = _described(table)
     digests = [_hash(texts[name]) for name in table.samples]

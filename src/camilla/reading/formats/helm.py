@@ -1,4 +1,4 @@
-"""HELM: a folder a run, with `per_instance_stats.json` or the shorter `display_predictions.json`.
+"""HELM: one folder per run, with `per_instance_stats.json` or the shorter `display_predictions.json`.
 
 Instance ids are numbered within a run, so samples are known by a hash of their input, which is in
 `instances.json` or `scenario_state.json`.

@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 def entries(path: Path) -> Iterator[Entry]:
-    """The rows of a file: a row a line, or the one array of 0.4.0."""
+    """The rows of a file: one per line, or the one array of 0.4.0."""
     seen: Counter[Any] = Counter()
     with path.open("rb") as file:
         is_array = file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"["

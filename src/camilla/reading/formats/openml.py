@@ -1,4 +1,4 @@
-"""OpenML: predictions of a run as ARFF, a row a test sample of each repeat and fold.
+"""OpenML: predictions of a run as ARFF, one row per test sample of each repeat and fold.
 
 `correct` holds the true label, not a verdict: a response is whether `prediction` equals it, or the
 confidence that was given to it.

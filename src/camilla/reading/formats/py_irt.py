@@ -1,4 +1,4 @@
-"""py-irt: a line a subject, {"subject_id": …, "responses": {item: 0 or 1}}."""
+"""py-irt: one line per subject, {"subject_id": …, "responses": {item: 0 or 1}}."""
 
 from collections.abc import Iterator
 from pathlib import Path

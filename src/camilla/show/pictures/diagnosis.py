@@ -39,7 +39,7 @@ TOKEN = re.compile(r"[^\W\d_]+|\d[\d.]*")
 
 
 class Overall(NamedTuple):
-    """One entry a learner, in the order of `learner_names`; ability in (0, 1) as the paper draws it."""
+    """One entry per learner, in the order of `learner_names`; ability in (0, 1) as the paper draws it."""
 
     ability: Floats
     low: Floats

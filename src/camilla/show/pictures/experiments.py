@@ -85,7 +85,7 @@ PLAIN = "vanilla"
 
 
 def stability_figure(results: pl.DataFrame) -> Figure:
-    """Kendall between disjoint partitions with 95 % bands of the mean; a row a table."""
+    """Kendall between disjoint partitions with 95 % bands of the mean; one row per table."""
     rows = results.filter((pl.col("experiment") == "rank-stability") & (pl.col("score") == "kendall"))
     if rows.is_empty():
         raise DataError(

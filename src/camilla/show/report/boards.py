@@ -218,7 +218,7 @@ def _dots(means: pl.DataFrame, score: str) -> list[dict[str, Any]]:
 
 
 def _stability(means: pl.DataFrame, score: str) -> list[dict[str, Any]]:
-    """One picture a comparison: a line a diagnoser over the size of the partition."""
+    """One picture per comparison: a line for each diagnoser over the size of the partition."""
     part = means.filter(pl.col("score") == score)
     return [
         _experiment_picture(score, comparison, "lines", False)

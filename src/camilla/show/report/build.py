@@ -85,7 +85,7 @@ def _write_tables(large: list[diagnosed.Diagnosed], target: Path) -> None:
 
 
 def _responses(of: diagnosed.Diagnosed) -> pl.DataFrame:
-    """One row a response, names in full."""
+    """One row per response, names in full."""
     cells = of.found.cells
     return pl.DataFrame(
         {

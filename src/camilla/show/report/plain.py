@@ -74,7 +74,7 @@ def board(section: dict[str, Any]) -> str:
 
 def everything(found: Sources) -> str:
     """All of a report without a script."""
-    parts = ["<p>This page draws itself with a script; without one, its tables stand here.</p>"]
+    parts = ["<p>This page draws itself with a script; without one, it shows its tables only.</p>"]
     parts += [diagnosis(one) for one in found.diagnoses]
     parts += [board(one) for one in found.boards]
     parts += [

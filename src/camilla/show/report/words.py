@@ -170,7 +170,7 @@ def _look_at(of: Diagnosed) -> Sentence:
     if n := int(flags["everyone wrong"].sum()):
         parts.append(f" {_samples(n)} solved by nobody.")
     if n := int(flags["everyone right"].sum()):
-        parts.append(f" {_samples(n)} solved by everybody: no learner is told from another there.")
+        parts.append(f" {_samples(n)} solved by everybody: they do not tell learners apart.")
     return Sentence("Samples to look at", parts, "samples")
 
 
