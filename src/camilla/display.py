@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
 
 import typer
@@ -276,16 +275,6 @@ def _html_cell(value: Any) -> str:
     if value is None or (isinstance(value, float) and not math.isfinite(value)):
         return ""
     return f"{value:.3f}" if isinstance(value, float) else f"<bdi>{escape(shown(str(value)))}</bdi>"
-
-
-def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
-    """Refuses to write a command's output over what it reads."""
-    from camilla.errors import SettingError
-
-    if output is None or not output.exists():
-        return
-    if any(one.exists() and output.samefile(one) for one in inputs):
-        raise SettingError(f"{output}: is what is read; it would be lost. Give -o another place.")
 
 
 def say(text: str, *, err: bool = False, end: str = "\n") -> None:

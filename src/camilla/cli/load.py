@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args
 import typer
 
 from camilla.cli import options
-from camilla.display import keep_input, print_json, progress, say
+from camilla.display import print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def load(
     """Load logs of evaluation harnesses into one table of responses."""
     from camilla.reading.inputs import load_logs, with_extras
 
-    keep_input(output, paths)
+    options.keep_input(output, paths)
     _check_output(output, as_)
     choices = _choices(task, metric, filter, on_error, runs, samples)
     options.checked_one("join", join, ("id", "content"))

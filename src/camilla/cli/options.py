@@ -65,6 +65,14 @@ def checked_jobs(jobs: int) -> int:
     return jobs
 
 
+def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
+    """Refuses to write a command's output over what it reads."""
+    if output is None or not output.exists():
+        return
+    if any(one.exists() and output.samefile(one) for one in inputs):
+        raise SettingError(f"{output}: is what is read; it would be lost. Give -o another place.")
+
+
 def checked_one(option: str, value: str, known: tuple[str, ...]) -> str:
     """The value, if the option has it."""
     if value not in known:

@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import keep_input, print_json, progress, say
+from camilla.display import print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def skills(
 
     checked_ending(output)
     source = None if skills is None else skill_source(skills).file
-    keep_input(output, [table] if source is None else [table, Path(source)])
+    options.keep_input(output, [table] if source is None else [table, Path(source)])
     responses = replace(columns, skills=skills).read(table)
     with progress("finding skills") as watch:
         found = find(responses, number, by=by, seed=seed, watch=watch)  # type: ignore[arg-type]

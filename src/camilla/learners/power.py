@@ -225,7 +225,7 @@ def power(
     else:
         table = as_table(source, rows=rows)
         design, note = design_of(table, learners)
-    given = Layout(trials, trial_share, cluster_size, icc)
+    given = DesignOptions(trials, trial_share, cluster_size, icc)
     design = replace(design, **{name: value for name, value in given._asdict().items() if value is not None})
     _refuse_idle(given, design)
     return _plan(
@@ -239,7 +239,7 @@ def power(
     )
 
 
-class Layout(NamedTuple):
+class DesignOptions(NamedTuple):
     """How many trials and clusters there are, and how far they agree."""
 
     trials: int | None
@@ -248,7 +248,7 @@ class Layout(NamedTuple):
     icc: float | None
 
 
-def _refuse_idle(given: Layout, design: Design) -> None:
+def _refuse_idle(given: DesignOptions, design: Design) -> None:
     """Trials without noise within samples, noise without trials, and a correlation of clusters of one."""
     estimated = "or a table with several trials of a sample"
     if given.trials is not None and given.trial_share is None and design.trial_share == 0:
