@@ -64,8 +64,8 @@ def test_a_bad_table_is_one_short_error_that_says_what_is_wrong(
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        (("load", "table.csv", "-o", "table.csv"), 2, "table.csv: is what is read"),
-        (("skills", "table.csv", "-o", "./table.csv"), 2, "table.csv: is what is read"),
+        (("load", "table.csv", "-o", "table.csv"), 2, "table.csv: is an input of this command"),
+        (("skills", "table.csv", "-o", "./table.csv"), 2, "table.csv: is an input of this command"),
         (("diagnose", "table.csv", "-o", "table.csv"), 1, "exists and is not a diagnosis"),
         (("diagnose", "table.csv", "-o", "table.csv/x"), 1, "no folder table.csv can be made"),
         (("demo", "-o", "table.csv"), 1, "no folder table.csv can be made"),

@@ -70,7 +70,9 @@ def keep_input(output: Path | None, inputs: Iterable[Path]) -> None:
     if output is None or not output.exists():
         return
     if any(one.exists() and output.samefile(one) for one in inputs):
-        raise SettingError(f"{output}: is what is read; it would be lost. Give -o another place.")
+        raise SettingError(
+            f"{output}: is an input of this command and would be overwritten. Give -o another path."
+        )
 
 
 def checked_one(option: str, value: str, known: tuple[str, ...]) -> str:
