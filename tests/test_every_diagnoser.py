@@ -62,11 +62,11 @@ TRAINED = tuple(form for form, (_, settings) in FORMS.items() if "training" in s
 pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")  # six epochs do not converge
 
 
-def every_form(without: tuple[str, ...] = ()) -> Any:
-    """Runs a law on every form."""
+def every_form(without: tuple[str, ...] = (), slow: tuple[str, ...] = ()) -> Any:
+    """Runs a law on every form; `slow` ones among them take more than ten seconds of CPU."""
     forms = [form for form in FORMS if form not in without]
     return pytest.mark.parametrize(
-        "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in SLOW)) for form in forms]
+        "form", [pytest.param(form, marks=[pytest.mark.slow] * (form in (*SLOW, *slow))) for form in forms]
     )
 
 
@@ -191,7 +191,7 @@ def test_the_order_of_rows_learners_and_samples_does_not_matter(form: str) -> No
     same(refitted(form, shuffled), fitted(form))
 
 
-@every_form()
+@every_form(slow=("qc-cdm", "hier-ncd", "ka-ncd", "hier-mirt"))  # two tables, each compiled for
 def test_a_row_of_weight_two_is_the_row_twice(form: str) -> None:
     table = world()
     heavy = np.arange(table.n_responses) % 5 == 0

@@ -163,6 +163,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("output")
     table = camilla.digits()
     table.write(folder / "digits.parquet")
+    table.take_samples(range(0, 1797, 12)).write(folder / "some.parquet")
     camilla.diagnose(table, "irt", form="1pl", precision=1.0).save(folder / "diagnosis")
     players = [f"classifier/{'very-' * 9}long-{k}/name-of-a-player-with-an-end" for k in range(6)]
     scores = [
@@ -176,7 +177,7 @@ PRINTED = {
     "compare": ("compare", str(DOCS / "examples/logistic"), str(DOCS / "examples/ridge")),
     "rank": ("rank", "digits.parquet"),
     "show": ("show", "diagnosis"),
-    "items": ("items", "digits.parquet"),
+    "items": ("items", "some.parquet"),
     "epp": ("epp", "scores.csv"),
 }
 

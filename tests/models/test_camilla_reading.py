@@ -119,6 +119,7 @@ def test_levels_keep_the_weighted_count_of_right_responses(table, found):
     assert np.abs(missed.sum(axis=1) - pull / by_level).max() > 0.2
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_optimised")
 def test_abilities_follow_a_world_of_unequal_discriminations_closer_than_accuracy():
     """Σ a x is sufficient for θ in a 2PL world and Σ x is not. What the true a gain on accuracy (Kendall

@@ -123,8 +123,9 @@ class Comparison(Printable):
             "a": self.a,
             "b": self.b,
             "level": self.level,
-            "overall": asdict(self.overall),
-            "tasks": [asdict(task) for task in self.tasks],
+            "answer": _sentence(self.overall, self.level),
+            "overall": asdict(self.overall) | {"verdict": self.overall.verdict(self.level)},
+            "tasks": [asdict(task) | {"verdict": task.verdict(self.level)} for task in self.tasks],
             "noise": None if self.noise is None else self.noise._asdict(),
             "flipped": self.flipped.to_dicts(),
             "only_a": self.only_a,
@@ -203,6 +204,10 @@ def compare(
     >>> round(found.overall.difference, 4)
     -0.0061
     """
+    if b is not None and isinstance(table, ResponseTable) and options:
+        raise SettingError(
+            f"{next(iter(options))!r} says how a file or frame is read; a ResponseTable is read already."
+        )
     if b is not None:
         table = table if isinstance(table, ResponseTable) else read(table, **options)
         return compare_two(table, a, b, level=level)

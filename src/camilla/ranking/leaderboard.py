@@ -189,7 +189,7 @@ class Leaderboard(Printable):
         """Runs of neighbours that no test over all pairs (Holm) tells apart; of two players or more."""
         if self.covariance is None:
             return (self.players,)
-        runs = multiplicity.tie_groups(self._holm_p < 1 - self.level)
+        runs = multiplicity.tie_groups(self._holm_p <= 1 - self.level)
         return tuple(self.players[first : last + 1] for first, last in runs if last > first)
 
     def test(self, player_a: str, player_b: str) -> PairTest:

@@ -100,11 +100,9 @@ def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
 
 def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     a, b, overall = document["a"], document["b"], document["overall"]
-    sure = overall["p_value"] < 1 - document["level"]
     words = [
-        f"{b} less {a} on {overall['n']:,} shared samples: {_points(overall['difference'])} points "
-        f"({_interval(overall, document['level'])}), p = {overall['p_value']:.2g} ({overall['test']}): "
-        + ("they differ." if sure else "they cannot be told apart.")
+        document["answer"],
+        f"A is {a} (mean {overall['mean_a']:.3f}), B is {b} (mean {overall['mean_b']:.3f}).",
     ]
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
     dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
@@ -112,18 +110,8 @@ def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     return _comparison_page(name, f"{b} against {a}", words, [picture], document["flipped"], document)
 
 
-def _interval(effect: dict[str, Any], level: float) -> str:
-    if effect["low"] is None:
-        return "no interval"
-    return f"{_level(level)}: {_points(effect['low'])} to {_points(effect['high'])}"
-
-
 def _level(level: float) -> str:
     return f"{100 * level:g}\N{NO-BREAK SPACE}%"
-
-
-def _points(share: float) -> str:
-    return f"{100 * share:z.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def _dot(name: str, value: float, row: dict[str, Any]) -> dict[str, Any]:
