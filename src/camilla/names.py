@@ -97,7 +97,7 @@ def numbered(kind: str, count: int) -> tuple[str, ...]:
 
 def nearest(name: str, names: Sequence[str]) -> str:
     """A hint for a name that is not there: the nearest that is, or what there is."""
-    close = get_close_matches(name, names, n=1)
+    close = get_close_matches(str(name), names, n=1)
     return f"Did you mean {close[0]!r}?" if close else f"There are {quoted(names)}."
 
 

@@ -194,7 +194,7 @@ def test_check_says_what_is_fine(camilla: Camilla) -> None:
         (("compare", "runs.csv", "good", "bad", "--level", "2"), 2, "level"),
         (("rank", "nowhere.csv"), 1, "no such file"),
         (("rank", "runs.csv", "--pairs"), 2, "--json"),
-        (("rank", "old.csv"), 1, "two at least"),
+        (("rank", "old.csv"), 1, "ranking needs at least two"),
     ],
 )
 def test_what_is_wrong_is_one_message(

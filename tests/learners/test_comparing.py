@@ -274,3 +274,9 @@ def test_what_cannot_be_compared_is_said() -> None:
         compare(table, "a", "a")
     with pytest.raises(SettingError, match="level"):
         compare(table, "a", "b", level=95)
+
+
+def test_the_test_of_scores_is_named_in_words() -> None:
+    rows = [[0.1, 0.5, 0.9, 0.2], [0.3, 0.4, 0.7, 0.1]]
+    table = ResponseTable.from_matrix(rows, learners=["a", "b"], samples=list("1234"))
+    assert "Student's t test over samples)." in str(compare(table, "a", "b")).replace("\n", " ")

@@ -246,3 +246,17 @@ def test_learners_that_answered_different_samples_are_said() -> None:
 def test_one_learner_is_no_board() -> None:
     with pytest.raises(DataError, match="two at least"):
         rank(ResponseTable.from_matrix([[1, 0], [np.nan, np.nan]]))
+
+
+def test_learners_of_equal_means_share_the_first_place_in_words() -> None:
+    rows = [[1, 1, 0, 0], [0, 0, 1, 1], [1, 0, 0, 0]]
+    table = ResponseTable.from_matrix(rows, learners=["a", "b", "c"], samples=list("1234"))
+    first = str(rank(table)).splitlines()[0]
+    assert first == "2 of 3 learners share the highest mean: a, b. c may be first too."
+
+
+def test_two_learners_apart_are_called_by_their_names() -> None:
+    table = ResponseTable.from_matrix(
+        [[1] * 40, [0] * 40], learners=["good", "poor"], samples=[str(j) for j in range(40)]
+    )
+    assert str(rank(table)).startswith("good is first: it is significantly ahead of poor.")

@@ -305,3 +305,15 @@ def test_the_order_of_rows_does_not_matter_not_even_for_equal_players(vtab):
     shuffled = Tournament(tuple(vtab.players[i] for i in order), vtab.rounds, vtab.scores[order])
     assert epp(shuffled).players == board.players
     np.testing.assert_array_equal(epp(shuffled).covariance, board.covariance)
+
+
+def test_players_in_a_circle_share_the_first_place_in_words() -> None:
+    """a beats b, b beats c, c beats a, in three rounds each: nobody is ahead."""
+    scores = {"a": [3, 1, 2] * 3, "b": [2, 3, 1] * 3, "c": [1, 2, 3] * 3}
+    frame = pl.DataFrame(
+        [(player, k, score) for player, of in scores.items() for k, score in enumerate(of)],
+        schema=["player", "round", "score"],
+        orient="row",
+    )
+    board = epp(Tournament.from_long(frame, player="player", round="round", score="score"))
+    assert str(board).startswith("3 of 3 players share the highest EPP: a, b, c.")

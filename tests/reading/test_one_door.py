@@ -154,3 +154,34 @@ def test_rows_that_repeat_a_learner_and_sample_are_said(tmp_path: Path) -> None:
 def test_named_trials_are_not_repeated_rows() -> None:
     frame = pl.DataFrame({"learner": "a", "sample": [1, 1, 2], "response": [1, 0, 1], "run": [0, 1, 0]})
     assert camilla.read(frame, trial="run").n_responses == 3
+
+
+def test_two_benchmarks_that_number_their_samples_alike_stay_apart_in_one_long_table(tmp_path: Path) -> None:
+    """Two tasks of two samples each: four samples, with the task named and as `camilla load` reads it."""
+    path = tmp_path / "t.csv"
+    path.write_text("task,learner,sample,response\nx,a,1,1\nx,a,2,0\ny,a,1,0\ny,a,2,0\nx,b,1,1\ny,b,1,0\n")
+    for table in (camilla.read(path, task="task"), camilla.read(tmp_path)):
+        assert sorted(zip(table.samples, table.task or (), strict=True)) == [
+            ("x/1", "x"), ("x/2", "x"), ("y/1", "y"), ("y/2", "y"),
+        ]  # fmt: skip
+        assert table.n_responses == 6
+    with pytest.warns(CamillaWarning, match=r"samples of several tasks, name the column of the task: task="):
+        assert camilla.read(path).n_samples == 2
+
+
+def test_a_sample_of_two_tasks_that_nobody_answered_twice_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.csv"
+    path.write_text("task,learner,sample,response\nx,a,1,1\ny,b,1,0\n")
+    with pytest.raises(camilla.DataError, match="has task 'x' and, in line 3, 'y'"):
+        camilla.read(path, task="task")
+
+
+def test_a_frame_without_columns_is_said_to_have_none() -> None:
+    with pytest.raises(camilla.DataError, match="has no columns; wanted"):
+        camilla.read(pd.DataFrame())
+
+
+def test_numbers_where_names_are_wanted_are_refused_with_the_names_there_are() -> None:
+    frame = pd.DataFrame({"learner": [1, 1, 2, 2], "sample": [1, 2, 1, 2], "response": [1, 0, 0, 1]})
+    with pytest.raises(camilla.DataError, match=r"no learner 1 in the table\. Did you mean '1'"):
+        camilla.compare(frame, 1, 2)  # type: ignore[arg-type]

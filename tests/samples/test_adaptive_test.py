@@ -243,3 +243,9 @@ def test_what_cannot_be_replayed_is_refused(table: ResponseTable) -> None:
     sparse = camilla.simulate(40, 80, missing=0.8, seed=2).table
     with pytest.raises(DataError, match="0 of the tested learners have the 40 responses"):
         replay(sparse, shares=(0.5,), splits=1)
+
+
+def test_a_test_prints_as_where_it_stands() -> None:
+    test = camilla.adapt(camilla.simulate(12, 20, seed=1).table, budget=2)
+    assert repr(test).startswith("AdaptiveTest: 0 of 20 samples asked; score 0.")
+    assert len(repr(test)) < 200

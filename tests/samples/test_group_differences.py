@@ -197,3 +197,9 @@ def test_groups_come_from_files_and_columns(tmp_path: Path) -> None:
     assert sum(value == "from 2022" for value in years.values()) == 60
     with pytest.raises(SettingError, match="leaves one group"):
         cut_at(groups, "zzz")
+
+
+@pytest.mark.parametrize("group", ["group.csv", pl.DataFrame({"learner": ["a"], "group": ["x"]})])
+def test_groups_that_are_no_mapping_are_refused(group: object) -> None:
+    with pytest.raises(SettingError, match="group maps each learner to its group"):
+        dif("nowhere.csv", group)  # type: ignore[arg-type]

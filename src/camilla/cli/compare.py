@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import brief, print_json, say
+from camilla.display import brief, counted, print_json, say
 
 if TYPE_CHECKING:
     from camilla.learners.compare import Comparison
@@ -48,7 +48,8 @@ def compare(
         columns.say(notes)
     else:
         raise SettingError(
-            f"{len(inputs)} arguments came; wanted TABLE A B (two learners of one table), or two tables."
+            f"{counted(len(inputs), 'argument')} came; wanted TABLE A B (two learners of one table), "
+            "or two tables."
         )
     columns.refuse_idle_weight(table)
     found = compare_two(table, a, b, level=level)

@@ -117,7 +117,7 @@ class TableOptions:
     trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
     task: Annotated[
         str | None,
-        typer.Option(help="Column of the task; names that repeat in a wide table become task/name."),
+        typer.Option(help="Column of the task; sample names that repeat in several tasks become task/name."),
     ] = None
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None

@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, say
+from camilla.display import counted, print_json, say
 
 if TYPE_CHECKING:
     from camilla.table.responses import ResponseTable
@@ -31,7 +31,7 @@ def power(
     trial_share: Annotated[
         float | None, typer.Option(help="Share of a difference's variance that is chance within a sample.")
     ] = None,
-    cluster_size: Annotated[float | None, typer.Option(help="Samples a cluster.")] = None,
+    cluster_size: Annotated[float | None, typer.Option(help="Samples per cluster.")] = None,
     icc: Annotated[float | None, typer.Option(help="Correlation of differences within a cluster.")] = None,
     target: Annotated[float, typer.Option("--power", help="Chance of showing what is there.")] = 0.8,
     alpha: Annotated[float, typer.Option(help="Chance of showing what is not there.")] = 0.05,
@@ -75,7 +75,7 @@ def _learners(inputs: list[str]) -> tuple[str, str] | None:
     from camilla.errors import SettingError
 
     if len(inputs) not in (1, 3):
-        raise SettingError(f"{len(inputs)} arguments came; wanted none, TABLE, or TABLE A B.")
+        raise SettingError(f"{counted(len(inputs), 'argument')} came; wanted none, TABLE, or TABLE A B.")
     return (inputs[1], inputs[2]) if len(inputs) == 3 else None
 
 

@@ -22,7 +22,7 @@ Severity = Literal["fine", "note", "warning"]
 STANDING_OUT = 5  # learners whose response is not the sample's median
 NO_LEARNER, NO_SAMPLE = (
     "no learner answered exactly as another",
-    "no sample has exactly the responses of another",
+    "no two samples that tell learners apart have exactly the same responses",
 )
 
 
@@ -94,8 +94,8 @@ def _size(table: ResponseTable) -> TableFinding:
     kind = "right/wrong" if table.is_binary else "fractional"
     trials = table.n_responses / len(table.cells().response)
     says = (
-        f"{table.n_learners} learners × {table.n_samples} samples, {kind} responses"
-        + (f", {trials:.3g} trials a cell" if trials > 1 else "")
+        f"{counted(table.n_learners, 'learner')} × {counted(table.n_samples, 'sample')}, {kind} responses"
+        + (f", {trials:.3g} trials per cell" if trials > 1 else "")
         + ("" if table.task is None else f", {len(set(table.task))} tasks")
         + ("" if table.cluster is None else f", {len(set(table.cluster))} clusters")
     )

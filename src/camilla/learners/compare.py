@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Unpack
 import numpy as np
 import polars as pl
 
-from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, signed
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, signed
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.provenance import made_of, place_of
@@ -145,13 +145,18 @@ def _sentence(effect: Effect, level: float) -> str:
     if effect.low != effect.low:
         interval = "no confidence interval"
     over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
-    test = f"p = {effect.p_value:.2g}, {effect.test} test"
+    test = f"p = {effect.p_value:.2g}, {_test_name(effect.test)}"
     verdict, n = effect.verdict(level), f"{effect.n} shared samples{over}"
     if verdict == "tied":
         return f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n} ({test})."
     if verdict in ("better", "worse"):
         return f"B is {verdict}: {difference} points ({interval}) on {n} ({test})."
     return f"B is {verdict}: {difference} points ({interval}), but {n} are too few to be sure ({test})."
+
+
+def _test_name(method: str) -> str:
+    """Exact McNemar test; Student's t test over samples."""
+    return method.replace("Student's t", "Student's t test") if "Student's t" in method else f"{method} test"
 
 
 def _task_grid(tasks: tuple[Effect, ...], level: float, most: int | None) -> Grid:
@@ -224,8 +229,9 @@ def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95) ->
     pair = pair_of(table, place_of(table, a), place_of(table, b))
     if len(pair.sample) < 2:
         raise DataError(
-            f"{a!r} and {b!r} share {len(pair.sample)} samples; two at least are needed. {a!r} has "
-            f"{pair.only_a} of its own, {b!r} {pair.only_b}. Check that samples have the same names in both."
+            f"{a!r} and {b!r} share {counted(len(pair.sample), 'sample')}; at least two are needed. "
+            f"{pair.only_a} were answered by {a!r} alone, {pair.only_b} by {b!r} alone. "
+            "Check that samples have the same names in both."
         )
     overall = _effect(pair, None, level)
     noise = noise_of(pair)

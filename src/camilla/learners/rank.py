@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
-from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -78,8 +78,8 @@ class Ranking(Printable):
         made = self.provenance
         clusters = f" in {made['n_clusters']} clusters" if made["n_clusters"] is not None else ""
         title = (
-            f"Learners by mean response on {made['n_samples']} samples{clusters}, with {interval} and "
-            "possible ranks (simultaneous)"
+            f"Learners by mean response on {counted(made['n_samples'], 'sample')}{clusters}, with {interval} "
+            "and possible ranks (simultaneous)"
         )
         groups = [f"{first}–{last}" for first, last in self.groups if last > first]
         more = f" and {len(groups) - GROUPS} more groups" if len(groups) > GROUPS else ""
@@ -95,7 +95,14 @@ class Ranking(Printable):
         first, others = brief(self.learners[0]), len(self.learners) - 1
         contenders = [name for name in self.may_be_first() if name != self.learners[0]]
         if not contenders:
-            return f"{first} is first: it is significantly ahead of the other {others} learners."
+            rest = f"the other {others} learners" if others > 1 else brief(self.learners[1])
+            return f"{first} is first: it is significantly ahead of {rest}."
+        means = self.rows["mean"]
+        leaders = [name for name, mean in zip(self.learners, means, strict=True) if mean == means[0]]
+        if len(leaders) > 1:
+            behind = [name for name in contenders if name not in leaders]
+            may = f" {listed(behind)} may be first too." if behind else ""
+            return f"{len(leaders)} of {others + 1} learners share the highest mean: {listed(leaders)}.{may}"
         also = f"{len(contenders)} others may be first: " if len(contenders) > 1 else ""
         may = "" if also else " may be first"
         return f"{first} has the highest mean of {others + 1} learners, but {also}{listed(contenders)}{may}."
@@ -125,7 +132,9 @@ def rank(
     matrix = table.matrix()
     answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
     if len(answered) < 2:
-        raise DataError(f"{len(answered)} learners have responses; two at least are needed to rank.")
+        raise DataError(
+            f"{counted(len(answered), 'learner')} with responses came; ranking needs at least two."
+        )
     group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
     means = np.nanmean(matrix[answered], axis=1).round(DIGITS)
     order = answered[sorted(range(len(answered)), key=lambda i: (-means[i], table.learners[answered[i]]))]

@@ -87,6 +87,13 @@ class Leaderboard(Printable):
             return f"{first} has the highest EPP of {len(self.players)} players; how surely is not known."
         if not others:
             return f"{first} is first: no other of the {len(self.players)} players may be."
+        same = np.isclose(self.epp, self.epp[0], rtol=0, atol=1e-9)
+        leaders = [name for name, equal in zip(self.players, same, strict=True) if equal]
+        if len(leaders) > 1:
+            behind = [name for name in others if name not in leaders]
+            may = f" {listed(behind)} may be first too." if behind else ""
+            of = f"{len(leaders)} of {len(self.players)} players"
+            return f"{of} share the highest EPP: {listed(leaders)}.{may}"
         return (
             f"{first} has the highest EPP of {len(self.players)} players, but {listed(others)} may be first."
         )

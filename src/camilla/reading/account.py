@@ -293,5 +293,6 @@ def repeated_rows_note(count: int) -> list[str]:
         f"{count} {'row repeats' if count == 1 else 'rows repeat'} the learner and sample of another row; "
         "repeated rows count as further trials, and the "
         "mean of a sample's trials is the response to it. If they are trials, name their column: trial=… "
-        "(--trial); if they are copies, remove them."
+        "(--trial); if they are samples of several tasks, name the column of the task: task=… (--task); if "
+        "they are copies, remove them."
     ]

@@ -180,6 +180,8 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
         raise DataError(
             f"{path}: has no column {absent[0]!r}; name it: {absent[0]}=…. There are {quoted(names)}."
         )
+    if not names:
+        raise DataError(f"{path}: has no columns; wanted at least learner, sample and response.")
     if absent:
         raise DataError(
             f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
@@ -234,6 +236,8 @@ def _read_long(
     texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
     silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
     roles = roles._replace(**dict.fromkeys(silent))  # type: ignore[arg-type]
+    if roles.task is not None and _tasks_share_names(frame, roles, roles.task, origin):
+        frame = _named_by_task(frame, roles.sample, roles.task, origin)
     table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
     return LoadedTable(table, frame, origin, roles.sample)
 
@@ -257,6 +261,13 @@ def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedT
         cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
     )
     return LoadedTable(ResponseTable(**parts._asdict()), frame, origin, id)
+
+
+def _tasks_share_names(frame: pl.DataFrame, roles: Roles, task: str, origin: Origin) -> bool:
+    """Whether a learner has a sample of one name in two tasks; else a sample with two tasks is a mistake."""
+    parts = (name_column(frame, column, origin).codes for column in (roles.learner, roles.sample, task))
+    cells = pl.DataFrame(dict(zip(("learner", "sample", "task"), parts, strict=True))).unique()
+    return bool(cells.select("learner", "sample").is_duplicated().any())
 
 
 def _named_by_task(frame: pl.DataFrame, id: str, task: str, origin: Origin) -> pl.DataFrame:

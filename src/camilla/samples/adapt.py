@@ -69,7 +69,7 @@ def adapt(
     return AdaptiveTest(bank, ability_se=ability_se, score_se=score_se, budget=budget, provenance=made)
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class AdaptiveTest:
     """Asks the sample that is expected to narrow the score most, until a standard error or a budget is met.
 
@@ -94,6 +94,15 @@ class AdaptiveTest:
         self._response = np.zeros((1, len(self.bank.samples)))
         self._standing: TestStanding = at_start(self.bank, 1)
         self._state: TestState | None = None
+
+    def __repr__(self) -> str:
+        state = self.state()
+        over = ", over" if state.done else ""
+        return (
+            f"AdaptiveTest: {state.asked} of {len(self.bank.samples)} samples asked{over}; score "
+            f"{state.score:.3f} (standard error {state.score_se:.3f}), ability {state.ability:.3f} "
+            f"(standard error {state.ability_se:.3f})"
+        )
 
     def next(self) -> str | None:
         """The sample to ask now; None when the test is over."""

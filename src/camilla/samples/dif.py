@@ -151,6 +151,11 @@ def dif(
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+    if not isinstance(group, Mapping):
+        raise SettingError(
+            f"group maps each learner to its group, {{'learner': 'group'}}; got {type(group).__name__}. "
+            "Of two columns of a dataframe: dict(zip(frame['learner'], frame['group']))."
+        )
     table = as_table(table, rows=rows)
     known = [i for i, name in enumerate(table.learners) if name in group]
     ordered = table.take_learners(known).canonical().table if known else table

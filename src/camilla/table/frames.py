@@ -249,7 +249,8 @@ def per_sample(frame: pl.DataFrame, column: str, sample: Encoded, origin: Origin
         code = sample.codes[row]
         raise DataError(
             f"{origin.name}: sample {sample.names[code]!r} has {column} {given.names[first[code]]!r} and, in "
-            f"{origin.place(row)}, {given.names[given.codes[row]]!r}. Give each sample one {column}."
+            f"{origin.place(row)}, {given.names[given.codes[row]]!r}. Give each sample one {column}, or "
+            f"samples of different names."
         )
     return tuple(given.names[code] for code in first)
 
