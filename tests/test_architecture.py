@@ -1,11 +1,13 @@
 """The house rules that a linter cannot see: size of files, names of rooms, what an import costs."""
 
 import ast
+import runpy
 import subprocess
 import sys
 from difflib import SequenceMatcher
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -76,3 +78,20 @@ def test_nothing_is_pickled_and_nothing_is_mocked() -> None:
                 names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]
             found += [(path.name, name) for name in names if name in ("pickle", "unittest.mock")]
     assert found == []
+
+
+@pytest.fixture(scope="module")
+def walk() -> dict[str, Any]:
+    """scripts/walk.py, which measures the floor plan."""
+    return runpy.run_path(str(ROOT / "scripts/walk.py"))
+
+
+def test_the_source_has_no_import_cycle_and_compares_no_name_of_an_engine(walk: dict[str, Any]) -> None:
+    assert walk["cycles"](walk["imports"]()) == []
+    assert walk["engine_comparisons"]() == []
+    assert len(SOURCES) <= 190
+
+
+def test_a_cycle_and_a_comparison_are_found(walk: dict[str, Any]) -> None:
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}, "e": set()}
+    assert walk["cycles"](graph) == ["a", "b", "c"]
