@@ -244,7 +244,7 @@ def test_learners_that_answered_different_samples_are_said() -> None:
 
 
 def test_one_learner_is_no_board() -> None:
-    with pytest.raises(DataError, match="two at least"):
+    with pytest.raises(DataError, match="ranking needs at least two"):
         rank(ResponseTable.from_matrix([[1, 0], [np.nan, np.nan]]))
 
 
