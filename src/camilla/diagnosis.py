@@ -404,7 +404,8 @@ def _index_document(path: Path) -> dict[str, Any]:
     index = path / INDEX
     if not index.is_file():
         raise FormatError(
-            f"{path}: is not a saved diagnosis: there is no {INDEX}. Make one with camilla diagnose."
+            f"{path}: is not a saved diagnosis: there is no "
+            f"{INDEX if path.is_dir() else 'such folder'}. Make one with camilla diagnose."
         )
     try:
         head, text = index.read_text(encoding="utf-8").split("\n", 1)

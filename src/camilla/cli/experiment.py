@@ -49,7 +49,7 @@ def experiment(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Run a protocol of the Camilla paper: what is stored already is not run again."""
+    """Run a protocol of the Camilla paper; finished runs are reused."""
     from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
