@@ -91,6 +91,7 @@ def test_camilla_base_recovers_the_order_on_every_skill(seed: int) -> None:
         assert spearmanr(rows[:, k], truth[:, k]).statistic >= 0.9
 
 
+@pytest.mark.slow
 def test_camilla_ranks_learners_as_a_one_skill_world_made_them() -> None:
     """Latent skills of a one-ability world: the weighted ability must follow the one ability."""
     table, theta, *_ = two_parameter_world(5, 60, 300)
