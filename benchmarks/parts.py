@@ -32,7 +32,7 @@ class Cells(NamedTuple):
 
 def deal(table_file: str, folder: str, rows: str, *proportions: str) -> dict[str, Any]:
     """Job: reads a table (`rows`: "long", "samples" or "learners") and writes its cells in seeded parts."""
-    from camilla.experiments.splits import split_rows
+    from camilla.experiments.protocols import split_rows
     from camilla.reading.inputs import read
 
     table = read(table_file) if rows == "long" else read(table_file, rows=rows)

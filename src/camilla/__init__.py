@@ -19,9 +19,9 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import MissingPackageError as MissingPackageError
     from camilla.errors import SettingError as SettingError
     from camilla.experiments.control import permutation_control as permutation_control
+    from camilla.experiments.protocols import split as split
     from camilla.experiments.results import experiment_summary as experiment_summary
     from camilla.experiments.running import experiment as experiment
-    from camilla.experiments.splits import split as split
     from camilla.fitting.training import Training as Training
     from camilla.learners.check import check as check
     from camilla.learners.compare import compare as compare
@@ -105,7 +105,7 @@ _WHERE: dict[str, str] = {
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",
     "skills": "camilla.samples.skills",
-    "split": "camilla.experiments.splits",
+    "split": "camilla.experiments.protocols",
     "team_epp": "camilla.ranking.teams",
     "worth_searching": "camilla.ranking.search",
 }

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
+from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
@@ -15,9 +16,8 @@ from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Prepared, Size, prepared
-from camilla.fitting.protocol import Diagnoser, Readout
+from camilla.fitting.protocol import Diagnoser, Indices, Readout
 from camilla.models import DIAGNOSERS
-from camilla.models.mirt import MIRT
 from camilla.names import name_index
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
@@ -27,46 +27,47 @@ from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 AUTO = "auto"
-FEW_LEARNERS = 20
-MOST_CELLS = 2_000_000  # above, diagnosers are chosen on fewer samples
+MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read with its residuals
+MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
+MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
+TRIAL_DRAWS = 80  # that weights are learned from
 
 
-class Trial(NamedTuple):
-    """What a candidate came to: its loss on held-out cells, and how far that is behind the best."""
+class Part(NamedTuple):
+    """A fit that predictions are combined of: its weight in their logit, its loss on held-out responses."""
 
-    diagnoser: str
-    settings: dict[str, Any]
-    validation_loss: float
-    behind: float
-    behind_se: float
+    fit: fitting.FittedDiagnoser
+    weight: float
 
 
 class Found(NamedTuple):
-    """A fit, and the candidates it was chosen from, if it was."""
+    """The fit that is read; where auto chose, also what predictions are combined of, itself among them."""
 
     fit: fitting.FittedDiagnoser
-    trials: tuple[Trial, ...] = ()
+    parts: tuple[Part, ...] = ()
+
+    def logit(self, learner: Indices, sample: Indices) -> Floats:
+        """The logit of the expected response of each pair."""
+        if not self.parts:
+            return self.fit.logit(learner, sample)
+        return np.sum([part.weight * part.fit.logit(learner, sample) for part in self.parts], axis=0)
 
 
-def candidates(size: Size) -> list[tuple[str, dict[str, Any]]]:
-    """Simple ones first: one ability, skills, many dimensions, any covariance.
-
-    The prior on the first one's discriminations is fixed: a chosen one predicts no better and ranks learners
-    less steadily (docs/design/auto.md). It is N(1, 1), or N(1, 1/10) where learners are few.
-    """
-    held = 1.0 if size.n_learners >= FEW_LEARNERS else 10.0
-    found: list[tuple[str, dict[str, Any]]] = [("irt", {"precision": held})]
+def partners(size: Size) -> list[tuple[str, dict[str, Any]]]:
+    """What bayes is combined with: learners correlated in any way, and the skills of a map."""
+    found: list[tuple[str, dict[str, Any]]] = []
+    if 3 <= size.n_learners <= MOST_CORRELATED and size.n_samples >= 3:
+        found.append(("gaussian", {}))
     if size.skill_mask is not None:
         found.append(("camilla-base", {"signs": "free"}))
-    found.append(("mirt", {}))
-    return [*found, ("gaussian", {})] if size.fractional else found
+    return found
 
 
 def fit_chosen(
     name: str, size: Size, layout: Layout,
     *, settings: Mapping[str, Any], seed: int, valid: Layout | None, watch: Watch,
 ) -> Found:  # fmt: skip
-    """The named diagnoser fitted, or the one auto chooses; without `valid`, a tenth is held out."""
+    """The named diagnoser fitted, or what auto takes; without `valid`, a tenth is held out."""
     if name != AUTO:
         kind = diagnoser_named(name)
         return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
@@ -75,58 +76,85 @@ def fit_chosen(
             f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
             "camilla experiment reliability shows which one predicts best."
         )
-    inner, outer = (layout, valid) if valid is not None else fitting.hold_out(layout, seed)
-    found = _chosen(size, inner, outer, seed=seed, watch=watch)
-    return (
-        found
-        if valid is not None
-        else found._replace(fit=fitting.refit(found.fit, layout, seed=seed, watch=watch))
-    )
+    if size.n_learners * size.n_samples > MOST_SAMPLED:
+        return _modes(size, layout, valid, seed=seed, watch=watch)
+    return _combined(size, layout, valid, seed=seed, watch=watch)
 
 
-def _chosen(size: Size, layout: Layout, valid: Layout, *, seed: int, watch: Watch) -> Found:
-    """The first candidate within a standard error of the best."""
-    most = max(1, MOST_CELLS // max(size.n_learners, 1))
-    small, inner, outer = fitting.fewer_samples(size, layout, valid, seed=seed, most=most)
-    fits = []
-    for name, settings in candidates(size):
-        kind = diagnoser_named(name)
-        fits.append(
-            fitting.trial(
-                kind, small, inner, outer, settings=settings, seed=seed,
-                watch=lambda line, name=name: watch(f"trying {name}: {line}"),  # type: ignore[misc]
-            )
-        )  # fmt: skip
-    fits = [found for found in fits if not _one_dimension(found)]
-    losses = [fitting.cell_losses(found, outer) for found in fits]
-    best = losses[int(np.argmin(rounded([found.validation_loss for found in fits])))]
-    _, sample, weight, _ = outer.cells()
-    trials = tuple(
-        Trial(
-            found.diagnoser.name, found.settings, found.validation_loss,
-            *_behind(loss - best, weight, sample),
+def _combined(size: Size, layout: Layout, valid: Layout | None, *, seed: int, watch: Watch) -> Found:
+    """bayes, and its predictions combined with others' by weights learned on held-out responses."""
+    others, whole = partners(size), valid is None
+    draws = {"draws": TRIAL_DRAWS} if whole else {}
+    if not others and whole:
+        return _read_alone(size, layout, seed=seed, watch=watch)
+    inner, outer = fitting.hold_out(layout, seed) if valid is None else (layout, valid)
+    tried = [
+        fitting.trial(
+            diagnoser_named(name), size, inner, outer, settings=settings, seed=seed,
+            watch=lambda line, name=name: watch(f"trying {name}: {line}"),  # type: ignore[misc]
         )
-        for found, loss in zip(fits, losses, strict=True)
-    )  # fmt: skip
-    fitted = next(found for found, trial in zip(fits, trials, strict=True) if trial.behind <= trial.behind_se)
+        for name, settings in [("bayes", draws), *others]
+    ]  # fmt: skip
+    learner, sample, weight, right = outer.cells()
+    logits = np.column_stack([one.logit(learner, sample) for one in tried])
+    shares = combination(logits, right / weight, weight)
+    if whole:
+        read = _read_alone(size, layout, seed=seed, watch=watch).fit
+        tried[0] = read._replace(validation_loss=tried[0].validation_loss)
+        tried[1:] = [fitting.refit(one, layout, seed=seed, watch=watch) for one in tried[1:]]
+    return Found(tried[0], tuple(Part(one, float(share)) for one, share in zip(tried, shares, strict=True)))
+
+
+def _read_alone(size: Size, layout: Layout, *, seed: int, watch: Watch) -> Found:
+    """bayes on all responses: nothing is chosen, so that nothing is held out."""
+    diagnoser = fitting.build(diagnoser_named("bayes"), size, {})
+    solution = fitting.solve(diagnoser, layout, seed, watch)
+    fit = fitting.FittedDiagnoser(
+        diagnoser, solution, 1.0, {}, float("nan"), fitting.settings_as_data(diagnoser)
+    )
+    return Found(fit, (Part(fit, 1.0),))
+
+
+def combination(logits: Floats, response: Floats, weight: Floats) -> Floats:
+    """Weights ≥ 0 of the columns of `logits` whose sum fits the responses best, by penalised likelihood.
+
+    They are drawn to ¾ for the first column and ¼ shared by the others, with a standard deviation of .3:
+    a few dozen held-out responses say little, and thousands overrule it.
+    """
+    n_parts = logits.shape[1]
+    if n_parts == 1:
+        return np.ones(1)
+    centre = np.append(0.75, np.full(n_parts - 1, 0.25 / (n_parts - 1)))
+
+    def objective(share: Floats) -> tuple[float, Floats]:
+        logit = logits @ share
+        off = (share - centre) / 0.3
+        loss = weight @ (np.logaddexp(0, logit) - response * logit) + 0.5 * off @ off
+        return float(loss), logits.T @ (weight * (sigmoid(logit) - response)) + off / 0.3
+
+    found = minimize(objective, centre, jac=True, method="L-BFGS-B", bounds=[(0, None)] * n_parts)
+    return np.asarray(found.x)
+
+
+def _modes(size: Size, layout: Layout, valid: Layout | None, *, seed: int, watch: Watch) -> Found:
+    """For tables too large for draws: one ability or several at their mode, whichever predicts better."""
+    inner, outer = fitting.hold_out(layout, seed) if valid is None else (layout, valid)
+    most = max(1, MODE_CELLS // max(size.n_learners, 1))
+    small, some, left = fitting.fewer_samples(size, inner, outer, seed=seed, most=most)
+    options: tuple[tuple[str, dict[str, Any]], ...] = (("irt", {"precision": 1.0}), ("mirt", {}))
+    tried = [
+        fitting.trial(diagnoser_named(name), small, some, left, settings=given, seed=seed, watch=watch)
+        for name, given in options
+    ]
+    best = int(np.argmin(rounded([one.validation_loss for one in tried])))
+    name, given = options[best]
+    found = tried[best]
     if small is not size:
-        kind = type(fitted.diagnoser)
-        settings = dict(candidates(size))[fitted.diagnoser.name]
-        fitted = fitting.trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
-    return Found(fitted, trials)
-
-
-def _one_dimension(found: fitting.FittedDiagnoser) -> bool:
-    """Whether it is a 2PL under another name, whose prior was chosen."""
-    return isinstance(found.diagnoser, MIRT) and found.diagnoser.dimensions == 1
-
-
-def _behind(difference: Floats, weight: Floats, sample: Floats) -> tuple[float, float]:
-    """Mean difference a response and its standard error, with samples as clusters."""
-    total = weight.sum()
-    mean = float(weight @ difference / total)
-    by_sample = np.bincount(sample, weight * (difference - mean))
-    return mean, float(np.sqrt(by_sample @ by_sample) / total)
+        kind, settings = diagnoser_named(name), given | found.chosen
+        found = fitting.trial(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
+    if valid is None:
+        found = fitting.refit(found, layout, seed=seed, watch=watch)
+    return Found(found, (Part(found, 1.0),))
 
 
 def diagnoser_named(name: str) -> type[Diagnoser]:
@@ -179,12 +207,13 @@ def _value(text: str) -> Any:
 
 
 def as_expected(readout: Readout) -> Readout:
-    """The readout with ability as the expected response, on any set of samples and whatever was chosen.
+    """The readout with ability as the expected response on any set of samples, put right by what was seen.
 
-    Over all samples it is the mean over cells of what is expected where nothing was seen and of what is
-    believed where something was; on the samples of a skill it is the ability on the skill.
+    The mean expected response plus the mean of what was observed beyond it (the difference estimator of
+    survey statistics): on a complete table it is accuracy, so that it cannot be worse than counting.
     """
-    return readout._replace(skill_weight=None, explicit=False, unit_scale=True)
+    kind = "expected responses and observed residuals"
+    return readout._replace(skill_weight=None, explicit=False, unit_scale=True, assisted=True, interval=kind)
 
 
 def diagnose(
@@ -211,9 +240,9 @@ def diagnose(
         watch("standard errors")
         readout = readout_of(found, ready.layout)
     if not found.fit.solution.converged:
-        warnings.warn(_what_to_try(found.fit), ConvergenceWarning, stacklevel=2)
+        warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
-    return named(table, ready.table, found.fit, readout, provenance)
+    return named(table, ready.table, found, readout, provenance)
 
 
 def _found(
@@ -233,10 +262,11 @@ def _found(
 
 
 def readout_of(found: Found, layout: Layout, *, errors: bool = True) -> Readout:
-    """What a person reads of a fit: the diagnoser's own abilities, or expected responses where auto chose."""
-    if found.trials:
-        return as_expected(found.fit.readout(layout, standard=False, errors=errors))
-    return found.fit.readout(layout, errors=errors)
+    """What a person reads of a fit: the diagnoser's own abilities, or expected scores where auto chose."""
+    if not found.parts:
+        return found.fit.readout(layout, errors=errors)
+    readout = found.fit.readout(layout, standard=False, errors=errors)
+    return readout if readout.effective_draws is not None else as_expected(readout)
 
 
 def published_settings(name: str, size: Size) -> dict[str, Any]:
@@ -250,24 +280,39 @@ def published_settings(name: str, size: Size) -> dict[str, Any]:
 def named(
     table: ResponseTable,
     ordered: ResponseTable,
-    fitted: fitting.FittedDiagnoser,
+    found: Found,
     readout: Readout,
     provenance: dict[str, Any],
 ) -> Diagnosis:
     """The frames a person reads: learners by rank, samples in the table's order, skills in the map's."""
+    fitted = found.fit
     skill_names = ordered.skill_map.skills if ordered.skill_map is not None else _latent_names(readout)
     bare = Diagnosis(
         pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), provenance,
         ordered.learners, ordered.samples, skill_names,
         fitted.diagnoser, fitted.solution.params, readout, fitted.temperature, ordered.cells(),
+        ordered.cluster, _all_logits(found, ordered) if len(found.parts) > 1 else None,
     )  # fmt: skip
     learners = (
         bare.ability()
         .with_row_index("rank", offset=1)
         .select("learner", "rank", pl.exclude("learner", "rank"))
     )
+    if (standing := bare.standing()) is not None:
+        learners = learners.join(standing, on="learner", maintain_order="left")
     frames = {"learners": learners, "samples": _samples(bare, table), "skills": _skills(bare, table)}
     return Diagnosis(**{**vars(bare), **frames})
+
+
+def _all_logits(found: Found, table: ResponseTable) -> Floats:
+    """The combined prediction of every cell: [samples, learners]."""
+    n, m = table.n_learners, table.n_samples
+    out = np.empty((m, n), np.float32)
+    step = max(1, 1_000_000 // n)
+    for start in range(0, m, step):
+        rows = np.arange(start, min(start + step, m))
+        out[rows] = found.logit(np.tile(np.arange(n), len(rows)), np.repeat(rows, n)).reshape(len(rows), n)
+    return out
 
 
 def _latent_names(readout: Readout) -> tuple[str, ...]:
@@ -280,7 +325,7 @@ def _latent_names(readout: Readout) -> tuple[str, ...]:
 def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     parts = []
     for skill, samples in bare.skill_samples():
-        level = bare.skill_ability(bare.readout.ability, bare.readout.covariance, skill, samples)
+        level = bare.skill_ability(bare.pool, skill, samples)
         who = pl.DataFrame({"learner": bare.learner_names}).with_columns(
             skill=pl.lit(bare.skill_names[skill])
         )
@@ -354,7 +399,15 @@ def _provenance(
         "diagnoser": fitted.diagnoser.name,
         "settings": fitted.settings,
         "chosen_on_validation": fitted.chosen,
-        "candidates": [trial._asdict() for trial in found.trials],
+        "combined": [
+            {
+                "diagnoser": part.fit.diagnoser.name,
+                "settings": part.fit.settings,
+                "weight": part.weight,
+                "validation_loss": _finite(part.fit.validation_loss),
+            }
+            for part in found.parts
+        ],
         "as_published": as_published,
         "seed": seed,
         "data_hash": ready.digest,
@@ -373,16 +426,36 @@ def _provenance(
         "converged": fitted.solution.converged,
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
+        "estimand": _estimand(readout, table.n_samples),
+        "effective_draws": None
+        if readout.effective_draws is None
+        else {
+            "least": float(readout.effective_draws.min()),
+            "median": float(np.median(readout.effective_draws)),
+        },
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
+
+
+def _estimand(readout: Readout, n_samples: int) -> str:
+    """What an ability is, in words."""
+    if readout.skill_weight is None and readout.unit_scale:
+        return f"expected score on these {n_samples} samples"
+    return "ability on the diagnoser's own scale"
 
 
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _what_to_try(fitted: fitting.FittedDiagnoser) -> str:
+def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
+    if readout.effective_draws is not None:
+        return (
+            f"the {fitted.solution.steps} draws of {fitted.diagnoser.name} are as good as only "
+            f"{readout.effective_draws.min():.0f} independent ones for the learner that is known worst: its "
+            "interval is rough. Remove learners with hardly any responses, or ask for bayes:draws=2000."
+        )
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
         "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "

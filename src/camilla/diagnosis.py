@@ -19,13 +19,20 @@ from camilla.diagnosis_parts import board_parts, learner_parts
 from camilla.display import Part, Printable
 from camilla.errors import DataError, FormatError
 from camilla.fitting.engines import engine_of
+from camilla.fitting.fit import settings_from_data
 from camilla.fitting.layout import Size
-from camilla.fitting.protocol import Indices, Level, Readout
-from camilla.fitting.settings import settings_from_data
+from camilla.fitting.protocol import Indices, Level, Readout, ScoreDraws
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index, nearest
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import LEVEL, Z, mean_ends
+from camilla.statistics.posterior import (
+    chance_better,
+    estimates,
+    ranks,
+    simultaneous_half_width,
+    tie_groups,
+)
 from camilla.table.cells import Cells, means, zero_or_one
 from camilla.table.files import whole_folder
 from camilla.table.frames import WideRows
@@ -65,12 +72,17 @@ class Diagnosis(Printable):
     readout: Readout
     temperature: float
     cells: Cells
+    clusters: tuple[str, ...] | None = None  # of samples, in the order of sample_names
+    combined: Floats | None = (
+        None  # [samples, learners], logits that `predict` shows instead of the fit's own
+    )
 
     def predict(
         self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
     ) -> pl.DataFrame:
         """The expected response of learners on samples, all of them by default.
 
+        Where auto combined several diagnosers, `provenance["combined"]` has their weights.
         Columns learner, sample, probability, and low, high: the 95 % interval that comes from the
         uncertainty of the learner's ability (empty where the diagnoser has none).
         """
@@ -90,11 +102,15 @@ class Diagnosis(Printable):
 
     def chances(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> "Chances":
         """`predict` for pairs of places in `learner_names` and `sample_names`, as arrays."""
+        engine = engine_of(self.diagnoser)
         logits = self.logit(learner, sample)
-        se = self._logit_se(learner, sample)
+        if self.combined is not None:
+            logits = self.combined[sample, learner].astype(np.float64)
+        se = engine.logit_se(self.diagnoser, self.params, self.readout, learner, sample)
         if se is None:
             return Chances(sigmoid(logits), None, None)
-        return Chances(sigmoid(logits), sigmoid(logits - Z * se), sigmoid(logits + Z * se))
+        half = Z * se / self.temperature
+        return Chances(sigmoid(logits), sigmoid(logits - half), sigmoid(logits + half))
 
     def probabilities(self) -> Floats:
         """The expected response of every learner on every sample: [learners, samples] in the names' order."""
@@ -107,20 +123,88 @@ class Diagnosis(Printable):
         logits = engine_of(self.diagnoser).logit(self.diagnoser, self.params, learner, sample)
         return logits / self.temperature
 
-    def ability(self, samples: Iterable[str] | None = None) -> pl.DataFrame:
-        """Every learner's ability on any set of samples (Figure 3 of the paper), accuracy beside it."""
+    def ability(self, samples: Iterable[str] | None = None, *, like_these: bool = False) -> pl.DataFrame:
+        """Every learner's ability on any set of samples (Figure 3 of the paper), accuracy beside it.
+
+        It is the ability on exactly these samples. With `like_these` it is the ability on samples like these,
+        from which they are taken for a random draw (of whole clusters where the table has clusters): the same
+        number or nearly so, with a wider interval. Diagnosers with draws have it: auto, bayes.
+        """
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
         if len(chosen) == 0:
             raise DataError("ability was asked on no sample; name at least one.")
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
-            self.ability_on(self.readout.ability, self.readout.covariance, chosen)
+            self._like_these(self.pool, chosen) if like_these else self.ability_on(self.pool, chosen)
         )
         return self.beside_accuracy(frame, self.accuracy_on(chosen)).sort(
             pl.col("ability").round(DECIMALS), "learner", descending=[True, False]
         )
 
-    def ability_on(self, ability: Floats, covariance: Floats, samples: NDArray[np.integer]) -> pl.DataFrame:
-        """ability, se, low, high of learners [n, skills] on these sample indices."""
+    @property
+    def pool(self) -> Level:
+        """The diagnosis' own learners, in the order of `learner_names`."""
+        return engine_of(self.diagnoser).pool(self.diagnoser, self.params, self.readout)
+
+    def better(self, one: str, other: str) -> float:
+        """P(one's expected score on these samples is above the other's)."""
+        a, b = self._indices([one, other], self.learner_names, "learner")
+        return chance_better(self._draws(), int(a), int(b))
+
+    def standing(self) -> pl.DataFrame | None:
+        """learner, rank_low, rank_high (95 %), p_best, tie_group; None of a diagnoser without draws.
+
+        Learners of one tie_group are not told apart from its first with 95 % probability.
+        """
+        if self.pool.draws is None:
+            return None
+        draws = self._draws()
+        found = ranks(draws)
+        return pl.DataFrame(
+            {"learner": self.learner_names, "rank_low": found.low, "rank_high": found.high,
+             "p_best": found.best, "tie_group": tie_groups(draws)}
+        )  # fmt: skip
+
+    def simultaneous(self) -> pl.DataFrame:
+        """learner, low, high: intervals that hold all learners' expected scores at once with 95 %."""
+        draws = self._draws()
+        half = simultaneous_half_width(draws) * draws.std(axis=0)
+        mean = draws.mean(axis=0)
+        return pl.DataFrame(
+            {
+                "learner": self.learner_names,
+                "low": np.clip(mean - half, 0, 1),
+                "high": np.clip(mean + half, 0, 1),
+            }
+        )
+
+    def _draws(self) -> Floats:
+        """[draws, learners], expected scores on all samples."""
+        return self._with_draws(self.pool).on(np.arange(len(self.sample_names)))
+
+    def _with_draws(self, level: Level) -> ScoreDraws:
+        if level.draws is None:
+            raise DataError(
+                f"{self.diagnoser.name} has no draws of scores, which this needs. Diagnose with auto."
+            )
+        return level.draws
+
+    def _like_these(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
+        """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap."""
+        draws = self._with_draws(level)
+        group = np.arange(len(samples))
+        if self.clusters is not None:
+            group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
+        shares = np.random.default_rng(0).standard_exponential((draws.n_draws, int(group.max()) + 1))[
+            :, group
+        ]
+        shares /= shares.sum(axis=1, keepdims=True)
+        return _frame_of(draws.on(samples, shares))
+
+    def ability_on(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
+        """ability, se, low, high of learners on these sample indices."""
+        if level.draws is not None:
+            return _frame_of(level.draws.on(samples))
+        ability, covariance = level.ability, level.covariance
         if self.readout.skill_weight is None or self.readout.expected:
             value, se = engine_of(self.diagnoser).expected(
                 self.diagnoser, self.params, self.readout, ability, covariance, samples
@@ -129,6 +213,8 @@ class Diagnosis(Printable):
             weight = self.readout.skill_weight[samples].mean(axis=0)
             value = ability @ weight
             se = np.sqrt(np.maximum(np.einsum("nkl,k,l->n", covariance, weight, weight), 0))
+        if self.readout.assisted and level.ability is self.readout.ability:
+            value, se = self._assisted(value, se, samples)
         low, high = value - Z * se, value + Z * se
         if self.readout.unit_scale:
             low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
@@ -150,7 +236,7 @@ class Diagnosis(Printable):
         return joined.with_columns(**ends)
 
     def place(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
-        """New learners on this scale with every sample frozen: ability, se, low, high and accuracy of each.
+        """New learners on this scale: ability, se, low, high and accuracy of each, the pool left as it is.
 
         Samples are matched by name; responses to samples the diagnosis does not know are left out and
         counted in the column n_unknown.
@@ -164,7 +250,7 @@ class Diagnosis(Printable):
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
             for skill, samples in self.skill_samples():
-                row = self.skill_ability(level.ability[None], level.covariance[None], skill, samples)
+                row = self.skill_ability(level, skill, samples)
                 row = self.beside_accuracy(row, _accuracy_of(table, index, np.isin(where, samples)))
                 out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
         return pl.concat(out)
@@ -176,10 +262,9 @@ class Diagnosis(Printable):
             return [(k, np.arange(len(self.sample_names))) for k in range(len(self.skill_names))]
         return [(k, np.flatnonzero(mask[:, k])) for k in range(mask.shape[1])]
 
-    def skill_ability(
-        self, ability: Floats, covariance: Floats, skill: int, samples: NDArray[np.integer]
-    ) -> pl.DataFrame:
+    def skill_ability(self, level: Level, skill: int, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high, mastery on one skill: its own coordinate, or the ability on its samples."""
+        ability, covariance = level.ability, level.covariance
         latent = self.diagnoser.size.skill_mask is None
         if (self.readout.explicit or latent) and self.readout.skill_weight is not None:
             value, se = ability[:, skill], np.sqrt(covariance[:, skill, skill])
@@ -190,7 +275,7 @@ class Diagnosis(Printable):
                 low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
             frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
         else:
-            frame = self.ability_on(ability, covariance, samples)
+            frame = self.ability_on(level, samples)
         mastery = pl.col("ability") if self.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
         return frame.with_columns(mastery=mastery)
 
@@ -238,12 +323,22 @@ class Diagnosis(Printable):
             raise DataError(f"no {kind} {unknown[0]!r} in this diagnosis. {nearest(unknown[0], names)}")
         return np.array([position[name] for name in wanted], np.int64)
 
-    def _logit_se(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats | None:
-        slopes = engine_of(self.diagnoser).slopes(self.diagnoser, self.params, learner, sample)
-        if slopes is None:
-            return None
-        variance = np.einsum("ck,ckl,cl->c", slopes, self.readout.covariance[learner], slopes)
-        return np.sqrt(variance) / self.temperature
+    def _assisted(self, value: Floats, se: Floats, samples: NDArray[np.integer]) -> tuple[Floats, Floats]:
+        """Σⱼ p̂ⱼ/n + Σ (x − p̂)/m over the m of these samples that a learner answered, variance Σ p̂(1 − p̂)/m².
+
+        A learner that answered none keeps what the fit expects of it.
+        """
+        inside = np.zeros(len(self.sample_names), bool)
+        inside[samples] = True
+        cells = self.cells.take(np.flatnonzero(inside[self.cells.sample]))
+        raw = engine_of(self.diagnoser).logit(self.diagnoser, self.params, cells.learner, cells.sample)
+        p, n = sigmoid(raw), len(self.learner_names)
+        count = np.bincount(cells.learner, minlength=n)
+        left = np.bincount(cells.learner, cells.response - p, n)
+        noise = (cells.response - p) ** 2 if self.provenance["fractional"] else p * (1 - p) / cells.weight
+        seen = np.maximum(count, 1)
+        value = np.where(count > 0, value + left / seen, value)
+        return value, np.where(count > 0, np.sqrt(np.bincount(cells.learner, noise, n)) / seen, se)
 
     def _level(self, table: ResponseTable, index: int) -> tuple[Level, NDArray[np.int64]]:
         """Where the learner stands, and which of our samples each of its cells is of, −1 for none."""
@@ -264,12 +359,13 @@ class Diagnosis(Printable):
         engine = engine_of(self.diagnoser)
         placement = engine.place(self.diagnoser, self.params, weight, right, self.readout.sample_weight)
         level = engine.level(self.diagnoser, self.params, placement)
-        return Level(level.ability, level.covariance * self.readout.dispersion), where
+        scaled = level.covariance * self.readout.dispersion
+        return Level(level.ability[None], scaled[None], level.draws), where
 
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
         level, where = self._level(table, index)
         everywhere = np.arange(len(self.sample_names))
-        frame = self.ability_on(level.ability[None], level.covariance[None], everywhere)
+        frame = self.ability_on(level, everywhere)
         name = table.learners[index]
         return (
             pl.DataFrame({"learner": [name], "rank": [self._rank(name, frame["ability"][0])]})
@@ -282,6 +378,11 @@ class Diagnosis(Printable):
         others = self.learners.filter(pl.col("learner") != name)
         ahead = others["ability"].round(DECIMALS) - round(ability, DECIMALS)
         return 1 + int(((ahead > 0) | ((ahead == 0) & (others["learner"] < name))).sum())
+
+
+def _frame_of(draws: Floats) -> pl.DataFrame:
+    found = estimates(draws)
+    return pl.DataFrame({"ability": found.value, "se": found.se, "low": found.low, "high": found.high})
 
 
 def _accuracy_of(table: ResponseTable, index: int, inside: NDArray[np.bool_]) -> pl.DataFrame:
@@ -307,7 +408,7 @@ def accuracy_columns(
     return pl.DataFrame(columns).with_columns(pl.exclude("n").fill_nan(None))
 
 
-FORMAT = 1
+FORMAT = 2
 INDEX = "diagnosis.json"
 FRAMES = ("learners", "samples", "skills")
 
@@ -338,6 +439,8 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
     pl.DataFrame(diagnosis.cells._asdict()).write_parquet(folder / "responses.parquet")
     arrays = {f"params.{name}": value for name, value in _leaves(diagnosis.params)}
     arrays |= {f"readout.{k}": v for k, v in diagnosis.readout._asdict().items() if isinstance(v, np.ndarray)}
+    if diagnosis.combined is not None:
+        arrays["combined"] = diagnosis.combined
     if diagnosis.diagnoser.size.skill_mask is not None:
         arrays["skill_mask"] = diagnosis.diagnoser.size.skill_mask.astype(np.uint8)
     tensors = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
@@ -348,6 +451,7 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
         "learners": diagnosis.learner_names,
         "samples": diagnosis.sample_names,
         "skills": diagnosis.skill_names,
+        "clusters": diagnosis.clusters,
         "temperature": diagnosis.temperature,
         "readout": {k: v for k, v in diagnosis.readout._asdict().items() if not isinstance(v, np.ndarray)},
         "sha256": {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())},
@@ -396,6 +500,8 @@ def read_directory(path: Path) -> dict[str, Any]:
         "params": _params(kind, arrays_of("params.")),
         "readout": Readout(**document["readout"] | arrays_of("readout.")),
         "temperature": document["temperature"],
+        "clusters": None if document["clusters"] is None else tuple(document["clusters"]),
+        "combined": arrays.get("combined"),
         "cells": Cells(*(cells[name].to_numpy() for name in Cells._fields)),
     }
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import polars as pl
 
-from camilla.display import Grid, Part, brief, counted, intervals
+from camilla.display import Grid, Part, brief, counted, intervals, listed
 
 ABILITY, ACCURACY = "95 % CI", "accuracy 95 % CI"
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
@@ -74,19 +74,22 @@ def _value_with_interval(frame: pl.DataFrame, name: str) -> pl.Series:
     return pl.Series(name, texts, pl.String)
 
 
+def _combined_line(made: Mapping[str, Any]) -> str:
+    """What auto reads and what it predicts with."""
+    parts = [f"{part['diagnoser']} {part['weight']:.2f}" for part in made["combined"]]
+    if len(parts) == 1:
+        return f"auto read and predicts with {made['diagnoser']}."
+    return (
+        f"auto read {made['diagnoser']} and predicts with {listed(parts)}: weights in the logit, "
+        "learned on held-out responses."
+    )
+
+
 def _made_lines(made: Mapping[str, Any]) -> list[str]:
     chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
-    tried = dict.fromkeys(trial["diagnoser"] for trial in made["candidates"])
     lines = []
-    if tried:
-        others = ", ".join(name for name in tried if name != made["diagnoser"])
-        why = (
-            f" over {others}: it is the simplest whose predictions of held-out responses are within one "
-            "standard error of the best"
-            if others
-            else ": one dimension is enough"
-        )
-        lines.append(f"auto chose {made['diagnoser']}{why}.")
+    if made["combined"]:
+        lines.append(_combined_line(made))
     # after how many steps a fit converges depends on the CPU
     state = "converged" if made["converged"] else f"did NOT converge in {counted(made['steps'], 'step')}"
     settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""

@@ -15,9 +15,9 @@ from scipy.stats import kendalltau, spearmanr, t
 
 import camilla
 from camilla.experiments.contenders import drawn_settings
+from camilla.experiments.protocols import split
 from camilla.experiments.results import told_apart
 from camilla.experiments.running import EXPERIMENTS
-from camilla.experiments.splits import split
 from camilla.fitting.layout import Size
 from camilla.models.camilla import Camilla
 from camilla.table.responses import ResponseTable

@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 
 import camilla
-from camilla.experiments.splits import split
+from camilla.experiments.protocols import split
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models.gaussian import Gaussian

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from camilla.errors import DataError, SettingError
-from camilla.experiments.splits import split, split_rows
+from camilla.experiments.protocols import split, split_rows
 from camilla.table.examples import simulate
 from camilla.table.responses import ResponseTable
 

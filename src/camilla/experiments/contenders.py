@@ -10,9 +10,8 @@ from camilla.arrays import Floats, rounded
 from camilla.diagnosing import AUTO, Contender, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
-from camilla.fitting.fit import build
+from camilla.fitting.fit import build, check_settings
 from camilla.fitting.layout import Layout, Size
-from camilla.fitting.settings import check_settings
 from camilla.models import DIAGNOSERS
 
 RATES = (0.0001, 0.001, 0.005, 0.01)
@@ -88,6 +87,8 @@ def overall_ability(found: diagnosing.Found, layout: Layout) -> Floats:
     """Every learner's ability over all samples, as the leaderboard of a diagnosis has it."""
     diagnoser, params = found.fit.diagnoser, found.fit.solution.params
     readout = readout_of(found, layout, errors=False)
+    if (draws := engine_of(diagnoser).pool(diagnoser, params, readout).draws) is not None:
+        return draws.on(np.arange(diagnoser.size.n_samples)).mean(axis=0)
     if readout.skill_weight is not None and not readout.expected:
         return readout.ability @ readout.skill_weight.mean(axis=0)
     everywhere = np.arange(diagnoser.size.n_samples)

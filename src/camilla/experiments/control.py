@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Watch, one_blas_thread, sigmoid
 from camilla.diagnosing import diagnoser_named
 from camilla.errors import DataError
-from camilla.experiments.splits import split
+from camilla.experiments.protocols import split
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.reading.inputs import TableLike, as_table

@@ -20,6 +20,7 @@ from camilla.experiments.protocols import (
     rank_stability,
     reliability,
     sizes_for,
+    split,
 )
 from camilla.experiments.results import (
     ORDER,
@@ -30,7 +31,6 @@ from camilla.experiments.results import (
     rows_of,
     write_results,
 )
-from camilla.experiments.splits import split
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.reading.inputs import TableLike, as_table

@@ -23,7 +23,7 @@ from camilla.fitting.factors import (
     pool_scale,
 )
 from camilla.fitting.layout import Layout
-from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
+from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
 from camilla.fitting.training import Training, start_of
 
 PLACE_CELLS = 3_000_000  # up to here fits are polished and learners placed again under the pool's prior
@@ -62,9 +62,14 @@ class BilinearEngine:
     def logit(self, diagnoser: Trainable, params: Factors, learner: Indices, sample: Indices) -> Floats:
         return bilinear_logit(params, learner, sample)
 
-    def slopes(self, diagnoser: Trainable, params: Factors, learner: Indices, sample: Indices) -> Floats:
+    def logit_se(
+        self, diagnoser: Trainable, params: Factors, readout: Readout, learner: Indices, sample: Indices
+    ) -> Floats:
         _, sd = pool_scale(diagnoser.problem(), params)
-        return np.asarray(params.loading[sample] * sd)
+        return se_along(params.loading[sample] * sd, readout, learner)
+
+    def pool(self, diagnoser: Trainable, params: Factors, readout: Readout) -> Level:
+        return Level(readout.ability, readout.covariance)
 
     def place(
         self, diagnoser: Trainable, params: Factors,

@@ -1,17 +1,19 @@
 """Responses to a fitted diagnoser: settings chosen on validation, the fit, a temperature."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any, NamedTuple
+from dataclasses import fields, replace
+from types import UnionType
+from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
 
 import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, log_loss, rounded, sigmoid
+from camilla.errors import SettingError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Diagnoser, Indices, Readout, Solution
-from camilla.fitting.settings import check_settings, settings_as_data
+from camilla.fitting.training import Training
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
 HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given
@@ -161,8 +163,8 @@ def hold_out(layout: Layout, seed: int) -> tuple[Layout, Layout]:
     """The cells without a tenth of them, and that tenth."""
     rng = np.random.default_rng(seed)
     learner, sample, weight, right = layout.cells()
-    out = rng.random(len(learner)) < HELD_OUT
-    out[rng.integers(len(out))] = True
+    out = np.zeros(len(learner), bool)
+    out[rng.permutation(len(out))[: max(1, round(HELD_OUT * len(out)))]] = True
 
     def part(rows: NDArray[np.bool_]) -> Layout:
         return layout_of(
@@ -192,3 +194,71 @@ def _temperature(diagnoser: Diagnoser, params: Any, valid: Layout) -> tuple[floa
             break
     inverse = float(np.clip(inverse, 0.2, 5.0))
     return 1 / inverse, log_loss(response, inverse * logits, weight)
+
+
+LIMITS = {"skill_correlation": (0.0, 0.99)}  # every other number is 0 or more
+
+
+def check_settings(kind: Any, settings: Mapping[str, Any]) -> None:
+    """Refuses a setting the diagnoser does not have, or a value it cannot have."""
+    hints = {name: hint for name, hint in get_type_hints(kind).items() if name in _names(kind)}
+    for name, value in settings.items():
+        if name not in hints:
+            there = ", ".join(hints) or "none"
+            raise SettingError(f"{kind.name} has no setting {name!r}; it has: {there}.")
+        if wanted := _objection(name, hints[name], value):
+            raise SettingError(f"{kind.name}: {name} must be {wanted}; {value!r} came.")
+
+
+def _names(kind: Any) -> list[str]:
+    return [field.name for field in fields(kind) if field.name != "size"]
+
+
+def _objection(name: str, hint: Any, value: Any) -> str | None:
+    """What was wanted instead, or None if the value will do."""
+    if get_origin(hint) is Literal:
+        fine = any(value == one and type(value) is type(one) for one in get_args(hint))
+        return None if fine else "one of " + ", ".join(map(str, get_args(hint)))
+    if hint is bool:
+        return None if isinstance(value, bool) else "true or false"
+    if hint is int:
+        return None if _whole(value) else "a whole number, 1 or more"
+    if hint is float:
+        low, high = LIMITS.get(name, (0.0, float("inf")))
+        number = isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+        return None if number and value < float("inf") else f"a number from {low:g} to {high:g}"
+    if get_origin(hint) is tuple:
+        fine = isinstance(value, tuple) and len(value) > 0 and all(_whole(part) for part in value)
+        return None if fine else "one or more whole numbers, such as 128x64"
+    optional = isinstance(hint, UnionType) and value is None
+    return None if optional or isinstance(value, Training) else "a Training (Python only)"
+
+
+def _whole(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
+
+
+def settings_as_data(diagnoser: Any) -> dict[str, Any]:
+    """Every setting but the size, as numbers, texts, lists and maps."""
+    return {
+        field.name: _plain(getattr(diagnoser, field.name))
+        for field in fields(diagnoser)
+        if field.name != "size"
+    }
+
+
+def settings_from_data(data: dict[str, Any]) -> dict[str, Any]:
+    """What `settings_as_data` wrote, as a diagnoser takes it."""
+    return {name: _rich(name, value) for name, value in data.items()}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Training):
+        return value._asdict()
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _rich(name: str, value: Any) -> Any:
+    if name == "training" and value is not None:
+        return Training(**value)
+    return tuple(value) if isinstance(value, list) else value

@@ -6,7 +6,7 @@ import numpy as np
 
 from camilla.arrays import Floats, Watch, sigmoid
 from camilla.fitting.layout import BLOCK_CELLS, Layout
-from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
+from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
 from camilla.fitting.training import Neural, Start, neural_expected, neural_logit, neural_slopes
 
 REACH = 1e4  # levels looked at, in logits: a sample of the least weight moves by a hundred
@@ -33,8 +33,13 @@ class NeuralEngine:
     def logit(self, diagnoser: Neural, params: tuple[Any, ...], learner: Indices, sample: Indices) -> Floats:
         return neural_logit(diagnoser, params, learner, sample)
 
-    def slopes(self, diagnoser: Neural, params: tuple[Any, ...], learner: Indices, sample: Indices) -> Floats:
-        return neural_slopes(diagnoser, params, learner, sample)
+    def logit_se(
+        self, diagnoser: Neural, params: tuple[Any, ...], readout: Readout, learner: Indices, sample: Indices
+    ) -> Floats:
+        return se_along(neural_slopes(diagnoser, params, learner, sample), readout, learner)
+
+    def pool(self, diagnoser: Neural, params: tuple[Any, ...], readout: Readout) -> Level:
+        return Level(readout.ability, readout.covariance)
 
     def place(
         self,

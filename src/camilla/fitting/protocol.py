@@ -10,6 +10,8 @@ from camilla.arrays import Floats, Watch
 from camilla.errors import DataError
 from camilla.fitting.layout import Layout, Size
 
+Indices = NDArray[np.integer]
+
 
 def needed_skills(size: Size, name: str) -> NDArray[np.bool_]:
     """The skill mask of a diagnoser that cannot do without one."""
@@ -75,11 +77,25 @@ class Spread(NamedTuple):
         )
 
 
+class ScoreDraws(Protocol):
+    """Draws of learners' expected scores from a posterior."""
+
+    @property
+    def n_draws(self) -> int:
+        """How many there are where `shares` are given."""
+        ...
+
+    def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
+        """[draws, learners] on these samples, which count alike or as `shares` [draws, samples] say."""
+        ...
+
+
 class Level(NamedTuple):
     """Learners on the scale that abilities are read on; one learner's, or several with an axis in front."""
 
     ability: Floats  # [skills]
     covariance: Floats  # [skills, skills]
+    draws: ScoreDraws | None = None  # where the fit is a posterior
 
 
 class Placement(NamedTuple):
@@ -107,6 +123,7 @@ class Readout(NamedTuple):
     interval: str  # the kind of interval, in words
     unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
     explicit: bool = False  # skills are those of the table's skill map
+    assisted: bool = False  # expected responses are corrected by the mean of what was observed beyond them
     expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
     sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
     sample_logit: Floats | None = None  # [samples]
@@ -116,6 +133,7 @@ class Readout(NamedTuple):
     dispersion: float = 1.0  # of fractional responses, by which covariances are scaled
     counted: bool = False  # ability and difficulty are plain means, whose intervals are Wilson's
     credible: bool = False  # ability is the chance of having the skill, its interval a set of no and yes
+    effective_draws: Floats | None = None  # [learners], independent draws that tell as much of an ability
 
 
 class Diagnoser(Protocol):
@@ -147,7 +165,11 @@ M_contra = TypeVar("M_contra", contravariant=True)  # the diagnosers an engine c
 P_contra = TypeVar(
     "P_contra", bound=tuple[Any, ...], contravariant=True
 )  # the NamedTuple of their parameters
-Indices = NDArray[np.integer]
+
+
+def se_along(slopes: Floats, readout: Readout, learner: Indices) -> Floats:
+    """√(s'Cs) of each pair: s the slope of its logit by the ability, C the covariance of that."""
+    return np.sqrt(np.einsum("ck,ckl,cl->c", slopes, readout.covariance[learner], slopes))
 
 
 class Engine(Protocol[M_contra, P_contra]):
@@ -178,10 +200,14 @@ class Engine(Protocol[M_contra, P_contra]):
         """The logit of the expected response of each (learner, sample) pair, before any temperature."""
         ...
 
-    def slopes(
-        self, diagnoser: M_contra, params: P_contra, learner: Indices, sample: Indices
+    def logit_se(
+        self, diagnoser: M_contra, params: P_contra, readout: Readout, learner: Indices, sample: Indices
     ) -> Floats | None:
-        """d logit / d ability on the read scale of each pair: [pairs, skills]; None where there is none."""
+        """The standard error of each pair's logit; None where it is not known."""
+        ...
+
+    def pool(self, diagnoser: M_contra, params: P_contra, readout: Readout) -> Level:
+        """The learners that were fitted, on the scale that abilities are read on."""
         ...
 
     def place(

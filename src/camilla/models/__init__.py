@@ -1,6 +1,7 @@
 """Every diagnoser by name."""
 
 from camilla.fitting.protocol import Diagnoser
+from camilla.models.bayes import Bayes
 from camilla.models.camilla import Camilla
 from camilla.models.camilla_base import CamillaBase
 from camilla.models.dina import DINA
@@ -16,7 +17,7 @@ from camilla.models.skill_vanilla import SkillVanilla
 from camilla.models.vanilla import Vanilla
 
 _KINDS: tuple[type[Diagnoser], ...] = (
-    Vanilla, SkillVanilla, IRT, MIRT, MF, Gaussian, DINA, NeuralCD, KaNCD, HierMIRT, HierNCD, QCCDM,
+    Vanilla, SkillVanilla, IRT, MIRT, MF, Bayes, Gaussian, DINA, NeuralCD, KaNCD, HierMIRT, HierNCD, QCCDM,
     CamillaBase, Camilla,
 )  # fmt: skip
 DIAGNOSERS: dict[str, type[Diagnoser]] = {kind.name: kind for kind in _KINDS}

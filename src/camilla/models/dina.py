@@ -10,8 +10,7 @@ from scipy.special import logsumexp
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import SettingError
-from camilla.fitting.counts import clipped_logit
-from camilla.fitting.layout import Layout, Size
+from camilla.fitting.layout import Layout, Size, clipped_logit
 from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread, needed_skills
 
 MOST_SKILLS = 12  # 2¹² states a learner

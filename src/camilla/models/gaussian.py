@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread
-from camilla.fitting.counts import clipped_logit
-from camilla.fitting.layout import Layout, Size
+from camilla.fitting.layout import Layout, Size, clipped_logit
 from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread
 
 MOST_DIMENSIONS = 20  # 50 gained nothing on any table we measured

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
-from camilla.fitting.counts import GroupMeans, clipped_logit, learner_means, sample_means
-from camilla.fitting.layout import Layout, Size
+from camilla.fitting.layout import GroupMeans, Layout, Size, clipped_logit, learner_means, sample_means
 from camilla.fitting.protocol import Level, Placement, Readout, Solution, Spread
 
 

@@ -142,7 +142,7 @@ def flags_of_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> Samp
         raise DataError(few)
     settings = found.provenance["settings"]
     is_2pl = found.provenance["diagnoser"] == "irt" and settings["form"] == "2pl"
-    judge = judging_fit(found if is_2pl and not found.provenance["candidates"] else _judged_by_2pl(found))
+    judge = judging_fit(found if is_2pl and not found.provenance["combined"] else _judged_by_2pl(found))
     return sample_flags(judge, twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None)
 
 

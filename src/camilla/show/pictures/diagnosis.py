@@ -17,6 +17,7 @@ from scipy.stats import kendalltau
 from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
+from camilla.fitting.protocol import Level
 from camilla.names import name_index, nearest
 from camilla.show.pictures.canvas import (
     BLUE,
@@ -362,9 +363,8 @@ def _samples(
 def _on_one(diagnosis: Diagnosis, learner: int, sample: int) -> tuple[float, float, float]:
     """Ability on one sample, low, high, on (0, 1): by the skills it asks for, as its difficulty is."""
     readout = diagnosis.readout
-    row = replace(diagnosis, readout=readout._replace(expected=False)).ability_on(
-        readout.ability[[learner]], readout.covariance[[learner]], np.array([sample])
-    )
+    level = Level(readout.ability[[learner]], readout.covariance[[learner]])
+    row = replace(diagnosis, readout=readout._replace(expected=False)).ability_on(level, np.array([sample]))
     value, low, high = (unit(row[name].to_numpy(), diagnosis)[0] for name in ("ability", "low", "high"))
     return float(value), float(low), float(high)
 

@@ -1,0 +1,301 @@
+"""The posterior of a logit-bilinear model by Gibbs sampling, samples and hyper-parameters included.
+
+logit = cⱼ + vⱼ·θᵢ with θᵢ ~ N(0, I) and bⱼ = (cⱼ, vⱼ) ~ N(μ, Σ). Pólya–Gamma weights make the likelihood
+Gaussian (Polson, Scott and Windle 2013), so that learners, samples and (μ, Σ) are each drawn exactly. The
+standard deviations in Σ are half-t (Huang and Wand 2013): dimensions a table does not need shrink to
+nothing, so that their number need not be chosen (docs/design/posterior.md).
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from camilla.arrays import Floats
+
+INTERCEPT_SCALE, FIRST_SCALE, OTHER_SCALE = 2.0, 1.0, 0.3  # of the half-t standard deviations
+FREEDOM = 2  # of the half-t: correlations between loadings are then uniform
+DOUBLE_CELLS = 300_000  # up to here chains run in float64, in which a CPU's last bits change no draw
+
+# PG(1, z) is drawn from its quantiles: STEPS values of |z|, BINS of equal probability each.
+STEPS, WIDTH, BINS = 128, 0.125, 4096
+SUMMED = 4  # PG(b, z) is a sum of draws for b below, and a gamma with its moments above
+
+
+@cache
+def _quantiles() -> Floats:
+    """Mean of PG(1, z) within each bin over its mean in all, [STEPS × BINS] in float32."""
+    grid = np.exp(np.linspace(np.log(2e-3), np.log(3.0), 6000))
+    k = np.arange(40)[:, None] + 0.5
+    sign = np.where(np.arange(40) % 2, -1.0, 1.0)[:, None]
+    x = 4 * grid  # J*(1, 0) = 4 PG(1, 0); its series converges fast in one form or in the other
+    with np.errstate(under="ignore"):
+        small = (sign * np.pi * k * (2 / (np.pi * x)) ** 1.5 * np.exp(-2 * k**2 / x)).sum(axis=0)
+        large = (sign * np.pi * k * np.exp(-(k**2) * np.pi**2 * x / 2)).sum(axis=0)
+    density = np.log(np.maximum(np.where(x < 0.64, small, large), 1e-300))
+    z = (np.arange(STEPS) + 0.5) * WIDTH
+    tilted = density - 0.5 * z[:, None] ** 2 * grid
+    mass = np.exp(tilted - tilted.max(axis=1, keepdims=True)) * np.gradient(grid)
+    mass /= mass.sum(axis=1, keepdims=True)
+    share, moment = np.cumsum(mass, axis=1), np.cumsum(mass * grid, axis=1)
+    edges = np.arange(BINS + 1) / BINS
+    rows = [
+        np.diff(np.interp(edges, np.append(0, s), np.append(0, m)))
+        for s, m in zip(share, moment, strict=True)
+    ]
+    return np.concatenate([row / row.mean() for row in rows]).astype(np.float32)
+
+
+def _half_tanh_over(z: Floats) -> Floats:
+    """The mean of PG(1, z): tanh(z/2) / 2z."""
+    z = np.maximum(z, np.asarray(1e-3, z.dtype))
+    return 0.5 * np.tanh(0.5 * z) / z
+
+
+def polya_gamma(rng: np.random.Generator, logit: Floats) -> Floats:
+    """PG(1, z) for every logit: the exact mean times a quantile drawn from the nearest |z|."""
+    z = np.abs(logit)
+    row = np.minimum(z * (1 / WIDTH), STEPS - 1).astype(np.int32)
+    draw = _quantiles().take(row * BINS + rng.integers(0, BINS, size=z.shape, dtype=np.uint16))
+    return np.asarray(draw * _half_tanh_over(z))
+
+
+def polya_gamma_sum(rng: np.random.Generator, count: Floats, logit: Floats) -> Floats:
+    """PG(b, z) for any b ≥ 0: whole draws as long as b is small, the rest a gamma with mean and variance."""
+    z = np.maximum(np.abs(logit), np.asarray(0.02, logit.dtype))
+    mean = _half_tanh_over(z)
+    slope = np.tanh(0.5 * z)
+    variance = (slope - 0.5 * z * (1 - slope**2)) / (2 * z**3)
+    total, rest = np.zeros_like(logit), np.array(count, logit.dtype)
+    top = float(rest.max(initial=0))
+    for _ in range(int(top + 1e-6) if top < SUMMED else 0):
+        whole = rest >= 1 - 1e-6
+        total += np.where(whole, polya_gamma(rng, logit), 0)
+        rest -= whole
+    if rest.max(initial=0) > 1e-3:
+        total += rng.standard_gamma(np.maximum(rest, 0) * mean**2 / variance) * (variance / mean)
+    return total
+
+
+class Responses(NamedTuple):
+    """What a chain is run on: [samples, learners] each; a response under weight 0 is ignored."""
+
+    weight: Floats
+    response: Floats
+    fractional: bool
+
+
+class Conditional(NamedTuple):
+    """Factors of every sample given the learners': bⱼ ~ N(mean, root root')."""
+
+    mean: Floats  # [samples, 1 + dims]
+    root: Floats  # [samples, 1 + dims, 1 + dims]
+
+
+class Chain:
+    """A Gibbs chain: `sweep` draws everything once, from what the attributes hold."""
+
+    def __init__(self, data: Responses, n_dims: int, rng: np.random.Generator) -> None:
+        self.kind: Any = np.float64 if data.weight.size <= DOUBLE_CELLS else np.float32
+        self.weight: Floats = data.weight.astype(self.kind)
+        self.response: Floats = data.response.astype(self.kind)
+        self.plain = not data.fractional and bool(np.isin(data.weight, (0, 1)).all())
+        self.complete = bool((data.weight == 1).all())
+        self.fractional, self.dispersion = data.fractional, 1.0
+        self.pull = self.weight * (self.response - 0.5)
+        self.rng, self.n_dims = rng, n_dims
+        self.scale = np.append([INTERCEPT_SCALE, FIRST_SCALE], np.full(n_dims - 1, OTHER_SCALE))
+        self.centre = np.append([0.0, 1.0], np.zeros(n_dims - 1))  # of μ: one dimension leans to 1
+        self._pairs, self._own_pairs = np.triu_indices(n_dims + 1), np.triu_indices(n_dims)
+        self.ability, self.factor = self._start()
+        self.mean = self.factor.mean(axis=0)
+        self.precision = np.diag(1 / (self.factor.var(axis=0) + 0.5 * self.scale**2))
+
+    def _start(self) -> tuple[Floats, Floats]:
+        """Logits of means, and the leading directions of what they leave over."""
+
+        def shrunk_logit(axis: int) -> Floats:
+            right = (self.weight * self.response).sum(axis=axis, dtype=np.float64) + 0.5
+            wrong = (self.weight * (1 - self.response)).sum(axis=axis, dtype=np.float64) + 0.5
+            return np.log(right) - np.log(wrong)
+
+        level, easiness = shrunk_logit(0), shrunk_logit(1)
+        n_samples, n_learners = self.weight.shape
+        ability = np.zeros((n_learners, self.n_dims))
+        ability[:, 0] = (level - level.mean()) / max(float(level.std()), 1e-6)
+        factor = np.zeros((n_samples, self.n_dims + 1))
+        factor[:, 0], factor[:, 1] = easiness, 1.0
+        if self.n_dims > 1:
+            expected = 1 / (1 + np.exp(-(easiness[:, None] + ability[:, 0])))
+            left = self.weight * (self.response - expected)
+            inner = left @ left.T if n_samples < n_learners else left.T @ left
+            value, vector = np.linalg.eigh(inner.astype(np.float64))
+            lead = (
+                vector[:, ::-1][:, : self.n_dims - 1]
+                * np.where(vector.sum(axis=0) < 0, -1, 1)[::-1][: self.n_dims - 1]
+            )
+            if n_samples < n_learners:
+                root = np.sqrt(np.maximum(value[::-1][: self.n_dims - 1], 1e-12))
+                ability[:, 1 : 1 + lead.shape[1]] = left.T @ lead / root * np.sqrt(n_learners)
+            else:
+                ability[:, 1 : 1 + lead.shape[1]] = lead * np.sqrt(n_learners)
+            factor[:, 2:] = 2 * left @ ability[:, 1:] / n_learners
+        return ability, factor
+
+    def logit(self) -> Floats:
+        """[samples, learners]"""
+        return self.factor.astype(self.kind) @ self._design().T
+
+    def _design(self) -> Floats:
+        return np.column_stack([np.ones(len(self.ability)), self.ability]).astype(self.kind)
+
+    def sweep(self, *, keep_conditional: bool = False) -> Conditional | None:
+        """Weights, learners, samples and hyper-parameters, each given all others.
+
+        `keep_conditional` asks for the samples' distribution that their factors were drawn from.
+        """
+        logit = self.logit()
+        omega = self._weights(logit)
+        self._draw_learners(omega)
+        conditional = self._draw_samples(omega, keep_conditional)
+        self._draw_hyper()
+        return conditional
+
+    def _weights(self, logit: Floats) -> Floats:
+        if self.plain:
+            omega = polya_gamma(self.rng, logit)
+            return omega if self.complete else omega * self.weight
+        if self.fractional:  # as far from a draw's expectations as a response is from its own
+            p = 0.5 + 0.5 * np.tanh(0.5 * logit)
+            square = float(np.sum(self.weight * (self.response - p) ** 2, dtype=np.float64))
+            self.dispersion = square / float(np.sum(self.weight * p * (1 - p), dtype=np.float64))
+            self.dispersion = min(max(self.dispersion, 1e-3), 1.0)
+            self.pull = self.weight * (self.response - 0.5) / np.asarray(self.dispersion, self.kind)
+        return polya_gamma_sum(self.rng, self.weight / np.asarray(self.dispersion, self.kind), logit)
+
+    def _draw_learners(self, omega: Floats) -> None:
+        loading = self.factor[:, 1:].astype(self.kind)
+        pairs = loading[:, self._own_pairs[0]] * loading[:, self._own_pairs[1]]
+        information = _filled(omega.T @ pairs, self._own_pairs, self.n_dims) + np.eye(self.n_dims)
+        linear = (self.pull - omega * self.factor[:, :1].astype(self.kind)).T @ loading
+        root = np.linalg.cholesky(information)
+        self.ability = _normal(self.rng, root, linear.astype(np.float64))
+
+    def _draw_samples(self, omega: Floats, keep_conditional: bool) -> Conditional | None:
+        design = self._design()
+        pairs = design[:, self._pairs[0]] * design[:, self._pairs[1]]
+        information = _filled(omega @ pairs, self._pairs, self.n_dims + 1) + self.precision
+        linear = (self.pull @ design).astype(np.float64) + self.precision @ self.mean
+        root = np.linalg.cholesky(information)
+        self.factor = _normal(self.rng, root, linear)
+        if not keep_conditional:
+            return None
+        inverse = np.linalg.inv(root).transpose(0, 2, 1)
+        return Conditional(np.einsum("jkl,jml,jm->jk", inverse, inverse, linear, optimize=True), inverse)
+
+    def _draw_hyper(self) -> None:
+        """(μ, Σ) given the samples: normal and inverse Wishart, whose scale is half-t's."""
+        n_samples, width = self.factor.shape
+        rate = FREEDOM * np.diag(self.precision) + 1 / self.scale**2
+        auxiliary = rate / self.rng.standard_gamma((FREEDOM + width) / 2, size=width)
+        middle = self.factor.mean(axis=0)
+        away, off = self.factor - middle, middle - self.centre
+        scale = np.diag(2 * FREEDOM / auxiliary) + away.T @ away
+        scale += n_samples / (1 + n_samples) * np.outer(off, off)
+        freedom = FREEDOM + width - 1 + n_samples
+        bartlett = np.tril(self.rng.standard_normal((width, width)), -1)
+        bartlett[np.diag_indices(width)] = np.sqrt(self.rng.chisquare(freedom - np.arange(width)))
+        factor = np.linalg.cholesky(np.linalg.inv(scale)) @ bartlett
+        self.precision = factor @ factor.T
+        mean = (self.centre + n_samples * middle) / (1 + n_samples)
+        noise = self.rng.standard_normal(width) / np.sqrt(1 + n_samples)
+        self.mean = mean + np.linalg.solve(factor.T, noise)
+
+
+def _filled(upper: Floats, pairs: tuple[Floats, Floats], width: int) -> Floats:
+    """Symmetric matrices of their upper triangles."""
+    whole = np.empty((len(upper), width, width))
+    whole[:, pairs[0], pairs[1]] = upper
+    whole[:, pairs[1], pairs[0]] = upper
+    return whole
+
+
+def _normal(rng: np.random.Generator, root: Floats, linear: Floats) -> Floats:
+    """N(P⁻¹ linear, P⁻¹) for each P = root root'; substitution runs over rows, all systems at once."""
+    lower = np.ascontiguousarray(np.moveaxis(root, 0, -1))  # [width, width, systems]
+    x = np.ascontiguousarray(linear.T)
+    for i in range(len(x)):
+        if i:
+            x[i] -= np.einsum("kn,kn->n", lower[i, :i], x[:i])
+        x[i] /= lower[i, i]
+    x += rng.standard_normal(x.shape)
+    for i in reversed(range(len(x))):
+        if i + 1 < len(x):
+            x[i] -= np.einsum("kn,kn->n", lower[i + 1 :, i], x[i + 1 :])
+        x[i] /= lower[i, i]
+    return np.ascontiguousarray(x.T)
+
+
+def placed_chances(
+    rng: np.random.Generator, frames: Conditional, weight: Floats, response: Floats,
+    *, dispersion: float, burn_in: int, n_draws: int,
+) -> Iterator[Floats]:  # fmt: skip
+    """Draws of a new learner's expected responses, [frames, samples] each.
+
+    A frame is the samples' distribution under one draw of the pool (`mean` and `root` with an axis of frames
+    in front). The learner's responses also update the samples they are to: with few learners in the pool a
+    sample is known badly, and what a learner answers says as much of the sample as of the learner.
+    """
+    kind = frames.mean.dtype
+    seen = np.flatnonzero(weight > 0)
+    mean, root = frames.mean[:, seen], frames.root[:, seen]
+    count = (weight[seen] / dispersion).astype(kind)
+    pull = count * (response[seen] - 0.5).astype(kind)
+    plain = bool((count == 1).all())
+    n_frames, width = len(mean), mean.shape[2]
+    factor = mean + _times(root, rng.standard_normal(mean.shape, dtype=kind))
+    design = np.zeros((n_frames, width), kind)
+    design[:, 0] = 1
+    for step in range(burn_in + n_draws):
+        logit = _times_vector(factor, design)
+        counts = np.broadcast_to(count, logit.shape)
+        omega = polya_gamma(rng, logit) if plain else polya_gamma_sum(rng, counts, logit)
+        omega = omega.astype(kind, copy=False)
+        loading = factor[:, :, 1:]
+        information = np.matmul((loading * omega[:, :, None]).transpose(0, 2, 1), loading)
+        information = information.astype(np.float64) + np.eye(width - 1)
+        linear = np.einsum("fjk,fj->fk", loading, pull - omega * factor[:, :, 0]).astype(np.float64)
+        design[:, 1:] = _normal(rng, np.linalg.cholesky(information), linear)
+        along = np.matmul(root.transpose(0, 1, 3, 2), design[:, None, :, None])[..., 0]  # root' t
+        noise = rng.standard_normal(along.shape, dtype=kind)
+        reach = (along**2).sum(axis=2)
+        missed = pull / omega - _times_vector(mean, design) - (along * noise).sum(axis=2)
+        missed -= rng.standard_normal(omega.shape, dtype=kind) / np.sqrt(omega)
+        gain = omega / (1 + omega * reach) * missed
+        factor = mean + _times(root, noise + along * gain[:, :, None])
+        if step >= burn_in:
+            yield _all_chances(rng, frames, design, seen, _times_vector(factor, design))
+
+
+def _all_chances(
+    rng: np.random.Generator, frames: Conditional, design: Floats, seen: Floats, answered: Floats
+) -> Floats:
+    """σ of the answered samples' logits, and of draws of the others'."""
+    logit: Floats = np.empty(frames.mean.shape[:2])
+    logit[:, seen] = answered
+    others = np.setdiff1d(np.arange(frames.mean.shape[1]), seen, assume_unique=True)
+    if len(others):
+        along = np.matmul(frames.root[:, others].transpose(0, 1, 3, 2), design[:, None, :, None])[..., 0]
+        sd = np.sqrt((along**2).sum(axis=2))
+        logit[:, others] = _times_vector(frames.mean[:, others], design)
+        logit[:, others] += sd * rng.standard_normal(sd.shape)
+    return 0.5 + 0.5 * np.tanh(0.5 * logit)
+
+
+def _times(root: Floats, vector: Floats) -> Floats:
+    return np.asarray(np.matmul(root, vector[..., None])[..., 0])
+
+
+def _times_vector(rows: Floats, vector: Floats) -> Floats:
+    return np.asarray(np.matmul(rows, vector[:, :, None])[..., 0])

@@ -1,0 +1,273 @@
+"""Bayes: many-dimensional item response theory, read from draws of its posterior."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.fitting.layout import Layout, Size
+from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
+from camilla.fitting.sampler import Chain, Conditional, Responses, placed_chances
+from camilla.statistics.posterior import effective_draws
+
+SECONDS = 3.5  # that the draws of a table may take, on one core
+FEWEST_DRAWS = 120
+SHORTEST_BURN_IN = 40
+KEPT = 200  # joint draws kept for abilities on any set of samples
+MOST_NUMBERS = 20_000_000  # in the draws and frames that are kept, each
+FRAMES = 24  # draws of the pool under which a new learner is placed
+PLACED_DRAWS, PLACED_BURN_IN = 240, 12
+FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
+
+
+class BayesParams(NamedTuple):
+    scores: Floats  # [draws, learners], expected score on all samples
+    ability: Floats  # [kept, learners, dims]
+    factor: Floats  # [kept, samples, 1 + dims]: intercept, then loadings
+    frame_mean: Floats  # [frames, samples, 1 + dims], given the learners of a draw
+    frame_root: Floats  # [frames, samples, (1 + dims)(2 + dims)/2], upper triangle
+    logit: Floats  # [samples, learners], of the mean expected response
+    logit_se: Floats  # [samples, learners]
+    difficulty: Floats  # [samples]
+    difficulty_se: Floats
+    discrimination: Floats
+    discrimination_se: Floats
+    dispersion: Floats  # [1]
+
+
+class _Plan(NamedTuple):
+    """How long a chain runs, and how many of its draws are kept."""
+
+    burn_in: int
+    draws: int
+    kept: int
+    frames: int
+
+
+@dataclass(frozen=True, eq=False)
+class Bayes:
+    """p = σ(cⱼ + vⱼ·θᵢ) as MIRT, with θ, v, c and the distribution of samples drawn from their posterior.
+
+    Dimensions are not chosen: those that a table does not need shrink to nothing. They may be rotated
+    freely and none is read. Ability is the expected score: the mean over samples of a learner's chances.
+    Its interval holds what is not known of the learner, the samples and their distribution. With one
+    dimension it is a Bayesian 2PL.
+    """
+
+    name: ClassVar[str] = "bayes"
+    engine: ClassVar[str] = "sampled"
+    parameters_type: ClassVar[Any] = BayesParams
+    axes: ClassVar[dict[str, tuple[str, ...]]] = {
+        "scores": ("", "learner"),
+        "ability": ("", "learner", "latent"),
+        "factor": ("", "sample", "latent"),
+        "frame_mean": ("", "sample", "latent"),
+        "frame_root": ("", "sample", "latent"),
+        "logit": ("sample", "learner"),
+        "logit_se": ("sample", "learner"),
+        "difficulty": ("sample",),
+        "difficulty_se": ("sample",),
+        "discrimination": ("sample",),
+        "discrimination_se": ("sample",),
+        "dispersion": ("",),
+    }
+    size: Size
+    dimensions: int = 20  # at most two fewer than learners and samples
+    draws: int = 600  # at most; a large table gets fewer, 120 at least
+
+    @classmethod
+    def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+        return {}
+
+    @property
+    def n_dims(self) -> int:
+        return max(1, min(self.dimensions, self.size.n_learners - 2, self.size.n_samples - 2))
+
+    def _plan(self) -> _Plan:
+        """As many draws as take a few seconds: a sweep costs so much per cell and per system solved."""
+        n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
+        sweep = 22e-9 * n * m + 27e-9 * (n + m) * width**2
+        draws = min(self.draws, max(FEWEST_DRAWS, int(SECONDS / sweep)))
+        kept = min(KEPT, draws, max(20, MOST_NUMBERS // (width * (n + m))))
+        frames = min(FRAMES, draws, max(4, MOST_NUMBERS // (m * width * (width + 3) // 2)))
+        return _Plan(max(SHORTEST_BURN_IN, draws // 6), draws, kept, frames)
+
+    def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:
+        weight, right = layout.block(np.arange(layout.n_samples))
+        response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
+        plan = self._plan()
+        with one_blas_thread():
+            chain = Chain(Responses(weight, response, self.size.fractional), self.n_dims, rng)
+            for _ in range(plan.burn_in):
+                chain.sweep()
+            record = _Record(chain, plan)
+            for step in range(plan.draws):
+                record.add(chain.sweep(keep_conditional=record.wants_frame(step)), step)
+                if step % 50 == 49:
+                    watch(f"{step + 1} of {plan.draws} draws")
+        params = record.params(_first_alike(weight, response))
+        p = sigmoid(params.logit.astype(np.float64))
+        loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
+        effective = float(effective_draws(params.scores.astype(np.float64)).min())
+        watch(f"{plan.draws} draws, as good as {effective:.0f} independent ones or more")
+        return Solution(params, float(loss), float("nan"), plan.draws, effective >= FEWEST_EFFECTIVE)
+
+    def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
+        return params.logit[sample, learner].astype(np.float64)
+
+    def logit_se(
+        self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]
+    ) -> Floats:
+        return params.logit_se[sample, learner].astype(np.float64)
+
+    def pool(self, params: BayesParams, readout: Readout) -> Level:
+        return Level(readout.ability, readout.covariance, _PoolDraws(params))
+
+    def place(self, params: BayesParams, weight: Floats, right: Floats) -> Placement:
+        """Draws of a new learner's chances on every sample: [draws, samples]."""
+        rng, width = np.random.default_rng(0), params.frame_mean.shape[2]
+        response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
+        root = np.zeros((*params.frame_mean.shape, width), np.float32)
+        root[..., *np.triu_indices(width)] = params.frame_root
+        frames = Conditional(params.frame_mean, root)
+        with one_blas_thread():
+            draws = placed_chances(
+                rng, frames, weight, response, dispersion=float(params.dispersion[0]),
+                burn_in=PLACED_BURN_IN, n_draws=-(-PLACED_DRAWS // len(root)),
+            )  # fmt: skip
+            chances = np.concatenate(list(draws)).astype(np.float32)
+        scores = chances.mean(axis=1, dtype=np.float64)
+        return Placement(chances, np.array([[scores.var()]]), True)
+
+    def level(self, params: BayesParams, placement: Placement) -> Level:
+        score = placement.row.mean(dtype=np.float64)
+        return Level(np.array([score]), placement.covariance, _PlacedDraws(placement.row))
+
+    def readout(self, params: BayesParams, spread: Spread | None) -> Readout:
+        """Discrimination and difficulty as a 2PL has them, along the learners' mean logit."""
+        scores = params.scores.astype(np.float64)
+        return Readout(
+            ability=scores.mean(axis=0)[:, None],
+            covariance=scores.var(axis=0)[:, None, None],
+            skill_weight=None,
+            difficulty=params.difficulty,
+            discrimination=params.discrimination,
+            interval="posterior draws, with samples and their distribution not taken for known",
+            unit_scale=True,
+            difficulty_se=params.difficulty_se,
+            discrimination_se=params.discrimination_se,
+            effective_draws=effective_draws(scores),
+        )
+
+
+class _PoolDraws(NamedTuple):
+    """Draws of the pool's expected scores."""
+
+    params: BayesParams
+
+    @property
+    def n_draws(self) -> int:
+        return len(self.params.ability)
+
+    def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
+        everything = len(samples) == self.params.factor.shape[1]
+        if shares is None and everything and bool((np.diff(samples) == 1).all()):
+            return self.params.scores.astype(np.float64)
+        out = np.empty((self.n_draws, self.params.ability.shape[1]))
+        with one_blas_thread():
+            for d, (ability, factor) in enumerate(zip(self.params.ability, self.params.factor, strict=True)):
+                part = factor[samples].astype(np.float32)
+                p = sigmoid(part[:, 1:] @ ability.T.astype(np.float32) + part[:, :1])
+                out[d] = p.mean(axis=0, dtype=np.float64) if shares is None else shares[d] @ p
+        return out
+
+
+class _PlacedDraws(NamedTuple):
+    """Draws of a placed learner's chances: [draws, samples]."""
+
+    chances: Floats
+
+    @property
+    def n_draws(self) -> int:
+        return len(self.chances)
+
+    def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
+        part = self.chances[:, samples].astype(np.float64)
+        score = part.mean(axis=1) if shares is None else (part * shares).sum(axis=1)
+        return np.asarray(score[:, None])
+
+
+class _Record:
+    """What is kept of a chain's draws."""
+
+    def __init__(self, chain: Chain, plan: _Plan) -> None:
+        n_samples, n_learners = chain.weight.shape
+        width = chain.n_dims + 1
+        self.chain, self.plan = chain, plan
+        self.scores = np.empty((plan.draws, n_learners))
+        self.ability = np.empty((plan.kept, n_learners, chain.n_dims), np.float16)
+        self.factor = np.empty((plan.kept, n_samples, width), np.float16)
+        self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
+        self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
+        self.chance, self.logit, self.square = (np.zeros(chain.weight.shape, chain.kind) for _ in range(3))
+        self.slopes = np.zeros((5, n_samples))  # sums of slope, mean logit, their squares, their product
+        self.dispersion = 0.0
+        self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
+        self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
+
+    def wants_frame(self, step: int) -> bool:
+        return step in self.frame
+
+    def add(self, conditional: Conditional | None, step: int) -> None:
+        chain = self.chain
+        logit = chain.logit()
+        chance = 0.5 + 0.5 * np.tanh(0.5 * logit)
+        self.scores[step] = chance.mean(axis=0, dtype=np.float64)
+        self.chance += chance
+        self.logit += logit
+        self.square += logit**2
+        level = logit.mean(axis=0, dtype=np.float64)
+        level = (level - level.mean()) / max(float(level.std()), 1e-9)
+        slope, middle = logit @ level.astype(chain.kind) / len(level), logit.mean(axis=1, dtype=np.float64)
+        self.slopes += np.stack([slope, middle, slope**2, middle**2, slope * middle])
+        self.dispersion += chain.dispersion / self.plan.draws
+        if (k := self.keep.get(step)) is not None:
+            self.ability[k], self.factor[k] = chain.ability, chain.factor
+        if conditional is not None:
+            k = self.frame[step]
+            self.frame_mean[k] = conditional.mean
+            self.frame_root[k] = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
+
+    def params(self, alike: NDArray[np.intp]) -> BayesParams:
+        """The draws; learners that answered all alike have the first one's, so that they tie."""
+        n = self.plan.draws
+        p = np.clip(self.chance / n, 1e-6, 1 - 1e-6)[:, alike]
+        variance = np.maximum(self.square / n - (self.logit / n) ** 2, 0)[:, alike]
+        slope, middle, slope2, middle2, product = self.slopes / n
+        sure = np.where(np.abs(slope) > 1e-9, slope, 1e-9)
+        difficulty = -middle / sure
+        var_slope, var_middle = slope2 - slope**2, middle2 - middle**2
+        var_difficulty = var_middle + difficulty**2 * var_slope + 2 * difficulty * (product - slope * middle)
+        return BayesParams(
+            self.scores[:, alike].astype(np.float32), self.ability[:, alike], self.factor,
+            self.frame_mean, self.frame_root,
+            (np.log(p) - np.log1p(-p)).astype(np.float32), np.sqrt(variance).astype(np.float16),
+            difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
+            slope, np.sqrt(np.maximum(var_slope, 0)), np.array([self.dispersion]),
+        )  # fmt: skip
+
+
+def _spaced(n_steps: int, n_kept: int) -> list[int]:
+    """So many steps, evenly apart, the last one among them."""
+    return [(k + 1) * n_steps // n_kept - 1 for k in range(n_kept)]
+
+
+def _first_alike(weight: Floats, response: Floats) -> NDArray[np.intp]:
+    """For each learner the first one with the same responses to the same samples."""
+    rows = np.concatenate([weight, response]).T
+    keys = [row.tobytes() for row in np.ascontiguousarray(rows)]
+    first: dict[bytes, int] = {}
+    return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.intp)
