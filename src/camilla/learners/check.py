@@ -13,15 +13,18 @@ from camilla.errors import DataError
 from camilla.names import quoted
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
+from camilla.statistics.all_pairs import Alike, copies
 from camilla.statistics.dimensions import Dimensions, parallel_analysis
 from camilla.statistics.missingness import Missingness, missingness_of, overlap_of
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 Severity = Literal["fine", "note", "warning"]
+MOST_CELLS = 20_000_000  # above, copies are looked for on fewer samples
+KEEP_ONE = "Ranks and fits count each of them; keep one."
 STANDING_OUT = 5  # learners whose response is not the sample's median
 NO_LEARNER, NO_SAMPLE = (
-    "no learner answered exactly as another",
+    "no two learners answer more alike than their levels explain",
     "no two samples that tell learners apart have exactly the same responses",
 )
 
@@ -143,21 +146,37 @@ def _learners(table: ResponseTable, matrix: Floats) -> TableFinding:
 
 def _copies(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
     """Samples count only where five learners or more stand out: the same few failures are no copy."""
-    filled = np.nan_to_num(matrix, nan=-1.0)
-    learners = [group for group in _equal_rows(filled) if np.any(filled[group[0]] >= 0)]
-    names = tuple(table.learners[i] for group in learners for i in group)
-    says = f"{len(names)} learners answered exactly as another: {quoted(names)}" if names else NO_LEARNER
-    yield TableFinding("copies of learners", "warning" if names else "fine", says, names)
+    alike = copies(matrix)
+    names = tuple(table.learners[i] for group in alike for i in group.learners)
+    says = "; ".join(_alike_in_words(table, group) for group in alike) if alike else NO_LEARNER
+    yield TableFinding("copies of learners", "warning" if alike else "fine", says, names)
     answered = ~np.isnan(matrix).all(axis=0)
     middle = np.full(table.n_samples, np.nan)
     middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
     columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
+    filled = np.nan_to_num(matrix, nan=-1.0)
     samples = [columns[group] for group in _equal_rows(np.ascontiguousarray(filled[:, columns].T))]
     names = tuple(table.samples[j] for group in samples for j in group)
     says = (
         f"{len(names)} samples have exactly the responses of another: {quoted(names)}" if names else NO_SAMPLE
     )
     yield TableFinding("copies of samples", "note" if names else "fine", says, names)
+
+
+def copy_notes(table: ResponseTable) -> list[str]:
+    """A sentence for each set of learners that answer alike."""
+    step = max(1, -(-table.n_learners * table.n_samples // MOST_CELLS))
+    part = table if step == 1 else table.take_samples(np.arange(0, table.n_samples, step))
+    return [f"{_alike_in_words(part, group)}. {KEEP_ONE}" for group in copies(part.matrix())]
+
+
+def _alike_in_words(table: ResponseTable, group: Alike) -> str:
+    names = sorted(table.learners[i] for i in group.learners)
+    samples = f"all {group.shared}" if group.same == group.shared else f"{group.same} of {group.shared}"
+    return (
+        f"{quoted(names)} answer alike on {samples} samples: they count as one learner under "
+        f"{len(names)} names"
+    )
 
 
 def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
