@@ -142,7 +142,8 @@ def block_notes(table: ResponseTable, *, across_blocks: bool) -> list[str]:
     Raises a DataError if they are not: no learner and no sample puts them on one scale.
     """
     cells = table.cells()
-    if len(cells.response) == table.n_learners * table.n_samples:
+    everybody = len(np.unique(cells.learner))
+    if everybody == 0 or np.bincount(cells.sample).max() == everybody:  # one sample joins them all
         return []
     blocks = blocks_of(cells.learner, cells.sample, (table.n_learners, table.n_samples))
     if len(blocks) < 2:
