@@ -21,6 +21,7 @@ from camilla.table.responses import ResponseTable
 
 Severity = Literal["fine", "note", "warning", "unknown"]
 MOST_CELLS = 20_000_000  # above, copies are looked for on fewer samples
+MOST_NAMED = 5  # sets of learners that answer alike
 KEEP_ONE = "Ranks and fits count each of them; keep one."
 STANDING_OUT = 5  # learners whose response is not the sample's median
 NO_LEARNER, NO_SAMPLE = (
@@ -272,7 +273,8 @@ def _learner_copies(table: ResponseTable, matrix: Floats) -> TableFinding:
     alike = copies(matrix)
     if alike:
         names = tuple(table.learners[i] for group in alike for i in group.learners)
-        says = "; ".join(_alike_in_words(table, group) for group in alike)
+        sets = [_alike_in_words(table, group) for group in alike[:MOST_NAMED]]
+        says = "; ".join(sets if len(alike) <= MOST_NAMED else [*sets, _more(alike)])
         return TableFinding("copies of learners", "warning", says, names)
     differ = int(np.sum(_lowest(matrix) < _highest(matrix)))
     if table.n_learners < 2 or differ < FEWEST_ALIKE:
@@ -288,7 +290,18 @@ def copy_notes(table: ResponseTable) -> list[str]:
     """A sentence for each set of learners that answer alike."""
     step = max(1, -(-table.n_learners * table.n_samples // MOST_CELLS))
     part = table if step == 1 else table.take_samples(np.arange(0, table.n_samples, step))
-    return [f"{_alike_in_words(part, group)}. {KEEP_ONE}" for group in copies(part.matrix())]
+    alike = copies(part.matrix())
+    notes = [f"{_alike_in_words(part, group)}. {KEEP_ONE}" for group in alike[:MOST_NAMED]]
+    return (
+        notes
+        if len(alike) <= MOST_NAMED
+        else [*notes, f"{_more(alike)}; camilla check --json names them all."]
+    )
+
+
+def _more(alike: list[Alike]) -> str:
+    """Of the sets that are not named."""
+    return f"{len(alike) - MOST_NAMED} more sets of learners answer alike"
 
 
 def _alike_in_words(table: ResponseTable, group: Alike) -> str:

@@ -15,7 +15,7 @@ BLOCK = 1 << 20  # pairs held at once
 FEWEST_ALIKE = 20  # shared samples on which other learners differ, that copies need
 FEWEST_OTHERS = 5  # learners whose agreement on a sample says that everybody answers it so
 LEFT_OVER = 0.02  # share of the expected differences that copies may still have
-MOST_SCREENED = 2_000  # samples on which pairs are looked for; those found are then compared on all
+MOST_SCREENED = 500  # samples on which pairs are looked for; those found are then compared on all
 CHANCE = 0.05  # that any pair of a table is called alike by chance, at most
 ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
 
@@ -227,65 +227,74 @@ def copies(matrix: Floats) -> list[Alike]:
     where they are equal; for chance they count as above or below the sample's mean.
     """
     seen = ~np.isnan(matrix)
-    n = len(matrix)
-    easy = np.where(seen, matrix, 0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
-    right = seen & (np.where(seen, matrix, 0) >= np.maximum(easy, 1e-9))
-    limit = np.log(CHANCE / max(n * (n - 1) / 2, 1))
-    pairs = [
-        pair for pair in _nearly_equal(matrix, seen, right) if _chance(matrix, seen, right, pair) < limit
-    ]
-    return [_alike(matrix, seen, rows) for rows in _chained(pairs)]
+    n_seen = seen.sum(axis=0)
+    filled = np.where(seen, matrix, 0)
+    right = seen & (filled >= np.maximum(filled.sum(axis=0) / np.maximum(n_seen, 1), 1e-9))
+    answers = _Answers(filled, seen, right, n_seen, right.sum(axis=0))
+    limit = np.log(CHANCE / max(len(matrix) * (len(matrix) - 1) / 2, 1))
+    pairs = [pair for pair in _nearly_equal(answers) if _chance(answers, *pair) < limit]
+    return [_alike(answers, rows) for rows in _chained(pairs)]
 
 
-def _nearly_equal(
-    matrix: Floats, seen: NDArray[np.bool_], right: NDArray[np.bool_]
-) -> Iterator[tuple[int, int]]:
-    """Pairs that differ rarely enough for their levels, whatever the samples: few, unless they are copies."""
-    few = len(matrix) < FEWEST_OTHERS + 2  # whose agreement does not say that a sample tells nothing
-    varies = np.flatnonzero(((right & seen).any(axis=0) & (~right & seen).any(axis=0)) | few)
-    varies = varies[:: max(1, -(-len(varies) // MOST_SCREENED))]
-    there, up = (part[:, varies].astype(np.float32) for part in (seen, right))
-    exact = np.where(seen[:, varies], matrix[:, varies], 0).astype(np.float32)
+class _Answers(NamedTuple):
+    response: Floats  # [learners, samples], 0 where missing
+    seen: NDArray[np.bool_]
+    right: NDArray[np.bool_]  # not below the sample's mean
+    n_seen: NDArray[np.integer]  # [samples]
+    n_right: NDArray[np.integer]
+
+
+def _nearly_equal(answers: _Answers) -> Iterator[tuple[int, int]]:
+    """Pairs that differ rarely enough for their levels, whatever the samples: few, unless they are copies.
+
+    Where there are many samples only some are looked at, with twice the share of differences allowed.
+    """
+    n = len(answers.seen)
+    few = n < FEWEST_OTHERS + 2  # whose agreement does not say that a sample tells nothing
+    varies = np.flatnonzero(((answers.n_right > 0) & (answers.n_right < answers.n_seen)) | few)
+    thin = max(1, -(-len(varies) // MOST_SCREENED))
+    looked_at = varies[::thin]
+    there, up, exact = (
+        part[:, looked_at].astype(np.float32) for part in (answers.seen, answers.right, answers.response)
+    )
     square = exact**2
-    step = max(1, BLOCK // len(matrix))
-    for start in range(0, len(matrix), step):
+    step = max(1, BLOCK // n)
+    for start in range(0, n, step):
         rows = slice(start, start + step)
         shared = there[rows] @ there.T
         one, other = up[rows] @ there.T, there[rows] @ up.T
         expected = (one * (shared - other) + other * (shared - one)) / np.maximum(shared, 1)
         apart = square[rows] @ there.T + there[rows] @ square.T - 2 * exact[rows] @ exact.T
-        close = (shared >= FEWEST_ALIKE) & (apart <= LEFT_OVER * expected + 1e-3)
+        close = (shared >= FEWEST_ALIKE / thin) & (apart <= 2 * LEFT_OVER * expected + 1e-3)
         for a, b in zip(*np.nonzero(close), strict=True):
             if start + a < b:
                 yield int(start + a), int(b)
 
 
-def _chance(
-    matrix: Floats, seen: NDArray[np.bool_], right: NDArray[np.bool_], pair: tuple[int, int]
-) -> float:
+def _chance(answers: _Answers, a: int, b: int) -> float:
     """log of a bound on P(two independent learners of these levels differ as rarely); 0 where not alike.
 
     P(right) has the log-odds of the sample among the other learners plus those of the learner's level. With
     q the chance to differ on a sample, P(no difference) is Π(1 − q), and P(at most d of Σq expected)
     ≤ exp(d − Σq − d log(d/Σq)) (Chernoff 1952).
     """
-    both = seen[pair[0]] & seen[pair[1]]
-    others = np.delete(np.arange(len(matrix)), pair)
-    n_others = seen[others].sum(axis=0)
-    n_right = (right & seen)[others].sum(axis=0)
+    pair = [a, b]
+    both = answers.seen[pair].all(axis=0)
+    n_others = answers.n_seen - answers.seen[pair].sum(axis=0)
+    n_right = answers.n_right - answers.right[pair].sum(axis=0)
     unanimous = (n_others >= FEWEST_OTHERS) & ((n_right == 0) | (n_right == n_others))
     used = np.flatnonzero(both & ~unanimous)
     if len(used) < FEWEST_ALIKE:
         return 0.0
-    level = right[list(pair)][:, used].mean(axis=1)
+    level = answers.right[pair][:, used].mean(axis=1)
     easy = (n_right[used] + level.mean()) / (n_others[used] + 1)
     edge = 0.5 / len(used)
-    odds = [
-        np.log(x / (1 - x)) for x in (np.clip(part, edge, 1 - edge) for part in (easy, level, easy.mean()))
-    ]
-    p, q = sigmoid(odds[0] + odds[1][:, None] - odds[2])
+    shares = (np.clip(part, edge, 1 - edge) for part in (easy, level, easy.mean()))
+    sample, learner, centre = (np.log(share / (1 - share)) for share in shares)
+    p, q = sigmoid(sample + learner[:, None] - centre)
     differ = p * (1 - q) + q * (1 - p)
-    apart, expected = int(np.sum(matrix[pair[0], used] != matrix[pair[1], used])), float(differ.sum())
+    apart = int(np.sum(answers.response[a, both] != answers.response[b, both]))
+    expected = float(differ.sum())
     if apart == 0:
         return float(np.log1p(-differ).sum())
     return 0.0 if apart > LEFT_OVER * expected else apart - expected - apart * np.log(apart / expected)
@@ -301,7 +310,8 @@ def _chained(pairs: list[tuple[int, int]]) -> list[NDArray[np.int64]]:
     return [members[of == k] for k in dict.fromkeys(of.tolist())]
 
 
-def _alike(matrix: Floats, seen: NDArray[np.bool_], rows: NDArray[np.int64]) -> Alike:
-    shared = seen[rows].all(axis=0)
-    same = (matrix[rows][:, shared] == matrix[rows[0], shared]).all(axis=0)
+def _alike(answers: _Answers, rows: NDArray[np.int64]) -> Alike:
+    shared = answers.seen[rows].all(axis=0)
+    responses = answers.response[rows][:, shared]
+    same = (responses == responses[0]).all(axis=0)
     return Alike(rows, int(shared.sum()), int(same.sum()))
