@@ -18,6 +18,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import FormatError as FormatError
     from camilla.errors import MissingPackageError as MissingPackageError
     from camilla.errors import SettingError as SettingError
+    from camilla.experiments.control import check_with_fit as check_with_fit
     from camilla.experiments.control import permutation_control as permutation_control
     from camilla.experiments.protocols import split as split
     from camilla.experiments.results import experiment_summary as experiment_summary
@@ -80,6 +81,7 @@ _WHERE: dict[str, str] = {
     "adapt": "camilla.samples.adapt",
     "agreement": "camilla.ranking.boards",
     "check": "camilla.learners.check",
+    "check_with_fit": "camilla.experiments.control",
     "classifier_metrics": "camilla.classifiers.metrics",
     "compare": "camilla.learners.compare",
     "compare_fits": "camilla.ranking.boards",

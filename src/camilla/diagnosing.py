@@ -11,17 +11,20 @@ from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
-from camilla.display import watching
+from camilla.display import percent, signed, watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Prepared, Size, prepared
 from camilla.fitting.protocol import Diagnoser, Indices, Readout
+from camilla.learners.check import copy_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
+from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import Z
+from camilla.statistics.missingness import block_notes, rank_correlation
 from camilla.table.cells import Cells
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
@@ -31,6 +34,8 @@ MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read 
 MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
 TRIAL_DRAWS = 80  # that weights are learned from
+BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
+WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 
 
 class Part(NamedTuple):
@@ -218,8 +223,8 @@ def as_expected(readout: Readout) -> Readout:
 
 def diagnose(
     table: TableLike, diagnoser: str = AUTO, *, rows: WideRows | None = None,
-    seed: int = 0, as_published: bool = False, progress: bool | None = None, watch: Watch | None = None,
-    **settings: Any,
+    seed: int = 0, as_published: bool = False, across_blocks: bool = False, progress: bool | None = None,
+    watch: Watch | None = None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
     """The diagnosis of every learner and sample of a table, a dataframe or a file.
 
@@ -227,12 +232,14 @@ def diagnose(
     not set is chosen on a tenth of the responses, then fitted on all. `as_published` follows the
     paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
     learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
-    "learners".
+    "learners". A table that falls into blocks without a shared learner or sample is refused, for nothing puts
+    them on one scale; `across_blocks` diagnoses them together all the same, and the notes say so.
 
     `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
     on a terminal or in a notebook. `watch` takes the lines instead.
     """
     table = as_table(table, rows=rows)
+    notes = block_notes(table, across_blocks=across_blocks)
     chosen = contender(diagnoser)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch, one_blas_thread():
         watch("putting the responses in order")
@@ -242,6 +249,7 @@ def diagnose(
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
+    provenance["notes"] = [*notes, *copy_notes(ready.table), *backwards_notes(found, readout, ready.table)]
     return named(table, ready.table, found, readout, provenance)
 
 
@@ -445,6 +453,23 @@ def _estimand(readout: Readout, n_samples: int) -> str:
     return "ability on the diagnoser's own scale"
 
 
+def backwards_notes(found: Found, readout: Readout, table: ResponseTable) -> list[str]:
+    """What to say of one ability that many samples reward and many punish: its direction is arbitrary."""
+    if found.parts or readout.unit_scale or readout.ability.shape[1] > 1 or readout.discrimination_se is None:
+        return []
+    share = points_backwards(readout.discrimination, readout.discrimination_se)
+    if share < BACKWARDS:
+        return []
+    means = table.learner_means().mean
+    agreement = rank_correlation(readout.ability[:, 0][~np.isnan(means)], means[~np.isnan(means)]).rho
+    rarely = "does not rank" if agreement < WITH_ACCURACY else "only roughly ranks"
+    return [
+        f"{percent(round(share, 2))} of the samples point the other way: learners with more of this ability "
+        f"answer them worse. It {rarely} learners by accuracy (rank correlation "
+        f"{signed(agreement, 2)}); use auto for a ranking."
+    ]
+
+
 def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
@@ -453,8 +478,8 @@ def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
     if readout.effective_draws is not None:
         return (
             f"the {fitted.solution.steps} draws of {fitted.diagnoser.name} are as good as only "
-            f"{readout.effective_draws.min():.0f} independent ones for the learner that is known worst: its "
-            "interval is rough. Remove learners with hardly any responses, or ask for bayes:draws=2000."
+            f"{np.median(readout.effective_draws):.0f} independent ones: intervals are rough. Ask for more "
+            "with bayes:draws=2000."
         )
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "

@@ -14,12 +14,13 @@ ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
 def board_parts(
     learners: pl.DataFrame, samples: pl.DataFrame, made: Mapping[str, Any], *, n_learners: int, n_samples: int
 ) -> list[Part]:
-    """The first learners, the hardest samples, and how the diagnosis was made."""
+    """The first learners, what to know before reading them, the hardest samples, how it was made."""
     first = _with_intervals(learners.head(n_learners))
     board = first.select("rank", "learner", "ability", ABILITY, "accuracy", ACCURACY)
     title = f"{made['n_learners']} learners by ability ({made['scale']}), with {interval_in_words(made)}"
     return [
         Grid(title, board, fixed=tuple(ENDS), spare=(ACCURACY,)),
+        *(f"note: {note}" for note in made.get("notes", [])),  # absent from what was saved before
         _sample_grid(samples, n_samples, made),
         *_made_lines(made),
     ]

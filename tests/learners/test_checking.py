@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from camilla.experiments.control import permutation_control, permuted_within_samples
+from camilla.experiments.control import check_with_fit, permutation_control, permuted_within_samples
 from camilla.learners.check import Checked, check
 from camilla.statistics.dimensions import parallel_analysis
 from camilla.statistics.missingness import missingness_of, overlap_of, rank_correlation
@@ -164,3 +164,41 @@ def test_a_fit_loses_its_learner_signal_when_there_is_none() -> None:
     assert max(abs(one.gain) for one in control.permuted) < 0.01
     noise = ResponseTable.from_matrix((np.random.default_rng(2).random((40, 100)) < 0.5).astype(float))
     assert not permutation_control(noise, "irt", seed=1).holds
+
+
+def test_the_verdict_on_a_fit_is_part_of_the_result() -> None:
+    """Abilities of standard deviation 1 are found, coins are not; both in words, levels and plain data."""
+    found = check_with_fit(simulate(40, 100, seed=9).table, "irt", seed=1)
+    assert levels(found)["irt fit"] == "fine"
+    assert found.to_document()["control"]["holds"] is True
+    noise = ResponseTable.from_matrix((np.random.default_rng(2).random((40, 100)) < 0.5).astype(float))
+    found = check_with_fit(noise, "irt", seed=1)
+    assert levels(found)["irt fit"] == "warning"
+    assert "irt finds nothing about learners here" in found.text().split("\n")[0]
+    assert found.to_document()["answer"] == found.answer
+
+
+def test_what_a_table_is_too_small_to_answer_is_said_with_the_reason() -> None:
+    """Three learners and six samples: no copies can be told from chance, and no five learners stand out."""
+    table = ResponseTable.from_matrix(
+        np.array([[1, 1, 0, 1, 0, 1], [0, 1, 0, 0, 1, 1], [1, 0, 0, 1, 1, 0.0]])
+    )
+    found = check(table)
+    assert found.unanswered == ("copies of learners", "copies of samples")
+    assert found.to_document()["unanswered"] == ["copies of learners", "copies of samples"]
+    assert "2 without an answer. This table is too small or too uniform to answer: copies" in found.text()
+    says = {finding.about: finding.says for finding in found.findings}
+    assert (
+        "5 samples on which responses differ; two learners and 20 samples are needed"
+        in says["copies of learners"]
+    )
+    one = check(ResponseTable.from_matrix(np.array([[1.0, 0.0, 1.0]])))
+    assert {"constant samples", "copies of learners", "dimensions"} <= set(one.unanswered)
+
+
+def test_a_table_with_nothing_against_it_says_so() -> None:
+    rng = np.random.default_rng(1)
+    p = 1 / (1 + np.exp(rng.normal(size=60) * 0.5 - rng.normal(size=(40, 1))))
+    found = check(ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float)))
+    assert set(levels(found).values()) == {"fine"}
+    assert found.answer.endswith("Nothing speaks against this table.")

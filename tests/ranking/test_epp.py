@@ -202,13 +202,23 @@ def test_the_prior_is_one_drawn_match_against_the_average():
     assert 4 * (1 - 1 / (1 + np.exp(-2 * half))) == pytest.approx(1 / (1 + np.exp(-half)) - 0.5, abs=1e-9)
 
 
-def test_groups_that_never_met_are_said_to_be_separated():
-    """Two leagues, no common round: EloML fits this disconnected graph without a word."""
+def test_blocks_that_never_met_are_ranked_together_only_if_asked():
+    """Two leagues, no common round: EloML fits this disconnected graph without a word. One shared player
+    joins them."""
     scores = np.full((4, 20), np.nan)
     rng = np.random.default_rng(3)
     scores[:2, :10] = rng.normal(size=(2, 10))
     scores[2:, 10:] = rng.normal(size=(2, 10))
-    assert "separated" in epp(tournament_of(scores)).notes[0]
+    with pytest.raises(
+        DataError, match=r"2 blocks, 2 players \(such as 'p0'\) and 2 players \(such as 'p2'\)"
+    ):
+        epp(tournament_of(scores))
+    board = epp(tournament_of(scores), across_blocks=True)
+    assert "across blocks it does not" in board.notes[0]
+    assert "separated" in board.notes[1]
+    assert board.provenance["across_blocks"] is True
+    scores[0, 10:] = rng.normal(size=10)
+    assert epp(tournament_of(scores)).notes == ()
 
 
 def test_names_with_hyphen_percent_and_space_are_only_names():

@@ -214,6 +214,33 @@ def test_replay_beats_random_subsets_and_covers() -> None:
     assert (found.shares["mae"] < found.shares["random_mae"]).all()
     assert (found.shares["covered"] > 0.95 - 0.073).all()
     assert found.provenance["data_hash"] == world.digest()
+    assert found.offers[0].over_random.is_sure
+    assert "did not" not in found.text().split("\n")[0] or found.offers[0].as_good == "random, weighted"
+
+
+def test_replay_says_that_adapting_helps_where_few_samples_tell_anything() -> None:
+    """30 of 150 samples carry all signal: 10 of these know a learner, of 10 random ones 8 are coins."""
+    rng = np.random.default_rng(3)
+    slope = np.where(np.arange(150) < 30, 3.0, 0.0)
+    p = 1 / (1 + np.exp(-rng.normal(size=(80, 1)) * slope))
+    table = ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float))
+    found = replay(table, shares=10 / 150, splits=2, dimensions=1)
+    assert found.offers[0].helps
+    assert found.text().startswith("Adaptive tests of 10 samples")
+
+
+@pytest.mark.parametrize("slope", [0.0, 1.0])
+def test_replay_says_that_adapting_does_not_help_where_samples_are_alike(slope: float) -> None:
+    """With one curve for all samples any ten are as good as any other; coins tell nothing at all."""
+    rng = np.random.default_rng(4)
+    p = np.tile(1 / (1 + np.exp(-slope * rng.normal(size=(60, 1)))), 100)
+    table = ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float))
+    found = replay(table, shares=0.1, splits=3, dimensions=1)
+    (offer,), first = found.offers, found.text().split("\n")[0]
+    assert not offer.helps
+    assert first.startswith("Adapting did not ")
+    assert "95 % CI" in first
+    assert (offer.as_good == "guess") == (slope == 0)
 
 
 def test_replay_is_the_test_of_one_learner_many_times(table: ResponseTable) -> None:

@@ -14,6 +14,7 @@ from camilla.errors import DataError, SettingError
 from camilla.samples.crossfit import Candidate, Crossfit, SubsetErrors, chosen_elsewhere, surest
 from camilla.samples.forms import document, inspect_sample_id, lm_eval_samples, write
 from camilla.samples.select import Subset, _row, expected_errors, select
+from camilla.statistics.prediction import error_gain
 from camilla.table.responses import ResponseTable
 
 
@@ -162,7 +163,7 @@ def test_where_nobody_answered_everything_the_error_is_not_known() -> None:
 def subset_of(samples: list[str], tasks: list[str | None]) -> Subset:
     frame = pl.DataFrame({"sample": samples, "task": tasks}, schema_overrides={"task": pl.String})
     frame = frame.with_columns(weight=0.5, accuracy=0.5, expected_response=0.5)
-    return Subset(frame, 0.1, 0.02, pl.DataFrame(), {})
+    return Subset(frame, 0.1, 0.02, pl.DataFrame(), None, {})
 
 
 def test_harness_arguments_name_documents_by_number_and_task() -> None:
@@ -238,3 +239,60 @@ def test_the_order_of_learners_and_samples_changes_nothing(world: ResponseTable,
     rng = np.random.default_rng(4)
     part = world.take_learners(rng.permutation(80)).take_samples(rng.permutation(300))
     assert select(part, 40, repeats=1).samples.equals(chosen.samples)
+
+
+def learners_of(slope: np.ndarray, n_learners: int, seed: int) -> ResponseTable:
+    """P(right) = σ(slope · θ), θ standard normal."""
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(-rng.normal(size=(n_learners, 1)) * slope))
+    return ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float))
+
+
+def test_choosing_helps_where_few_samples_tell_anything() -> None:
+    """40 of 200 samples carry all signal: 15 of these know a learner, of 15 random ones 12 are coins."""
+    found = select(learners_of(np.where(np.arange(200) < 40, 3.0, 0.0), 100, 1), 15, repeats=1)
+    assert found.offer is not None
+    assert found.offer.helps
+    assert "did not" not in found.text().split("\n")[0]
+    assert document(found)["offer"]["helps"] is True
+    assert document(found)["offer"]["over_random"]["low"] > 0
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_choosing_does_not_help_where_samples_are_alike(seed: int) -> None:
+    """Every sample has the same curve, so that any 20 are as good as any other 20; a linear estimate of them
+    may still beat their plain mean, since it draws scores together."""
+    found = select(learners_of(np.ones(120), 60, seed), 20, repeats=1)
+    assert found.offer is not None
+    assert found.offer.as_good in ("random", "random, weighted")
+    first = found.text().split("\n")[0]
+    assert first.startswith("Choosing did not ")
+    assert "95 % CI" in first
+    row = {row["way"]: row["mae"] for row in found.expected.to_dicts()}
+    assert f"error of {row['chosen']:.3f}" in first
+    assert f"{row[found.offer.as_good]:.3f} (difference" in first
+    assert document(found)["offer"]["helps"] is False
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_coins_tell_nothing_about_a_learner(seed: int) -> None:
+    """Scores of 120 coins have a standard deviation of .046, of which 20 coins know a sixth of the variance;
+    guessing one half is as good up to what 60 learners show."""
+    found = select(learners_of(np.zeros(120), 60, seed), 20, repeats=1)
+    assert found.offer is not None
+    assert found.offer.as_good == "guess"
+    assert "tell nothing" in found.text().split("\n")[0]
+
+
+def test_a_gain_is_paired_and_as_unsure_as_its_folds() -> None:
+    """Four learners, differences .1, .3, .1, .3: Student's interval over learners by scipy. In folds of two
+    with means .1 and .3 the standard error over folds, .1, is larger than the .058 over learners."""
+    difference = np.array([0.1, 0.3, 0.1, 0.3])
+    learner = np.arange(4)
+    plain = error_gain(difference, learner)
+    expected = t.interval(0.95, 3, 0.2, difference.std(ddof=1) / 2)
+    assert (plain.gain, plain.low, plain.high) == pytest.approx((0.2, *expected))
+    folded = error_gain(difference, learner, np.array([0, 1, 0, 1]))
+    assert folded.high - folded.gain == pytest.approx(t.ppf(0.975, 3) * 0.1)
+    assert plain.is_sure
+    assert not folded.is_sure

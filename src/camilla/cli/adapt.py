@@ -79,7 +79,10 @@ def _show(found: "Replay", *, json: bool) -> None:
         print_json(
             {
                 "provenance": found.provenance,
-                "shares": found.shares.to_dicts(),
+                "shares": [
+                    row | {"offer": offer.to_document()}
+                    for row, offer in zip(found.shares.to_dicts(), found.offers, strict=True)
+                ],
                 "splits": found.splits.to_dicts(),
             }
         )

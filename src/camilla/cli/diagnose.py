@@ -27,6 +27,7 @@ def diagnose(
     with_: Annotated[
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
     ] = "auto",
+    across_blocks: options.AcrossBlocksOption = False,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -37,7 +38,7 @@ def diagnose(
 
     responses = columns.read(table)
     make_way(output)
-    found = run(responses, with_, seed)
+    found = run(responses, with_, seed, across_blocks=across_blocks)
     found.save(output)
     if json:
         print_json(show_document(found))
@@ -46,12 +47,12 @@ def diagnose(
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
 
 
-def run(table: "ResponseTable", text: str, seed: int) -> "Diagnosis":
+def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":
     """The diagnosis that `--with` asks for; standard error says so where a fit did not converge."""
     from camilla.diagnosing import diagnose as fit
 
     with fitting(text) as watch:
-        found = fit(table, text, seed=seed, watch=watch)
+        found = fit(table, text, seed=seed, across_blocks=across_blocks, watch=watch)
     if found.readout.explicit and table.skill_map is not None:
         warn_of_skills(table.skill_map)
     return found

@@ -47,6 +47,9 @@ def epp(
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
+    across_blocks: Annotated[
+        bool, typer.Option("--across-blocks", help="Rank players together that no match joins.")
+    ] = False,
     replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates, 1000 if not given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
@@ -81,6 +84,7 @@ def epp(
             level=level,
             prior=prior,
             compat=compat,
+            across_blocks=across_blocks,
             replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
             watch=watch,

@@ -91,6 +91,10 @@ SkillGraphFile = Annotated[
 SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
+AcrossBlocksOption = Annotated[
+    bool,
+    typer.Option("--across-blocks", help="List learners together that no shared learner or sample joins."),
+]
 SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
 
 

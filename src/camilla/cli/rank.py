@@ -15,6 +15,7 @@ def rank(
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
+    across_blocks: options.AcrossBlocksOption = False,
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
@@ -28,7 +29,7 @@ def rank(
     responses = columns.read(table)
     columns.refuse_idle_weight(responses)
     with progress("ranking") as watch:
-        found = rank(responses, level=level, watch=watch)
+        found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
         print_json(found.to_document(pairs=pairs))
     else:

@@ -1,7 +1,6 @@
 """A permutation control: a diagnoser must lose its learner signal when there is none."""
 
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,7 @@ from camilla.errors import DataError
 from camilla.experiments.protocols import split
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import layout_of_table, size_of
+from camilla.learners.check import Checked, Control, Gain, check
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.prediction import rmse
 from camilla.table.frames import WideRows
@@ -20,36 +20,6 @@ from camilla.table.validity import check_diagnosable
 
 PERMUTATIONS = 5
 MOST_LEARNERS, MOST_SAMPLES = 150, 300  # more are drawn from at random
-
-
-class Gain(NamedTuple):
-    """Error on responses that the fit has not seen, and by how much it is below that of sample means."""
-
-    rmse: float
-    gain: float
-
-
-@dataclass(frozen=True)
-class Control:
-    """What a diagnoser knows of learners, in the table and in tables without learners' signal."""
-
-    diagnoser: str
-    real: Gain
-    permuted: tuple[Gain, ...]
-    n_learners: int  # looked at
-    n_samples: int
-
-    @property
-    def holds(self) -> bool:
-        """Whether the diagnoser gains from learners, and more than from any permuted table."""
-        return self.real.gain > max(0.0, *(one.gain for one in self.permuted))
-
-    @property
-    def is_clean(self) -> bool:
-        """Whether permuted tables give it, on average, no more than chance or a tenth of the real gain."""
-        gains = np.array([one.gain for one in self.permuted])
-        chance = 2 * gains.std(ddof=1) / np.sqrt(len(gains))
-        return bool(gains.mean() <= max(0.1 * self.real.gain, chance))
 
 
 def permutation_control(
@@ -71,6 +41,20 @@ def permutation_control(
         watch(f"permutation {number + 1} of {PERMUTATIONS}")
         permuted.append(_gain(permuted_within_samples(small, rng), diagnoser, seed))
     return Control(diagnoser, real, tuple(permuted), small.n_learners, small.n_samples)
+
+
+def check_with_fit(
+    table: TableLike, diagnoser: str = "irt", *, rows: WideRows | None = None,
+    seed: int = 0, watch: Watch = lambda line: None,
+) -> Checked:  # fmt: skip
+    """`check`, and the verdict of a diagnoser's permutation control, or the reason why there is none."""
+    diagnoser_named(diagnoser)
+    table = as_table(table, rows=rows)
+    found = check(table, seed=seed)
+    try:
+        return found.with_control(permutation_control(table, diagnoser, seed=seed, watch=watch))
+    except DataError as error:
+        return found.without_control(diagnoser, str(error))
 
 
 def permuted_within_samples(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:

@@ -11,6 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 
@@ -108,6 +109,7 @@ class Chain:
         self.scale = np.append([INTERCEPT_SCALE, FIRST_SCALE], np.full(n_dims - 1, OTHER_SCALE))
         self.centre = np.append([0.0, 1.0], np.zeros(n_dims - 1))  # of μ: one dimension leans to 1
         self._pairs, self._own_pairs = np.triu_indices(n_dims + 1), np.triu_indices(n_dims)
+        self._places, self._own_places = _places(self._pairs, n_dims + 1), _places(self._own_pairs, n_dims)
         self.ability, self.factor = self._start()
         self.mean = self.factor.mean(axis=0)
         self.precision = np.diag(1 / (self.factor.var(axis=0) + 0.5 * self.scale**2))
@@ -177,7 +179,7 @@ class Chain:
     def _draw_learners(self, omega: Floats) -> None:
         loading = self.factor[:, 1:].astype(self.kind)
         pairs = loading[:, self._own_pairs[0]] * loading[:, self._own_pairs[1]]
-        information = _filled(omega.T @ pairs, self._own_pairs, self.n_dims) + np.eye(self.n_dims)
+        information = _filled(omega.T @ pairs, self._own_places) + np.eye(self.n_dims)
         linear = (self.pull - omega * self.factor[:, :1].astype(self.kind)).T @ loading
         root = np.linalg.cholesky(information)
         self.ability = _normal(self.rng, root, linear.astype(np.float64))
@@ -185,7 +187,7 @@ class Chain:
     def _draw_samples(self, omega: Floats, keep_conditional: bool) -> Conditional | None:
         design = self._design()
         pairs = design[:, self._pairs[0]] * design[:, self._pairs[1]]
-        information = _filled(omega @ pairs, self._pairs, self.n_dims + 1) + self.precision
+        information = _filled(omega @ pairs, self._places) + self.precision
         linear = (self.pull @ design).astype(np.float64) + self.precision @ self.mean
         root = np.linalg.cholesky(information)
         self.factor = _normal(self.rng, root, linear)
@@ -213,12 +215,16 @@ class Chain:
         self.mean = mean + np.linalg.solve(factor.T, noise)
 
 
-def _filled(upper: Floats, pairs: tuple[Floats, Floats], width: int) -> Floats:
+def _filled(upper: Floats, where: NDArray[np.intp]) -> Floats:
     """Symmetric matrices of their upper triangles."""
-    whole = np.empty((len(upper), width, width))
-    whole[:, pairs[0], pairs[1]] = upper
-    whole[:, pairs[1], pairs[0]] = upper
-    return whole
+    return upper.take(where, axis=1).reshape(len(upper), *where.shape).astype(np.float64, copy=False)
+
+
+def _places(pairs: tuple[NDArray[np.intp], NDArray[np.intp]], width: int) -> NDArray[np.intp]:
+    """Where each entry of a symmetric matrix stands in its upper triangle: [width, width]."""
+    where = np.empty((width, width), np.intp)
+    where[pairs] = where[pairs[::-1]] = np.arange(len(pairs[0]))
+    return where
 
 
 def _normal(rng: np.random.Generator, root: Floats, linear: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """What to know of a table before believing anything computed from it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,22 +13,26 @@ from camilla.errors import DataError
 from camilla.names import quoted
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
+from camilla.statistics.all_pairs import FEWEST_ALIKE, Alike, copies
 from camilla.statistics.dimensions import Dimensions, parallel_analysis
 from camilla.statistics.missingness import Missingness, missingness_of, overlap_of
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
-Severity = Literal["fine", "note", "warning"]
+Severity = Literal["fine", "note", "warning", "unknown"]
+MOST_CELLS = 20_000_000  # above, copies are looked for on fewer samples
+MOST_NAMED = 5  # sets of learners that answer alike
+KEEP_ONE = "Ranks and fits count each of them; keep one."
 STANDING_OUT = 5  # learners whose response is not the sample's median
 NO_LEARNER, NO_SAMPLE = (
-    "no learner answered exactly as another",
+    "no two learners answer more alike than their levels explain",
     "no two samples that tell learners apart have exactly the same responses",
 )
 
 
 @dataclass(frozen=True)
 class TableFinding:
-    """One thing looked at: what is there, and whether it is fine."""
+    """One thing looked at: what is there, and whether it is fine; "unknown" if the table cannot tell."""
 
     about: str
     level: Severity
@@ -36,7 +40,70 @@ class TableFinding:
     names: tuple[str, ...] = ()  # learners or samples concerned
 
 
-MARKS: dict[Severity, str] = {"fine": "fine   ", "note": "note   ", "warning": "WARNING"}
+MARKS: dict[Severity, str] = {
+    "fine": "fine   ", "note": "note   ", "warning": "WARNING", "unknown": "unknown",
+}  # fmt: skip
+
+
+class Gain(NamedTuple):
+    """Error on responses that the fit has not seen, and by how much it is below that of sample means."""
+
+    rmse: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class Control:
+    """What a diagnoser knows of learners, in the table and in tables without learners' signal."""
+
+    diagnoser: str
+    real: Gain
+    permuted: tuple[Gain, ...]
+    n_learners: int  # looked at
+    n_samples: int
+
+    @property
+    def holds(self) -> bool:
+        """Whether the diagnoser gains from learners, and more than from any permuted table."""
+        return self.real.gain > max(0.0, *(one.gain for one in self.permuted))
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether permuted tables give it, on average, no more than chance or a tenth of the real gain."""
+        gains = np.array([one.gain for one in self.permuted])
+        chance = 2 * gains.std(ddof=1) / np.sqrt(len(gains))
+        return bool(gains.mean() <= max(0.1 * self.real.gain, chance))
+
+    @property
+    def finding(self) -> TableFinding:
+        """The verdict on the fit."""
+        gains = [one.gain for one in self.permuted]
+        says = (
+            f"knowing learners takes {self.real.gain:+.4f} off the error of sample means; with responses "
+            f"permuted within samples {min(gains):+.4f} to {max(gains):+.4f}"
+        )
+        if not self.holds:
+            return TableFinding(
+                f"{self.diagnoser} fit", "warning", f"{says}: it finds nothing about learners"
+            )
+        if not self.is_clean:
+            says += ": it finds learners where there are none"
+            return TableFinding(f"{self.diagnoser} fit", "warning", says)
+        return TableFinding(
+            f"{self.diagnoser} fit", "fine", f"{says}: what it says of learners is in the responses"
+        )
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "diagnoser": self.diagnoser,
+            "real": self.real._asdict(),
+            "permuted": [one._asdict() for one in self.permuted],
+            "n_learners": self.n_learners,
+            "n_samples": self.n_samples,
+            "holds": self.holds,
+            "is_clean": self.is_clean,
+        }
 
 
 @dataclass(frozen=True, repr=False)
@@ -46,14 +113,45 @@ class Checked(Printable):
     findings: tuple[TableFinding, ...]
     dimensions: Dimensions
     provenance: Mapping[str, Any]
+    control: Control | None = None  # of a fit, if one was made
+
+    def with_control(self, control: Control) -> Self:
+        """The same with the verdict on a fit."""
+        return replace(self, findings=(*self.findings, control.finding), control=control)
+
+    def without_control(self, diagnoser: str, why: str) -> Self:
+        """The same with the reason why there is no fit."""
+        left_out = TableFinding(f"{diagnoser} fit", "unknown", f"left out: {why.rstrip('.')}")
+        return replace(self, findings=(*self.findings, left_out))
+
+    @property
+    def unanswered(self) -> tuple[str, ...]:
+        """What was looked at and cannot be answered by this table."""
+        return tuple(finding.about for finding in self.findings if finding.level == "unknown")
+
+    @property
+    def answer(self) -> str:
+        """How many warnings and notes there are; that nothing was found; what could not be answered."""
+        levels = [finding.level for finding in self.findings]
+        warnings, notes = levels.count("warning"), levels.count("note")
+        said = f"{counted(len(levels), 'check')}: {counted(warnings, 'warning')}, {counted(notes, 'note')}"
+        said += f", {len(self.unanswered)} without an answer." if self.unanswered else "."
+        if self.control is not None and not self.control.holds:
+            said += f" {self.control.diagnoser} finds nothing about learners here: do not read its abilities."
+        if levels.count("fine") == len(levels):
+            said += " Nothing speaks against this table."
+        if self.unanswered:
+            said += (
+                f" This table is too small or too uniform to answer: {', '.join(self.unanswered)}. "
+                "Their lines say why."
+            )
+        return said
 
     def parts(self) -> list[Part]:
         """How many warnings and notes there are, then one line for each thing looked at."""
-        levels = [finding.level for finding in self.findings]
-        warnings, notes = levels.count("warning"), levels.count("note")
         width = max(len(finding.about) for finding in self.findings)
         return [
-            f"{counted(len(levels), 'check')}: {counted(warnings, 'warning')}, {counted(notes, 'note')}.",
+            self.answer,
             "\n".join(
                 f"{MARKS[finding.level]}  {finding.about.ljust(width)}  {finding.says}."
                 for finding in self.findings
@@ -63,11 +161,14 @@ class Checked(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "answer": self.answer,
             "findings": [asdict(finding) for finding in self.findings],
+            "unanswered": list(self.unanswered),
             "dimensions": {
                 name: value.tolist() if isinstance(value, np.ndarray) else value
                 for name, value in self.dimensions._asdict().items()
             },
+            "control": None if self.control is None else self.control.to_document(),
             "provenance": dict(self.provenance),
         }
 
@@ -107,7 +208,11 @@ def _size(table: ResponseTable) -> TableFinding:
 
 def _samples(table: ResponseTable, matrix: Floats) -> TableFinding:
     low, high = _lowest(matrix), _highest(matrix)
-    constant = (low == high) & ((~np.isnan(matrix)).sum(axis=0) > 1)
+    several = (~np.isnan(matrix)).sum(axis=0) > 1
+    if not several.any():
+        says = "no sample has responses from two learners: whether they differ cannot be seen"
+        return TableFinding("constant samples", "unknown", says)
+    constant = (low == high) & several
     right, wrong = int(np.sum(constant & (low == 1))), int(np.sum(constant & (low == 0)))
     share = float(constant.mean())
     says = (
@@ -132,6 +237,9 @@ def _highest(matrix: Floats) -> Floats:
 
 def _learners(table: ResponseTable, matrix: Floats) -> TableFinding:
     counts = (~np.isnan(matrix)).sum(axis=1)
+    if counts.max() < 2:
+        says = "no learner has two responses: whether they differ cannot be seen"
+        return TableFinding("constant learners", "unknown", says)
     low, high = _lowest(matrix.T), _highest(matrix.T)
     constant, empty = (low == high) & (counts > 1), counts == 0
     names = tuple(table.learners[i] for i in np.flatnonzero(constant | empty))
@@ -143,21 +251,66 @@ def _learners(table: ResponseTable, matrix: Floats) -> TableFinding:
 
 def _copies(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
     """Samples count only where five learners or more stand out: the same few failures are no copy."""
-    filled = np.nan_to_num(matrix, nan=-1.0)
-    learners = [group for group in _equal_rows(filled) if np.any(filled[group[0]] >= 0)]
-    names = tuple(table.learners[i] for group in learners for i in group)
-    says = f"{len(names)} learners answered exactly as another: {quoted(names)}" if names else NO_LEARNER
-    yield TableFinding("copies of learners", "warning" if names else "fine", says, names)
+    yield _learner_copies(table, matrix)
     answered = ~np.isnan(matrix).all(axis=0)
     middle = np.full(table.n_samples, np.nan)
     middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
     columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
+    if len(columns) < 2:
+        says = f"{counted(len(columns), 'sample')} on which {STANDING_OUT} learners stand out; two are needed"
+        yield TableFinding("copies of samples", "unknown", says)
+        return
+    filled = np.nan_to_num(matrix, nan=-1.0)
     samples = [columns[group] for group in _equal_rows(np.ascontiguousarray(filled[:, columns].T))]
     names = tuple(table.samples[j] for group in samples for j in group)
     says = (
         f"{len(names)} samples have exactly the responses of another: {quoted(names)}" if names else NO_SAMPLE
     )
     yield TableFinding("copies of samples", "note" if names else "fine", says, names)
+
+
+def _learner_copies(table: ResponseTable, matrix: Floats) -> TableFinding:
+    alike = copies(matrix)
+    if alike:
+        names = tuple(table.learners[i] for group in alike for i in group.learners)
+        sets = [_alike_in_words(table, group) for group in alike[:MOST_NAMED]]
+        says = "; ".join(sets if len(alike) <= MOST_NAMED else [*sets, _more(alike)])
+        return TableFinding("copies of learners", "warning", says, names)
+    differ = int(np.sum(_lowest(matrix) < _highest(matrix)))
+    if table.n_learners < 2 or differ < FEWEST_ALIKE:
+        says = (
+            f"{counted(table.n_learners, 'learner')} and {counted(differ, 'sample')} on which responses "
+            f"differ; two learners and {FEWEST_ALIKE} samples are needed to tell a copy from chance"
+        )
+        return TableFinding("copies of learners", "unknown", says)
+    return TableFinding("copies of learners", "fine", NO_LEARNER)
+
+
+def copy_notes(table: ResponseTable) -> list[str]:
+    """A sentence for each set of learners that answer alike."""
+    step = max(1, -(-table.n_learners * table.n_samples // MOST_CELLS))
+    part = table if step == 1 else table.take_samples(np.arange(0, table.n_samples, step))
+    alike = copies(part.matrix())
+    notes = [f"{_alike_in_words(part, group)}. {KEEP_ONE}" for group in alike[:MOST_NAMED]]
+    return (
+        notes
+        if len(alike) <= MOST_NAMED
+        else [*notes, f"{_more(alike)}; camilla check --json names them all."]
+    )
+
+
+def _more(alike: list[Alike]) -> str:
+    """Of the sets that are not named."""
+    return f"{len(alike) - MOST_NAMED} more sets of learners answer alike"
+
+
+def _alike_in_words(table: ResponseTable, group: Alike) -> str:
+    names = sorted(table.learners[i] for i in group.learners)
+    samples = f"all {group.shared}" if group.same == group.shared else f"{group.same} of {group.shared}"
+    return (
+        f"{quoted(names)} answer alike on {samples} samples: they count as one learner under "
+        f"{len(names)} names"
+    )
 
 
 def _equal_rows(values: Floats) -> list[NDArray[np.int64]]:
@@ -198,6 +351,9 @@ def _missing(matrix: Floats) -> Iterator[TableFinding]:
 
 def _depends(found: Missingness) -> TableFinding:
     """Missing at random is never shown; what is shown is that it is not."""
+    if found.by_sample_p == found.by_learner_p == 1:  # of neither a correlation is known
+        says = "samples and learners miss the same number of responses each, or are fewer than 4"
+        return TableFinding("missing at random", "unknown", says)
     parts = []
     if found.by_sample_p < 0.01:
         kind = "easy" if found.by_sample > 0 else "hard"
@@ -217,6 +373,13 @@ def _depends(found: Missingness) -> TableFinding:
 
 def _dimensions(found: Dimensions) -> TableFinding:
     of = f"{found.n_learners} learners × {found.n_samples} samples that vary"
+    if len(found.eigenvalues) == 0:
+        return TableFinding(
+            "dimensions",
+            "unknown",
+            f"{of} are too few; three and two are needed. Whether learners' means differ is another "
+            "question; compare and rank answer it",
+        )
     if found.number == 0:
         return TableFinding(
             "dimensions",

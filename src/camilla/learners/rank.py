@@ -16,7 +16,7 @@ from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.all_pairs import PairTests, pair_tests
 from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
-from camilla.statistics.missingness import overlap_of
+from camilla.statistics.missingness import block_notes, overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
 from camilla.table.cells import zero_or_one
 from camilla.table.frames import WideRows
@@ -120,15 +120,18 @@ class Ranking(Printable):
 
 
 def rank(
-    table: TableLike, *, rows: WideRows | None = None, level: float = 0.95, watch: Watch = lambda line: None
-) -> Ranking:
+    table: TableLike, *, rows: WideRows | None = None, level: float = 0.95, across_blocks: bool = False,
+    watch: Watch = lambda line: None,
+) -> Ranking:  # fmt: skip
     """Learners by mean response over the samples each answered, every pair tested on shared samples.
 
-    Each sample counts once, whatever its trials. Equal means are listed by name.
+    Each sample counts once, whatever its trials. Equal means are listed by name. A table that falls into
+    blocks without a shared learner or sample is refused; `across_blocks` lists their learners together.
     """
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
     table = as_table(table, rows=rows)
+    apart = block_notes(table, across_blocks=across_blocks)
     matrix = table.matrix()
     answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
     if len(answered) < 2:
@@ -150,8 +153,8 @@ def rank(
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
-        tuple(_notes(table, matrix)),
-        made_of(table, level=level),
+        (*apart, *_notes(table, matrix)),
+        made_of(table, level=level, across_blocks=across_blocks),
     )
 
 

@@ -111,8 +111,8 @@ class Bayes:
         params = record.params(_first_alike(weight, response))
         p = sigmoid(params.logit.astype(np.float64))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
-        effective = float(effective_draws(params.scores.astype(np.float64)).min())
-        watch(f"{plan.draws} draws, as good as {effective:.0f} independent ones or more")
+        effective = float(np.median(effective_draws(params.scores.astype(np.float64))))
+        watch(f"{plan.draws} draws, as good as {effective:.0f} independent ones")
         return Solution(params, float(loss), float("nan"), plan.draws, effective >= FEWEST_EFFECTIVE)
 
     def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from camilla import __version__ as camilla_version
 from camilla.arrays import Watch
-from camilla.display import watching
+from camilla.display import counted, watching
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import quoted
 from camilla.ranking import inference
@@ -24,6 +24,7 @@ from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import Array, Record, WinMatrix, beaten, record_of
 from camilla.ranking.solve import EppSolution, separated_groups, solve
 from camilla.statistics.intervals import critical_value
+from camilla.statistics.missingness import blocks_of, in_blocks
 from camilla.table.tournament import Tournament
 
 STANDARD_ERRORS = ("cluster", "bootstrap", "fisher")
@@ -46,6 +47,7 @@ def epp(
     level: float = 0.95,
     prior: float | None = None,
     compat: str | None = None,
+    across_blocks: bool = False,
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
@@ -58,6 +60,8 @@ def epp(
     se: `cluster` (round-cluster sandwich), `bootstrap` (over rounds), `fisher` (matches independent).
     prior: weight of one drawn match of every player against the average; by default none, and 1 if
     players are separated, which the notes then say. 0 refuses separated players.
+    across_blocks: rank blocks of players that never met, directly or through others, on one board; without
+    it they are refused.
     start: a leaderboard of the same players, for instance before rounds were appended.
     progress: a line on standard error while a bootstrap runs: True at once, False never, None after two
     seconds on a terminal or in a notebook. watch takes the lines instead.
@@ -69,7 +73,9 @@ def epp(
     record = record_of(ordered, matches)
     matrix = record.count()
     _check_matches(matrix, ordered.players)
-    weight, notes = _prior_of(separated_groups(matrix), ordered.players, prior)
+    groups = separated_groups(matrix)
+    apart = _block_notes(matrix, ordered.players, across_blocks=across_blocks) if len(groups) > 1 else ()
+    weight, notes = _prior_of(groups, ordered.players, prior)
     solution = solve(matrix, prior=weight, start=_warm(start, ordered.players))
     with watching("ranking", progress, watch) as watch:
         uncertainty = _uncertainty(record, matrix, solution, weight, se, replicates, seed, watch)
@@ -85,11 +91,12 @@ def epp(
         level=level,
         critical=critical_value(level, uncertainty.rounds_df),
         rounds_df=uncertainty.rounds_df,
-        notes=notes + uncertainty.notes,
+        notes=apart + notes + uncertainty.notes,
         provenance={
             **_settings(tournament, matches, matrix, record.n_rounds),
             "se": se,
             "prior": weight,
+            "across_blocks": across_blocks,
             "origin": solution.origin,
             "compat": None,
             "replicates": replicates if se == "bootstrap" else None,
@@ -175,6 +182,23 @@ def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
         raise DataError(f"players {quoted(alone)} met nobody: they share no round. Remove them.")
 
 
+def _block_notes(matrix: WinMatrix, players: tuple[str, ...], *, across_blocks: bool) -> tuple[str, ...]:
+    """What to say of blocks of players that no match joins; an error unless they are ranked together."""
+    met = (matrix.played > 0) | np.eye(len(players), dtype=bool)
+    one, other = np.nonzero(met)
+    blocks = [block.learners for block in blocks_of(one, other, met.shape)]
+    if len(blocks) < 2:
+        return ()
+    sizes = {min(players[i] for i in block): counted(len(block), "player") for block in blocks}
+    said = f"The tournament {in_blocks(sizes)} that never met, not even through others."
+    if not across_blocks:
+        raise DataError(
+            f"{said} Nothing puts them on one scale. Rank each block by itself, or add rounds that join "
+            "them. To rank them together anyway, use across_blocks=True (--across-blocks)."
+        )
+    return (f"{said} Within a block EPP compares players, across blocks it does not.",)
+
+
 def _prior_of(
     groups: list[NDArray[np.int64]], players: tuple[str, ...], prior: float | None
 ) -> tuple[float, tuple[str, ...]]:
@@ -251,6 +275,7 @@ def _compatible(tournament: Tournament, matches: str, level: float) -> Leaderboa
             **_settings(tournament, matches, matrix, record.n_rounds),
             "se": "eloml-glm",
             "prior": 0.0,
+            "across_blocks": False,
             "origin": 0.0,
             "compat": "eloml-glm",
             "replicates": None,

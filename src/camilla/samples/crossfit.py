@@ -1,6 +1,6 @@
 """How ways to choose a subset do on learners that had no part in the choice. Arrays only."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, rounded
+from camilla.display import signed
 from camilla.samples.designs import Indices, Moments, Weights, best_spread_out, greedy, spread_out, weights
+from camilla.statistics.prediction import ErrorGain, Offer, error_gain
 
 DRAWS = 10  # random and stratified subsets of a size and fold
-PLAIN = ("random", "stratified", "random, weighted")  # compared with by every table
+PLAIN = ("random", "stratified", "random, weighted", "guess")  # compared with by every table
 EQUAL = "equal weights"  # the source of a subset whose plain mean is the estimate
 
 Known = dict[str, Moments]  # by the name of what they come from
@@ -97,8 +99,66 @@ def crossfit(
                 errors[key].square[repeat, out] = (off**2).mean(axis=0)
                 if len(out) > 2:
                     taus = [kendalltau(rounded(one), truth[out]).statistic for one in scores]
-                    errors[key].kendall[repeat, number] = np.mean(taus)
+                    errors[key].kendall[repeat, number] = np.mean(taus)  # NaN of a guess, which ranks nobody
     return Crossfit(errors, fold)
+
+
+def offer_of(found: Crossfit, candidates: list[Candidate], size: int) -> Offer:
+    """What choosing `size` samples offers on held-out learners."""
+    chosen = chosen_elsewhere(found, candidates, size).absolute
+    repeats, learners = found.fold.shape
+    learner = np.tile(np.arange(learners), repeats)
+    fold = (found.fold + (found.fold.max() + 1) * np.arange(repeats)[:, None]).ravel()
+
+    def over(way: str) -> ErrorGain:
+        return error_gain((found.errors[way, size].absolute - chosen).ravel(), learner, fold)
+
+    return Offer(over("guess"), over("random"), over("random, weighted"))
+
+
+class Way(NamedTuple):
+    """How sentences call a way to take samples, and what else it does than to choose them."""
+
+    samples: str  # "100 of 1797 samples"
+    number: int  # of samples
+    choosing: str
+    estimating: str
+    with_it: str  # of random samples estimated alike
+    without: str  # of their plain mean
+
+
+def offer_in_words(offer: Offer, way: Way, mae: Mapping[str, float]) -> str:
+    """The first sentence: what the samples are worth, or that choosing them did not help and what would do.
+
+    `mae` has the error of "chosen" samples and of each way of the offer.
+    """
+    gain = {"guess": offer.over_guess, "random": offer.over_random, "random, weighted": offer.over_weighted}
+    other = {name: f"{mae[name]:.3f} ({_with_ends(one)})" for name, one in gain.items()}
+    estimate = f"estimate the mean score over all of them with an error of {mae['chosen']:.3f}"
+    if offer.as_good is None:
+        return (
+            f"{way.samples[0].upper()}{way.samples[1:]} {estimate} (mean absolute error on held-out "
+            f"learners); as many random samples with {other['random']}."
+        )
+    unsure = gain[offer.as_good].gain > 0
+    failed = f"{way.choosing} did not {'surely ' if unsure else ''}help here"
+    if offer.as_good == "guess":
+        return (
+            f"{failed}: {way.samples} tell nothing{' sure' if unsure else ''} about a learner. They "
+            f"{estimate}; the mean of the other learners, without any response, has an error of "
+            f"{other['guess']}."
+        )
+    if offer.as_good == "random":
+        advice = "random ones may do as well" if unsure else f"take any {way.number} at random"
+        return f"{failed}: {way.samples} {estimate}, as many random samples with {other['random']}; {advice}."
+    return (
+        f"{failed}, {way.estimating} did: {way.samples} {estimate}. As many random samples have an error of "
+        f"{other['random, weighted']} {way.with_it}, and of {other['random']} {way.without}."
+    )
+
+
+def _with_ends(gain: ErrorGain) -> str:
+    return f"difference {signed(gain.gain, 3)}, 95 % CI {signed(gain.low, 3)} to {signed(gain.high, 3)}"
 
 
 def _unknown(shape: tuple[int, ...], folds: int) -> SubsetErrors:
@@ -120,6 +180,7 @@ def _estimates(
             "random": [responses[:, s].mean(axis=1) for s in drawn],
             "stratified": [responses[:, s].mean(axis=1) for s in strata],
             "random, weighted": [linear(first, s, responses) for s in drawn],
+            "guess": [np.full(len(responses), first.mean.mean())],
         }
         for one in (one for one in candidates if one.source != EQUAL):
             chosen = (

@@ -161,7 +161,9 @@ def dif(
     ordered = table.take_learners(known).canonical().table if known else table
     focal, member = _membership(ordered, group, focal, n_known=len(known))
     with watching("comparing groups", progress, watch) as watch:
-        ability = diagnose(ordered, "irt", seed=seed, watch=watch).readout.ability[:, 0]
+        # a sample is answered within one block, so that no ability is compared across blocks
+        found = diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch)
+        ability = found.readout.ability[:, 0]
     matrix = ordered.matrix()
     frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
     frame = frame.with_columns(differs=pl.col("q") <= rate).sort(

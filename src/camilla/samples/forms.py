@@ -21,6 +21,7 @@ def document(found: Subset) -> dict[str, Any]:
         "error": found.error,
         "samples": found.samples.to_dicts(),
         "expected": found.expected.to_dicts(),
+        "offer": None if found.offer is None else found.offer.to_document(),
         "lm_eval_samples": lm_eval_samples(found),
         "inspect_sample_id": inspect_sample_id(found),
     }

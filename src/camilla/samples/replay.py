@@ -1,6 +1,6 @@
 """Adaptive tests replayed over responses that are known, and what they would have saved."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -11,12 +11,14 @@ from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
 from camilla.arrays import Floats, Watch, rounded
-from camilla.display import Grid, Part, Printable, intervals, percent, watching
+from camilla.display import Grid, Part, Printable, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
+from camilla.samples.crossfit import Way, offer_in_words
 from camilla.statistics.intervals import Z, mean_interval
+from camilla.statistics.prediction import ErrorGain, Offer, error_gain
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -136,36 +138,68 @@ def _held_out_errors(
 
 SHARES = (0.05, 0.10, 0.15, 0.25)
 RANDOM_DRAWS = 10  # random subsets of each size a split
+SCORED_DRAWS = 3  # random subsets of each size and learner, scored by the bank as adaptive tests are
 FEWEST = 3  # learners to test
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Printable):
-    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval."""
+    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval.
+
+    `offers` says for each share whether adaptive tests are better than random samples, than random samples
+    scored by the same models, and than a guess without any response, by more than the uncertainty.
+    """
 
     shares: pl.DataFrame
     splits: pl.DataFrame
+    offers: tuple[Offer, ...]
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
         """What the shortest tests are worth, and every share of samples beside random subsets of its size."""
-        made, first = self.provenance["settings"], self.shares.row(0, named=True)
+        made = self.provenance["settings"]
         interval = "95 % CI"
         frame = self.shares.with_columns(
             pl.Series(interval, intervals(self.shares, "kendall_low", "kendall_high"), pl.String)
-        ).select("share", "samples", "kendall", interval, "random_kendall", "mae", "random_mae", "covered")
+        ).select(
+            "share",
+            "samples",
+            "kendall",
+            interval,
+            "random_kendall",
+            "mae",
+            "random_mae",
+            "scored_mae",
+            "guess_mae",
+            "covered",
+        )
         return [
-            f"Adaptive tests of {first['samples']} samples ({first['share']:.3g} of all) estimate the full "
-            f"score with an error of {first['mae']:.3f}; as many random samples with "
-            f"{first['random_mae']:.3f}.",
+            self._answer(),
             Grid(
                 "Kendall's τ and mean absolute error with the full-table score, beside random subsets of the "
                 "same size; covered: share of 95 % intervals that hold the full score",
-                frame, fixed=(interval,), spare=("covered", interval, "random_kendall"),
+                frame, fixed=(interval,),
+                spare=("guess_mae", "scored_mae", "covered", interval, "random_kendall"),
             ),
             f"{made['splits']} random splits: calibrated on {percent(made['calibration'])} of "
             f"{self.provenance['n_learners']} learners, tested on the others.",
         ]  # fmt: skip
+
+    def _answer(self) -> str:
+        """What the first share says, and how many of the others say otherwise."""
+        first, offer = self.shares.row(0, named=True), self.offers[0]
+        errors = {"chosen": first["mae"], "random": first["random_mae"], "guess": first["guess_mae"],
+                  "random, weighted": first["scored_mae"]}  # fmt: skip
+        way = Way(f"adaptive tests of {counted(first['samples'], 'sample')} ({first['share']:.3g} of all)",
+                  first["samples"], "Adapting", "the model", "scored by the same model",
+                  "by plain accuracy")  # fmt: skip
+        said = offer_in_words(offer, way, errors)
+        others = [share for share, one in zip(self.shares["share"], self.offers, strict=True)
+                  if one.helps != offer.helps]  # fmt: skip
+        if not others:
+            return said
+        shares = ", ".join(f"{share:.3g}" for share in others)
+        return f"{said} {'It does not help' if offer.helps else 'It helps'} at a share of {shares}."
 
 
 def replay(
@@ -198,7 +232,7 @@ def replay(
         )
     ordered = table.canonical().table
     matrix = ordered.matrix()
-    tests = []
+    tests: list[TestedShare] = []
     with watching("replaying", progress, watch) as watch:
         for number in range(splits):
             watch(f"split {number + 1} of {splits}")
@@ -207,20 +241,42 @@ def replay(
             bank = calibrate_with_misfit(
                 ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
             )
-            tests += _compared(bank, matrix[np.sort(order[n_calibrated:])], shares, rng, number)
-    each = pl.DataFrame(tests)
+            tests += _compared(bank, matrix, np.sort(order[n_calibrated:]), shares, rng, number)
+    each = pl.DataFrame([test.row for test in tests])
+    offers = tuple(_offer([test for test in tests if test.row["share"] == share]) for share in shares)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,
         dimensions=bank.models[-1].loading.shape[1],
     )  # fmt: skip
-    return Replay(_summary(each), each, made)
+    return Replay(_summary(each), each, offers, made)
+
+
+class TestedShare(NamedTuple):
+    """One split and share: what is printed, and the absolute errors of each tested learner by each way."""
+
+    row: dict[str, Any]
+    learner: NDArray[np.int64]
+    errors: dict[str, Floats]
+
+
+def _offer(tests: list[TestedShare]) -> Offer:
+    learner = np.concatenate([test.learner for test in tests])
+    errors = {name: np.concatenate([test.errors[name] for test in tests]) for name in tests[0].errors}
+
+    def over(way: str) -> ErrorGain:
+        return error_gain(errors[way] - errors["adaptive"], learner)
+
+    return Offer(over("guess"), over("random"), over("scored"))
 
 
 def _compared(
-    bank: Bank, matrix: Floats, shares: tuple[float, ...], rng: np.random.Generator, split: int
-) -> list[dict[str, Any]]:
-    stops = [max(1, round(share * matrix.shape[1])) for share in shares]
-    matrix = matrix[(~np.isnan(matrix)).sum(axis=1) >= max(stops)]
+    bank: Bank, everybody: Floats, tested: NDArray[np.int64], shares: tuple[float, ...],
+    rng: np.random.Generator, split: int,
+) -> list[TestedShare]:  # fmt: skip
+    stops = [max(1, round(share * everybody.shape[1])) for share in shares]
+    guess = float(np.nanmean(np.delete(everybody, tested, axis=0)))
+    tested = tested[(~np.isnan(everybody[tested])).sum(axis=1) >= max(stops)]
+    matrix = everybody[tested]
     if len(matrix) < FEWEST:
         raise DataError(
             f"{len(matrix)} of the tested learners have the {max(stops)} responses that would be asked of "
@@ -230,25 +286,45 @@ def _compared(
     adaptive = play(bank, matrix, stops)
     rows = []
     for k, (share, stop) in enumerate(zip(shares, stops, strict=True)):
-        drawn = [_random_accuracy(matrix, stop, rng) for _ in range(RANDOM_DRAWS)]
+        orders = rng.random((RANDOM_DRAWS, matrix.shape[1]))
+        drawn = [_first_in(order, matrix, stop) for order in orders]
+        plain = [np.take_along_axis(matrix, asked, axis=1).mean(axis=1) for asked in drawn]
+        errors = {
+            "adaptive": np.abs(adaptive.score[k] - truth),
+            "random": np.mean([np.abs(one - truth) for one in plain], axis=0),
+            "scored": np.mean([np.abs(one - truth) for one in _scored(bank, matrix, stop, split)], axis=0),
+            "guess": np.abs(guess - truth),
+        }
         rows.append(
-            {
+            TestedShare({
                 "split": split, "share": share, "samples": stop, "learners": len(truth),
                 "kendall": tau(adaptive.score[k], truth),
-                "mae": float(np.abs(adaptive.score[k] - truth).mean()),
+                "mae": float(errors["adaptive"].mean()),
                 "covered": float(np.mean(np.abs(adaptive.score[k] - truth) <= Z * adaptive.se[k])),
-                "random_kendall": float(np.mean([tau(one, truth) for one in drawn])),
-                "random_mae": float(np.mean([np.abs(one - truth).mean() for one in drawn])),
-            }
+                "random_kendall": float(np.mean([tau(one, truth) for one in plain])),
+                "random_mae": float(errors["random"].mean()),
+                "scored_mae": float(errors["scored"].mean()),
+                "guess_mae": float(errors["guess"].mean()),
+            }, tested, errors)
         )  # fmt: skip
     return rows
 
 
-def _random_accuracy(matrix: Floats, size: int, rng: np.random.Generator) -> Floats:
-    """Plain accuracy of each learner on the first of a random order that it has a response to."""
-    key = np.where(np.isnan(matrix), np.inf, rng.random(matrix.shape[1]))
-    chosen = np.argsort(key, axis=1)[:, :size]
-    return np.take_along_axis(matrix, chosen, axis=1).mean(axis=1)
+def _first_in(order: Floats, matrix: Floats, size: int) -> NDArray[np.int64]:
+    """For each learner the first samples of an order that it has a response to: [learners, size]."""
+    return np.argsort(np.where(np.isnan(matrix), np.inf, order), axis=1)[:, :size].astype(np.int64)
+
+
+def _scored(bank: Bank, matrix: Floats, size: int, split: int) -> Iterator[Floats]:
+    """Scores that the bank gives learners for random samples, drawn anew for each learner."""
+    rng = np.random.default_rng([size, split])
+    there = ~np.isnan(matrix)
+    for _ in range(SCORED_DRAWS):
+        asked = _first_in(rng.random(matrix.shape), matrix, size)
+        answers, unseen = np.take_along_axis(matrix, asked, axis=1), there.copy()
+        np.put_along_axis(unseen, asked, False, axis=1)
+        standing = after(bank, at_start(bank, len(matrix)), asked, answers)
+        yield full_score(bank, standing, Answers(asked, answers, unseen, there.sum(axis=1))).score
 
 
 def tau(estimate: Floats, truth: Floats) -> float:
@@ -261,7 +337,7 @@ def _summary(each: pl.DataFrame) -> pl.DataFrame:
     rows = []
     for (share, samples), part in each.group_by("share", "samples", maintain_order=True):
         row: dict[str, Any] = {"share": share, "samples": samples, "splits": part.height}
-        for name in ("kendall", "random_kendall", "mae", "random_mae", "covered"):
+        for name in ("kendall", "random_kendall", "mae", "random_mae", "scored_mae", "guess_mae", "covered"):
             values = part[name].to_numpy()
             row[name] = float(values.mean())
             if name == "kendall":

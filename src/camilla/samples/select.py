@@ -21,14 +21,18 @@ from camilla.samples.crossfit import (
     Crossfit,
     Known,
     SubsetErrors,
+    Way,
     chosen_by,
     chosen_elsewhere,
     crossfit,
+    offer_in_words,
+    offer_of,
     surest,
     weighed,
 )
 from camilla.samples.designs import model_moments, principal_moments
 from camilla.statistics.intervals import Z, mean_interval
+from camilla.statistics.prediction import Offer
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -46,7 +50,8 @@ class Subset(Printable):
     were made, so that the first k are the choice of k.
 
     `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
-    subsets of the same size, and of random subsets with the same estimator.
+    subsets of the same size, of random subsets with the same estimator, and of a guess without any response.
+    `offer` says whether choosing is better than these by more than its uncertainty.
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 3}
@@ -55,6 +60,7 @@ class Subset(Printable):
     intercept: float
     error: float | None  # root mean square error expected on a new learner
     expected: pl.DataFrame
+    offer: Offer | None  # None where the error is not known
     provenance: dict[str, Any]
 
     def parts(self, *, samples: int = 5) -> list[Part]:
@@ -76,14 +82,10 @@ class Subset(Printable):
 
     def _answer(self) -> str:
         n, of = self.provenance["settings"]["n"], self.provenance["n_samples"]
-        if self.error is None:
+        if self.error is None or self.offer is None:
             return f"{n} of {of} samples; the error is not known: too few learners answered every sample."
-        mae = dict(self.expected.select("way", "mae").iter_rows())
-        return (
-            f"{n} of {of} samples estimate the mean score over all of them with an error of "
-            f"{mae['chosen']:.3f} (mean absolute error on held-out learners); as many random "
-            f"samples with {mae['random']:.3f}."
-        )
+        way = Way(f"{n} of {of} samples", n, "Choosing", "weighting", "with such weights", "without")
+        return offer_in_words(self.offer, way, dict(self.expected.select("way", "mae").iter_rows()))
 
     def estimate(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
         """The estimated mean response over all samples of learners that answered the chosen ones.
@@ -115,7 +117,13 @@ class Subset(Printable):
         ).with_columns(pl.col("low", "high").fill_nan(None))
 
 
-COMPARED = ("chosen", "random", "stratified", "random, weighted")  # ways of choosing that are printed
+COMPARED = (
+    "chosen",
+    "random",
+    "stratified",
+    "random, weighted",
+    "guess",
+)  # ways of choosing that are printed
 
 
 def _errors_grid(expected: pl.DataFrame) -> Grid:
@@ -150,10 +158,11 @@ def _selected(table: ResponseTable, n: int, folds: int, repeats: int, seed: int,
     _check(ordered, [n], folds, repeats)
     candidates = _candidates(ordered)
     found = _crossfitted(ordered, [n], folds, repeats, seed, watch)
-    best, error = candidates[0], None
+    best, error, offer = candidates[0], None, None
     if found is not None:
         best = candidates[surest([found.errors[one.name, n].absolute for one in candidates])]
         error = float(np.sqrt(np.nanmean(chosen_elsewhere(found, candidates, n).square)))
+        offer = offer_of(found, candidates, n)
     watch("choosing samples")
     known = _learn(ordered, np.arange(ordered.n_learners), seed)
     chosen = chosen_by(best, known, _task_numbers(ordered), n, np.random.default_rng(seed))
@@ -169,7 +178,7 @@ def _selected(table: ResponseTable, n: int, folds: int, repeats: int, seed: int,
         schema={"sample": pl.String, "task": pl.String} | dict.fromkeys(NUMBERS, pl.Float64),
     ).with_columns(pl.col("accuracy").fill_nan(None))
     made = made_of(table, n=n, folds=folds, repeats=repeats, seed=seed, chosen=best.name)
-    return Subset(samples, by.intercept, error, _errors_frame(found, candidates, [n]), made)
+    return Subset(samples, by.intercept, error, _errors_frame(found, candidates, [n]), offer, made)
 
 
 def expected_errors(

@@ -6,12 +6,17 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Floats, Watch
+from camilla.arrays import Floats, Watch, sigmoid
 from camilla.statistics.clusters import ClusterPart, MeanSpread, clustered_spread, plain_spread
 from camilla.statistics.intervals import Ends, tango
 from camilla.statistics.paired import difference_ends, mcnemar_p, mcnemar_table, student_p
 
 BLOCK = 1 << 20  # pairs held at once
+FEWEST_ALIKE = 20  # shared samples on which other learners differ, that copies need
+FEWEST_OTHERS = 5  # learners whose agreement on a sample says that everybody answers it so
+LEFT_OVER = 0.02  # share of the expected differences that copies may still have
+MOST_SCREENED = 500  # samples on which pairs are looked for; those found are then compared on all
+CHANCE = 0.05  # that any pair of a table is called alike by chance, at most
 ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
 
 
@@ -203,3 +208,110 @@ def _parts(
             yield ClusterPart(one @ too.T - answered @ other.T, answered @ too.T)
 
     return each
+
+
+class Alike(NamedTuple):
+    """Learners that answer as one: more alike than learners of their levels would by chance."""
+
+    learners: NDArray[np.int64]
+    shared: int  # samples that all of them answered
+    same: int  # of these, samples on which all have the same response
+
+
+def copies(matrix: Floats) -> list[Alike]:
+    """Sets of rows of a matrix [learners, samples], NaN where missing, that answer alike.
+
+    Two rows are alike if they differ on at most LEFT_OVER of the samples on which independent learners of
+    their levels would, and so rarely that chance, Bonferroni over all pairs, does not explain it. How hard a
+    sample is comes from the other learners; samples on which all others agree tell nothing. Scores are alike
+    where they are equal; for chance they count as above or below the sample's mean.
+    """
+    seen = ~np.isnan(matrix)
+    n_seen = seen.sum(axis=0)
+    filled = np.where(seen, matrix, 0)
+    right = seen & (filled >= np.maximum(filled.sum(axis=0) / np.maximum(n_seen, 1), 1e-9))
+    answers = _Answers(filled, seen, right, n_seen, right.sum(axis=0))
+    limit = np.log(CHANCE / max(len(matrix) * (len(matrix) - 1) / 2, 1))
+    pairs = [pair for pair in _nearly_equal(answers) if _chance(answers, *pair) < limit]
+    return [_alike(answers, rows) for rows in _chained(pairs)]
+
+
+class _Answers(NamedTuple):
+    response: Floats  # [learners, samples], 0 where missing
+    seen: NDArray[np.bool_]
+    right: NDArray[np.bool_]  # not below the sample's mean
+    n_seen: NDArray[np.integer]  # [samples]
+    n_right: NDArray[np.integer]
+
+
+def _nearly_equal(answers: _Answers) -> Iterator[tuple[int, int]]:
+    """Pairs that differ rarely enough for their levels, whatever the samples: few, unless they are copies.
+
+    Where there are many samples only some are looked at, with twice the share of differences allowed.
+    """
+    n = len(answers.seen)
+    few = n < FEWEST_OTHERS + 2  # whose agreement does not say that a sample tells nothing
+    varies = np.flatnonzero(((answers.n_right > 0) & (answers.n_right < answers.n_seen)) | few)
+    thin = max(1, -(-len(varies) // MOST_SCREENED))
+    looked_at = varies[::thin]
+    there, up, exact = (
+        part[:, looked_at].astype(np.float32) for part in (answers.seen, answers.right, answers.response)
+    )
+    square = exact**2
+    step = max(1, BLOCK // n)
+    for start in range(0, n, step):
+        rows = slice(start, start + step)
+        shared = there[rows] @ there.T
+        one, other = up[rows] @ there.T, there[rows] @ up.T
+        expected = (one * (shared - other) + other * (shared - one)) / np.maximum(shared, 1)
+        apart = square[rows] @ there.T + there[rows] @ square.T - 2 * exact[rows] @ exact.T
+        close = (shared >= FEWEST_ALIKE / thin) & (apart <= 2 * LEFT_OVER * expected + 1e-3)
+        for a, b in zip(*np.nonzero(close), strict=True):
+            if start + a < b:
+                yield int(start + a), int(b)
+
+
+def _chance(answers: _Answers, a: int, b: int) -> float:
+    """log of a bound on P(two independent learners of these levels differ as rarely); 0 where not alike.
+
+    P(right) has the log-odds of the sample among the other learners plus those of the learner's level. With
+    q the chance to differ on a sample, P(no difference) is Π(1 − q), and P(at most d of Σq expected)
+    ≤ exp(d − Σq − d log(d/Σq)) (Chernoff 1952).
+    """
+    pair = [a, b]
+    both = answers.seen[pair].all(axis=0)
+    n_others = answers.n_seen - answers.seen[pair].sum(axis=0)
+    n_right = answers.n_right - answers.right[pair].sum(axis=0)
+    unanimous = (n_others >= FEWEST_OTHERS) & ((n_right == 0) | (n_right == n_others))
+    used = np.flatnonzero(both & ~unanimous)
+    if len(used) < FEWEST_ALIKE:
+        return 0.0
+    level = answers.right[pair][:, used].mean(axis=1)
+    easy = (n_right[used] + level.mean()) / (n_others[used] + 1)
+    edge = 0.5 / len(used)
+    shares = (np.clip(part, edge, 1 - edge) for part in (easy, level, easy.mean()))
+    sample, learner, centre = (np.log(share / (1 - share)) for share in shares)
+    p, q = sigmoid(sample + learner[:, None] - centre)
+    differ = p * (1 - q) + q * (1 - p)
+    apart = int(np.sum(answers.response[a, both] != answers.response[b, both]))
+    expected = float(differ.sum())
+    if apart == 0:
+        return float(np.log1p(-differ).sum())
+    return 0.0 if apart > LEFT_OVER * expected else apart - expected - apart * np.log(apart / expected)
+
+
+def _chained(pairs: list[tuple[int, int]]) -> list[NDArray[np.int64]]:
+    """Pairs with a common member taken together, each set in the order of the rows."""
+    first: dict[int, int] = {}
+    for a, b in sorted(pairs):
+        first[b] = first.setdefault(a, first.get(b, a))
+    members = np.array(sorted(first), np.int64)
+    of = np.array([first[i] for i in members], np.int64)
+    return [members[of == k] for k in dict.fromkeys(of.tolist())]
+
+
+def _alike(answers: _Answers, rows: NDArray[np.int64]) -> Alike:
+    shared = answers.seen[rows].all(axis=0)
+    responses = answers.response[rows][:, shared]
+    same = (responses == responses[0]).all(axis=0)
+    return Alike(rows, int(shared.sum()), int(same.sum()))

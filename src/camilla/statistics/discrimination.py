@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import stdtrit
 
 from camilla.arrays import Floats, sigmoid
-from camilla.statistics.intervals import LEVEL, Ends
+from camilla.statistics.intervals import LEVEL, Ends, Z
 
 KAPPA = np.pi / 8
 STEEPEST = 10.0  # a standard deviation: steeper is a step, and an end of ±10 stands for all beyond
@@ -44,6 +44,18 @@ class DiscriminationCurves(NamedTuple):
     def expected(self, block: slice | NDArray[np.intp]) -> Floats:
         logit = np.outer(self.ability, self.slope[block]) + self.intercept[block]
         return np.asarray(sigmoid(logit))
+
+
+def points_backwards(discrimination: Floats, se: Floats) -> float:
+    """The share of samples whose discrimination lies below 0 by more than its 95 % interval.
+
+    Where every sample rewards the ability at most one in forty does so by chance. Where many do, the ability
+    is a contrast between two kinds of samples, and who is high on it has not simply answered more of them.
+    """
+    known = np.isfinite(discrimination) & np.isfinite(se)
+    if not known.any():
+        return 0.0
+    return float(np.mean(discrimination[known] + Z * se[known] < 0))
 
 
 class _Seen(NamedTuple):

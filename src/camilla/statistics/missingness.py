@@ -1,13 +1,20 @@
 """Which responses are missing: whole blocks, or here and there, and whether that depends on the answer."""
 
 import math
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
+from camilla.display import counted
+from camilla.errors import DataError
+from camilla.names import in_quotes
 from camilla.statistics.all_pairs import side_of
+from camilla.table.responses import ResponseTable
+
+MOST_BLOCKS = 3  # named in a sentence
 
 
 class Missingness(NamedTuple):
@@ -88,18 +95,77 @@ def overlap_of(seen: NDArray[np.bool_]) -> Overlap:
     ordered, total = shared[inside][order], np.cumsum(pairs[inside][order])
     median = ordered[np.searchsorted(total, total[-1] / 2)]
     none = int(np.sum(pairs[inside & (shared == 0)])) // 2
-    return Overlap(int(ordered[0]), int(median), none, _parts(shared > 0))
+    row, column = np.nonzero(kinds)
+    parts = len(blocks_of(row, column, kinds.shape)) if none else 1
+    return Overlap(int(ordered[0]), int(median), none, parts)
 
 
-def _parts(joined: NDArray[np.bool_]) -> int:
-    left, parts = np.ones(len(joined), bool), 0
-    while left.any():
-        front = np.zeros(len(joined), bool)
-        front[np.argmax(left)] = True
-        reached = front.copy()
-        while front.any():
-            front = joined[front].any(axis=0) & ~reached
-            reached |= front
-        left &= ~reached
-        parts += 1
-    return parts
+class Block(NamedTuple):
+    """Learners that shared samples join, directly or through others, and how many samples they answered."""
+
+    learners: NDArray[np.int64]
+    n_samples: int
+
+
+def blocks_of(
+    learner: NDArray[np.integer], sample: NDArray[np.integer], shape: tuple[int, int]
+) -> list[Block]:
+    """The connected parts of the graph of observed cells, most learners first.
+
+    `learner` and `sample` are the places of the cells in a table of `shape`. Learners without a response and
+    samples that nobody answered are in no block.
+    """
+    from scipy.sparse import coo_array  # here, because comparing two learners does without
+    from scipy.sparse.csgraph import connected_components
+
+    n_learners = shape[0]
+    cells = (np.ones(len(learner), np.int8), (learner, sample.astype(np.int64) + n_learners))
+    _, part = connected_components(coo_array(cells, shape=(sum(shape),) * 2), directed=False)
+    answered = np.unique(learner)
+    labels, place = np.unique(part[answered], return_inverse=True)
+    columns = np.bincount(
+        np.searchsorted(labels, part[np.unique(sample) + n_learners]), minlength=len(labels)
+    )
+    blocks = [Block(answered[place == k], int(columns[k])) for k in range(len(labels))]
+    return sorted(blocks, key=lambda block: (-len(block.learners), block.learners[0]))
+
+
+ACROSS = (
+    "Ranks across blocks rest on accuracies over different samples: within a block they compare learners, "
+    "across blocks they do not."
+)
+
+
+def block_notes(table: ResponseTable, *, across_blocks: bool) -> list[str]:
+    """What to say of a table that falls apart, if its blocks are to be ranked together all the same.
+
+    Raises a DataError if they are not: no learner and no sample puts them on one scale.
+    """
+    cells = table.cells()
+    everybody = len(np.unique(cells.learner))
+    if everybody == 0 or np.bincount(cells.sample).max() == everybody:  # one sample joins them all
+        return []
+    blocks = blocks_of(cells.learner, cells.sample, (table.n_learners, table.n_samples))
+    if len(blocks) < 2:
+        return []
+    members = {min(table.learners[i] for i in block.learners): block for block in blocks}
+    sizes = {
+        name: f"{counted(len(block.learners), 'learner')} × {counted(block.n_samples, 'sample')}"
+        for name, block in sorted(members.items(), key=lambda one: (-len(one[1].learners), one[0]))
+    }
+    falls_apart = f"The table {in_blocks(sizes)} that share neither a learner nor a sample."
+    if across_blocks:
+        return [f"{falls_apart} {ACROSS}"]
+    raise DataError(
+        f"{falls_apart} Nothing puts them on one scale, so learners cannot be ranked across blocks. Give "
+        "each block by itself, or add responses that join them. To list all learners together anyway, use "
+        "across_blocks=True (--across-blocks)."
+    )
+
+
+def in_blocks(sizes: Mapping[str, str]) -> str:
+    """How many blocks there are, and their sizes, each with the name of one member."""
+    named = [f"{size} (such as {in_quotes(name)})" for name, size in sizes.items()]
+    more = [f"{len(named) - MOST_BLOCKS} more"] if len(named) > MOST_BLOCKS else []
+    *first, last = named[:MOST_BLOCKS] + more
+    return f"falls into {len(named)} blocks, {', '.join(first)} and {last},"

@@ -65,14 +65,18 @@ class Ranks(NamedTuple):
 
 
 def ranks(draws: Floats, level: float = LEVEL) -> Ranks:
-    """Quantiles of each draw's ranks, 1 for the highest score."""
-    order = np.argsort(-draws, axis=1, kind="stable")
-    rank = np.empty_like(order)
-    np.put_along_axis(rank, order, np.arange(1, draws.shape[1] + 1)[None], axis=1)
+    """Quantiles of each draw's ranks, 1 for the highest score; equal scores share their ranks."""
+    n_draws, n = draws.shape
+    first, last, best = np.empty((n_draws, n), np.int64), np.empty((n_draws, n), np.int64), np.zeros(n)
+    for d, row in enumerate(draws):
+        ordered = np.sort(row)
+        first[d] = n + 1 - np.searchsorted(ordered, row, side="right")
+        last[d] = n - np.searchsorted(ordered, row, side="left")
+        top = first[d] == 1
+        best[top] += 1 / (top.sum() * n_draws)
     tail = (1 - level) / 2
-    low = np.quantile(rank, tail, axis=0, method="inverted_cdf")
-    high = np.quantile(rank, 1 - tail, axis=0, method="inverted_cdf")
-    best = np.bincount(order[:, 0], minlength=draws.shape[1]) / len(draws)
+    low = np.quantile(first, tail, axis=0, method="inverted_cdf")
+    high = np.quantile(last, 1 - tail, axis=0, method="inverted_cdf")
     return Ranks(low.astype(np.int64), high.astype(np.int64), best)
 
 
