@@ -33,7 +33,7 @@ AUTO = "auto"
 MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read with its residuals
 MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
-TRIAL_DRAWS = 80  # that weights are learned from
+TRIAL_DRAWS = 60  # that weights are learned from
 BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
 WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 
@@ -112,30 +112,27 @@ def _combined(size: Size, layout: Layout, valid: Layout | None, *, seed: int, wa
 
 def _read_alone(size: Size, layout: Layout, *, seed: int, watch: Watch) -> Found:
     """bayes on all responses: nothing is chosen, so that nothing is held out."""
-    diagnoser = fitting.build(diagnoser_named("bayes"), size, {})
-    solution = fitting.solve(diagnoser, layout, seed, watch)
-    fit = fitting.FittedDiagnoser(
-        diagnoser, solution, 1.0, {}, float("nan"), fitting.settings_as_data(diagnoser)
-    )
+    kind = diagnoser_named("bayes")
+    fit = fitting.fit(kind, size, layout, settings={}, seed=seed, valid=None, watch=watch)
     return Found(fit, (Part(fit, 1.0),))
 
 
 def combination(logits: Floats, response: Floats, weight: Floats) -> Floats:
     """Weights ≥ 0 of the columns of `logits` whose sum fits the responses best, by penalised likelihood.
 
-    They are drawn to ¾ for the first column and ¼ shared by the others, with a standard deviation of .3:
-    a few dozen held-out responses say little, and thousands overrule it.
+    They are drawn to .9 for the first column and .1 shared by the others, with a standard deviation of .1:
+    a few hundred held-out responses say little, and thousands overrule it (docs/design/auto.md).
     """
     n_parts = logits.shape[1]
     if n_parts == 1:
         return np.ones(1)
-    centre = np.append(0.75, np.full(n_parts - 1, 0.25 / (n_parts - 1)))
+    centre = np.append(0.9, np.full(n_parts - 1, 0.1 / (n_parts - 1)))
 
     def objective(share: Floats) -> tuple[float, Floats]:
         logit = logits @ share
-        off = (share - centre) / 0.3
+        off = (share - centre) / 0.1
         loss = weight @ (np.logaddexp(0, logit) - response * logit) + 0.5 * off @ off
-        return float(loss), logits.T @ (weight * (sigmoid(logit) - response)) + off / 0.3
+        return float(loss), logits.T @ (weight * (sigmoid(logit) - response)) + off / 0.1
 
     found = minimize(objective, centre, jac=True, method="L-BFGS-B", bounds=[(0, None)] * n_parts)
     return np.asarray(found.x)
@@ -407,6 +404,7 @@ def _provenance(
         "diagnoser": fitted.diagnoser.name,
         "settings": fitted.settings,
         "chosen_on_validation": fitted.chosen,
+        "chosen_at_an_end": fitting.at_an_end(type(fitted.diagnoser), ready.size, fitted.chosen),
         "combined": [
             {
                 "diagnoser": part.fit.diagnoser.name,

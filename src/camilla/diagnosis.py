@@ -29,6 +29,7 @@ from camilla.statistics.intervals import LEVEL, Z, mean_ends
 from camilla.statistics.posterior import (
     chance_better,
     estimates,
+    random_shares,
     ranks,
     simultaneous_half_width,
     tie_groups,
@@ -194,11 +195,7 @@ class Diagnosis(Printable):
         group = np.arange(len(samples))
         if self.clusters is not None:
             group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
-        shares = np.random.default_rng(0).standard_exponential((draws.n_draws, int(group.max()) + 1))[
-            :, group
-        ]
-        shares /= shares.sum(axis=1, keepdims=True)
-        return _frame_of(draws.on(samples, shares))
+        return _frame_of(draws.on(samples, random_shares(draws.n_draws, group)))
 
     def ability_on(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners on these sample indices."""

@@ -93,7 +93,9 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
         lines.append(_combined_line(made))
     # after how many steps a fit converges depends on the CPU
     state = "converged" if made["converged"] else f"did NOT converge in {counted(made['steps'], 'step')}"
-    settings = f" ({chosen}, chosen on held-out responses)" if chosen else ""
+    ends = listed(made.get("chosen_at_an_end", []))
+    edge = f"; the grid ends at this {ends}" if ends else ""
+    settings = f" ({chosen}, chosen on held-out responses{edge})" if chosen else ""
     lines.append(
         f"{made['diagnoser']}{settings} {state}; seed {made['seed']}, data {made['data_hash'][:12]}."
     )

@@ -1,6 +1,6 @@
 """Responses to a fitted diagnoser: settings chosen on validation, the fit, a temperature."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, replace
 from types import UnionType
 from typing import Any, Literal, NamedTuple, get_args, get_origin, get_type_hints
@@ -45,9 +45,17 @@ def fit(
     kind: type[Diagnoser], size: Size, layout: Layout,
     *, settings: Mapping[str, Any], seed: int, valid: Layout | None, watch: Watch,
 ) -> FittedDiagnoser:  # fmt: skip
-    """The diagnoser fitted to `layout`; without `valid`, a tenth of the cells is held out and given back."""
+    """The diagnoser fitted to `layout`; without `valid`, a tenth of the cells is held out and given back.
+
+    Where nothing is to be chosen on it, nothing is held out.
+    """
     if valid is not None:
         return trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
+    if not _open_choices(kind, size, settings) and not engine_of(kind).tempered(build(kind, size, settings)):
+        diagnoser = build(kind, size, settings)
+        watch("fitting")
+        solution = solve(diagnoser, layout, seed, watch)
+        return FittedDiagnoser(diagnoser, solution, 1.0, {}, float("nan"), settings_as_data(diagnoser))
     inner, outer = hold_out(layout, seed)
     found = trial(kind, size, inner, outer, settings=settings, seed=seed, watch=watch)
     return refit(found, layout, seed=seed, watch=watch)
@@ -101,35 +109,67 @@ def _choose(
     kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
     *, settings: Mapping[str, Any], seed: int, watch: Watch,
 ) -> tuple[Diagnoser, dict[str, Any], Solution | None]:  # fmt: skip
-    """One setting after the other at its best on validation, the others where they stand.
+    """Settings from which no neighbour on the grid predicts validation better.
 
-    Of settings whose losses agree to six digits the first is taken.
-    The best trial's own solution is handed on if it was fitted to all samples.
+    The search starts at the first values, climbs along one setting after the other and goes on until a whole
+    round changes nothing. Of settings whose losses agree to six digits the first is kept. The best trial's
+    own solution is handed on if it was fitted to all samples.
     """
-    open_choices = {
-        name: values
-        for name, values in kind.choices(size, settings).items()
-        if name not in settings and len(values) > 1
-    }
+    open_choices = _open_choices(kind, size, settings)
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
     if not open_choices:
         return build(kind, size, current), {}, None
     small, inner, outer = fewer_samples(size, layout, valid, seed=seed)
     tried: dict[tuple[Any, ...], tuple[float, Solution]] = {}
-    for name, values in open_choices.items():
-        for value in values:
-            trial = current | {name: value}
-            key = _key(open_choices, trial)
-            if key not in tried:
-                watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
-                diagnoser = build(kind, small, trial)
-                near = tried.get(_key(open_choices, current)) if name != "dimensions" else None
-                earlier = near[1] if near is not None and engine_of(kind).continues else None
-                solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
-                tried[key] = _temperature(diagnoser, solution.params, outer)[1], solution
-        current[name] = min(values, key=lambda v: rounded(tried[_key(open_choices, current | {name: v})][0]))
+
+    def loss(trial: dict[str, Any]) -> float:
+        key = _key(open_choices, trial)
+        if key not in tried:
+            watch("choosing " + ", ".join(f"{n} {trial[n]:g}" for n in open_choices))
+            diagnoser = build(kind, small, trial)
+            near = tried.get(_key(open_choices, current))
+            alike = near is not None and trial.get("dimensions") == current.get("dimensions")
+            earlier = near[1] if near is not None and alike and engine_of(kind).continues else None
+            solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
+            tried[key] = float(rounded(_temperature(diagnoser, solution.params, outer)[1])), solution
+        return tried[key][0]
+
+    before = None
+    while before != current:
+        before = dict(current)
+        for name, values in open_choices.items():
+            current = _climbed(current, name, sorted(values), loss)
     best = tried[_key(open_choices, current)][1] if small is size else None
     return build(kind, size, current), {name: current[name] for name in open_choices}, best
+
+
+def _climbed(
+    current: dict[str, Any], name: str, ladder: list[Any], loss: Callable[[dict[str, Any]], float]
+) -> dict[str, Any]:
+    """The settings with one of them moved up or down as long as the loss falls."""
+    for step in (-1, 1):
+        place = ladder.index(current[name])
+        while 0 <= place + step < len(ladder):
+            trial = current | {name: ladder[place + step]}
+            if loss(trial) >= loss(current):
+                break
+            current, place = trial, place + step
+    return current
+
+
+def at_an_end(kind: type[Diagnoser], size: Size, chosen: Mapping[str, Any]) -> list[str]:
+    """The chosen settings that are the smallest or largest value there was to choose."""
+    grid = kind.choices(size, {})
+    ends = {name: (min(grid[name]), max(grid[name])) for name in chosen if name in grid}
+    return [name for name, edge in ends.items() if chosen[name] in edge]
+
+
+def _open_choices(
+    kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]
+) -> dict[str, tuple[Any, ...]]:
+    """The settings that are left to be chosen, with their values."""
+    choices = kind.choices(size, settings).items()
+    return {name: values for name, values in choices if name not in settings and len(values) > 1}
 
 
 def _key(names: Iterable[str], settings: Mapping[str, Any]) -> tuple[Any, ...]:

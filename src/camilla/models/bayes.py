@@ -13,7 +13,7 @@ from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solutio
 from camilla.fitting.sampler import Chain, Conditional, Responses, placed_chances
 from camilla.statistics.posterior import effective_draws
 
-SECONDS = 3.5  # that the draws of a table may take, on one core
+SECONDS = 3.0  # that the draws of a table may take, on one core
 FEWEST_DRAWS = 120
 SHORTEST_BURN_IN = 40
 KEPT = 200  # joint draws kept for abilities on any set of samples

@@ -55,7 +55,7 @@ class Gaussian:
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         most = max(1, min(MOST_DIMENSIONS, size.n_learners - 1))
         dimensions = tuple(sorted({10, 3, most} & set(range(1, most + 1)), key=lambda k: (k != 10, k)))
-        return {"dimensions": dimensions, "precision": (10.0, 3.0, 30.0)}
+        return {"dimensions": dimensions, "precision": (10.0, 1.0, 3.0, 30.0, 100.0)}
 
     def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:
         weight, right = layout.block(np.arange(layout.n_samples))

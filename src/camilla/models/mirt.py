@@ -39,9 +39,9 @@ class MIRT:
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
         if given.get("use_skills"):
             return {"precision": (3.0, 1.0, 10.0)}
-        most = max(1, min(MOST_DIMENSIONS, size.n_learners - 2))
+        most = max(1, min(MOST_DIMENSIONS, size.n_learners - 2, size.n_samples - 2))
         dimensions = tuple(sorted({1, 3, 10, most} & set(range(1, most + 1))))
-        return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0)}
+        return {"dimensions": dimensions, "precision": (3.0, 1.0, 10.0, 30.0, 100.0)}
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:

@@ -100,3 +100,12 @@ def tie_groups(draws: Floats, level: float = LEVEL) -> NDArray[np.int64]:
             first, number = learner, number + 1
         group[learner] = number
     return group
+
+
+def random_shares(n_draws: int, group: NDArray[np.integer]) -> Floats:
+    """Shares of samples that count by the Bayesian bootstrap (Rubin 1981), one weight for each group.
+
+    [draws, samples], rows sum to 1; the same for all learners, so that differences between them are fair.
+    """
+    weights = np.random.default_rng(0).standard_exponential((n_draws, int(group.max()) + 1))[:, group]
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
