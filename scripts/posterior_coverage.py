@@ -152,13 +152,13 @@ def summary(name: str, found: list[dict[str, Any]]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
-    parser.add_argument("names", nargs="*", default=list(WORLDS))
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--worlds", type=int, default=200)
     parser.add_argument("--jobs", type=int, default=2)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     done = json.loads(given.out.read_text()) if given.out.exists() else {}
     with ProcessPoolExecutor(given.jobs) as pool:
-        for name in given.names:
+        for name in given.names or WORLDS:
             found = list(pool.map(partial(world, name), range(1000, 1000 + given.worlds), chunksize=2))
             done[name] = summary(name, found)
             given.out.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")

@@ -135,7 +135,9 @@ class Diagnosis(Printable):
         if len(chosen) == 0:
             raise DataError("ability was asked on no sample; name at least one.")
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
-            self._like_these(self.pool, chosen) if like_these else self.ability_on(self.pool, chosen)
+            _frame_of(self._draws_like_these(self.pool, chosen))
+            if like_these
+            else self.ability_on(self.pool, chosen)
         )
         return self.beside_accuracy(frame, self.accuracy_on(chosen)).sort(
             pl.col("ability").round(DECIMALS), "learner", descending=[True, False]
@@ -151,14 +153,23 @@ class Diagnosis(Printable):
         a, b = self._indices([one, other], self.learner_names, "learner")
         return chance_better(self._draws(), int(a), int(b))
 
+    def learners_like_these(self) -> pl.DataFrame:
+        """`learners` with abilities, ranks and chances of being the best on samples like these."""
+        board = self.ability(like_these=True).with_row_index("rank", offset=1)
+        return board.select("learner", "rank", pl.exclude("learner", "rank")).join(
+            self._standing(self._draws_like_these(self.pool, np.arange(len(self.sample_names)))),
+            on="learner",
+            maintain_order="left",
+        )
+
     def standing(self) -> pl.DataFrame | None:
         """learner, rank_low, rank_high (95 %), p_best, tie_group; None of a diagnoser without draws.
 
         Learners of one tie_group are not told apart from its first with 95 % probability.
         """
-        if self.pool.draws is None:
-            return None
-        draws = self._draws()
+        return None if self.pool.draws is None else self._standing(self._draws())
+
+    def _standing(self, draws: Floats) -> pl.DataFrame:
         found = ranks(draws)
         return pl.DataFrame(
             {"learner": self.learner_names, "rank_low": found.low, "rank_high": found.high,
@@ -189,13 +200,13 @@ class Diagnosis(Printable):
             )
         return level.draws
 
-    def _like_these(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
+    def _draws_like_these(self, level: Level, samples: NDArray[np.integer]) -> Floats:
         """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap."""
         draws = self._with_draws(level)
         group = np.arange(len(samples))
         if self.clusters is not None:
             group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
-        return _frame_of(draws.on(samples, random_shares(draws.n_draws, group)))
+        return draws.on(samples, random_shares(draws.n_draws, group))
 
     def ability_on(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners on these sample indices."""
@@ -286,12 +297,19 @@ class Diagnosis(Printable):
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
         )
 
-    def parts(self, *, learners: int = 20, samples: int = 10, learner: str | None = None) -> list[Part]:
-        """The leaderboard, the hardest samples, how it was made; or of one learner its skills."""
+    def parts(
+        self, *, learners: int = 20, samples: int = 10, learner: str | None = None, like_these: bool = False
+    ) -> list[Part]:
+        """The leaderboard, the hardest samples, how it was made; or of one learner its skills.
+
+        With `like_these` abilities are on samples like these; see `ability`.
+        """
         if learner is None:
-            return board_parts(
-                self.learners, self.samples, self.provenance, n_learners=learners, n_samples=samples
-            )
+            frame, made = self.learners, self.provenance
+            if like_these:
+                made = made | {"estimand": f"expected score on samples like these {len(self.sample_names)}"}
+                frame = self.learners_like_these()
+            return board_parts(frame, self.samples, made, n_learners=learners, n_samples=samples)
         self._indices([learner], self.learner_names, "learner")
         return learner_parts(self.skills, learner, self.provenance)
 

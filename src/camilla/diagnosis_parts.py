@@ -5,9 +5,10 @@ from typing import Any
 
 import polars as pl
 
-from camilla.display import Grid, Part, brief, counted, intervals, listed
+from camilla.display import Grid, Part, brief, counted, intervals, listed, percent
+from camilla.statistics.intervals import LEVEL
 
-ABILITY, ACCURACY = "95 % CI", "accuracy 95 % CI"
+ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
 
 
@@ -16,13 +17,44 @@ def board_parts(
 ) -> list[Part]:
     """The first learners, what to know before reading them, the hardest samples, how it was made."""
     first = _with_intervals(learners.head(n_learners))
-    board = first.select("rank", "learner", "ability", ABILITY, "accuracy", ACCURACY)
     title = f"{made['n_learners']} learners by ability ({made['scale']}), with {interval_in_words(made)}"
+    if "p_best" in first.columns:
+        title = (
+            f"{made['n_learners']} learners by ability: {made['estimand']}, with {interval_in_words(made)}"
+        )
+        ranks = [f"{low} to {high}" for low, high in first.select("rank_low", "rank_high").iter_rows()]
+        first = first.with_columns(pl.Series(RANKS, ranks, pl.String))
+        board = Grid(
+            title,
+            first.select("rank", RANKS, "learner", "ability", ABILITY, "accuracy"),
+            fixed=(RANKS, ABILITY),
+            spare=(RANKS,),
+        )
+    else:
+        shown = first.select("rank", "learner", "ability", ABILITY, "accuracy", ACCURACY)
+        board = Grid(title, shown, fixed=tuple(ENDS), spare=(ACCURACY,))
     return [
-        Grid(title, board, fixed=tuple(ENDS), spare=(ACCURACY,)),
+        *_best_lines(learners),
+        board,
         *(f"note: {note}" for note in made.get("notes", [])),  # absent from what was saved before
         _sample_grid(samples, n_samples, made),
         *_made_lines(made),
+    ]
+
+
+def _best_lines(learners: pl.DataFrame) -> list[str]:
+    """Who is the best, and how sure that is."""
+    if "p_best" not in learners.columns:
+        return []
+    first = learners.sort("p_best", "rank", descending=[True, False]).head(3)
+    rows = [(brief(name), share) for name, share in first.select("learner", "p_best").iter_rows()]
+    if rows[0][1] >= LEVEL:
+        return [
+            f"{rows[0][0]} is the best of {learners.height} learners (probability {percent(rows[0][1])})."
+        ]
+    shown = [f"{name} {percent(share)}" for name, share in rows if share >= 1 - LEVEL]
+    return [
+        f"No learner is surely the best of {learners.height}. Probability of being it: {', '.join(shown)}."
     ]
 
 

@@ -1,4 +1,4 @@
-"""`camilla place`: new learners on the scale of a saved diagnosis, its samples frozen."""
+"""`camilla place`: new learners on the scale of a saved diagnosis, the pool left as it is."""
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
@@ -25,5 +25,5 @@ def place(
         return
     print_frame(
         placed.select("learner", "rank", "ability", "se", "low", "high", "accuracy", "n", "n_unknown"),
-        title=f"placed among {len(found.learner_names)} learners, samples frozen",
+        title=f"placed among {len(found.learner_names)} learners",
     )

@@ -16,6 +16,10 @@ def show(
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     samples: Annotated[int, typer.Option(min=0, help="How many of the hardest samples to print.")] = 10,
     learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
+    like_these: Annotated[
+        bool,
+        typer.Option("--like-these", help="Abilities on samples like these instead of on exactly these."),
+    ] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Show a saved diagnosis: leaderboard, hardest samples, or one learner's skills."""
@@ -23,9 +27,12 @@ def show(
 
     found = Diagnosis.load(diagnosis)
     if json:
-        print_json(show_document(found))
+        document = show_document(found)
+        print_json(
+            document | {"learners": found.learners_like_these().to_dicts()} if like_these else document
+        )
     else:
-        say(found.text(learners=learners, samples=samples, learner=learner))
+        say(found.text(learners=learners, samples=samples, learner=learner, like_these=like_these))
 
 
 def show_document(found: "Diagnosis") -> dict[str, Any]:

@@ -19,7 +19,7 @@ SHORTEST_BURN_IN = 40
 KEPT = 200  # joint draws kept for abilities on any set of samples
 MOST_NUMBERS = 20_000_000  # in the draws and frames that are kept, each
 FRAMES = 24  # draws of the pool under which a new learner is placed
-PLACED_DRAWS, PLACED_BURN_IN = 240, 12
+PLACED_DRAWS, PLACED_BURN_IN = 300, 20
 FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
 
 
@@ -138,7 +138,8 @@ class Bayes:
                 rng, frames, weight, response, dispersion=float(params.dispersion[0]),
                 burn_in=PLACED_BURN_IN, n_draws=-(-PLACED_DRAWS // len(root)),
             )  # fmt: skip
-            chances = np.concatenate(list(draws)).astype(np.float32)
+            by_frame = np.stack([part.astype(np.float32) for part in draws], axis=1)
+        chances = by_frame.reshape(-1, by_frame.shape[2])  # one frame's draws after the other's
         scores = chances.mean(axis=1, dtype=np.float64)
         return Placement(chances, np.array([[scores.var()]]), True)
 
@@ -155,7 +156,7 @@ class Bayes:
             skill_weight=None,
             difficulty=params.difficulty,
             discrimination=params.discrimination,
-            interval="posterior draws, with samples and their distribution not taken for known",
+            interval="posterior draws",
             unit_scale=True,
             difficulty_se=params.difficulty_se,
             discrimination_se=params.discrimination_se,

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, sigmoid
-from camilla.statistics.intervals import LEVEL, Z
+from camilla.statistics.intervals import LEVEL, Z, critical_value
 
 CLIP = 1e-6  # keeps the logit of a score of 0 or 1 finite
 
@@ -106,6 +106,11 @@ def random_shares(n_draws: int, group: NDArray[np.integer]) -> Floats:
     """Shares of samples that count by the Bayesian bootstrap (Rubin 1981), one weight for each group.
 
     [draws, samples], rows sum to 1; the same for all learners, so that differences between them are fair.
+    With few groups plain weights spread too little: the gammas here give a mean over groups the variance
+    that Student's interval has.
     """
-    weights = np.random.default_rng(0).standard_exponential((n_draws, int(group.max()) + 1))[:, group]
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+    n_groups = int(group.max()) + 1
+    stretched = (n_groups - 1) * (Z / critical_value(LEVEL, max(n_groups - 1, 1))) ** 2
+    shape = max((stretched - 1) / n_groups, 0.05)
+    weights = np.random.default_rng(0).standard_gamma(shape, (n_draws, n_groups))[:, group]
+    return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
