@@ -1,0 +1,75 @@
+"""What draws say, against formulas and enumeration."""
+
+import numpy as np
+import pytest
+
+from camilla.statistics.posterior import (
+    chance_better,
+    effective_draws,
+    estimates,
+    random_shares,
+    ranks,
+    simultaneous_half_width,
+    tie_groups,
+)
+
+
+def test_an_interval_is_the_normal_one_on_the_logit() -> None:
+    rng = np.random.default_rng(0)
+    logit = rng.normal(1.0, 0.3, (4000, 1))
+    found = estimates(1 / (1 + np.exp(-logit)))
+    assert found.low[0] == pytest.approx(1 / (1 + np.exp(-(1 - 1.96 * 0.3))), abs=0.01)
+    assert found.high[0] == pytest.approx(1 / (1 + np.exp(-(1 + 1.96 * 0.3))), abs=0.01)
+
+
+def test_few_draws_widen_it() -> None:
+    rng = np.random.default_rng(1)
+    chain = np.zeros(400)
+    for t in range(1, 400):  # autoregressive, .95: (1 − .95)/(1 + .95) of the draws count
+        chain[t] = 0.95 * chain[t - 1] + rng.normal(0, np.sqrt(1 - 0.95**2))
+    assert effective_draws(chain[:, None])[0] < 40
+    assert effective_draws(rng.normal(size=(400, 1)))[0] > 250
+    draws = 1 / (1 + np.exp(-chain[:, None]))
+    found = estimates(draws)
+    assert np.log(found.high / (1 - found.high))[0] - chain.mean() > 1.96 * chain.std() * 1.02
+
+
+def test_ranks_and_the_best_by_enumeration() -> None:
+    draws = np.array([[0.9, 0.5, 0.1], [0.6, 0.7, 0.1], [0.8, 0.8, 0.2], [0.9, 0.2, 0.3]])
+    found = ranks(draws)
+    assert found.best.tolist() == [(1 + 0 + 0.5 + 1) / 4, (0 + 1 + 0.5 + 0) / 4, 0]
+    assert found.low.tolist() == [1, 1, 2]
+    assert found.high.tolist() == [2, 3, 3]
+    assert chance_better(draws, 0, 1) == (1 + 0 + 0.5 + 1) / 4
+
+
+def test_ties_are_groups_from_the_best_down() -> None:
+    rng = np.random.default_rng(2)
+    draws = np.array([0.9, 0.895, 0.6, 0.2]) + 0.01 * rng.normal(size=(500, 4))
+    assert tie_groups(draws).tolist() == [1, 1, 2, 3]
+
+
+def test_simultaneous_intervals_hold_all_at_once() -> None:
+    """Of ten independent normals all lie within z with Φ: (2Φ(z) − 1)¹⁰ = .95 at z = 2.80."""
+    draws = np.random.default_rng(3).normal(size=(40_000, 10))
+    assert simultaneous_half_width(draws) == pytest.approx(2.80, abs=0.04)
+
+
+@pytest.mark.parametrize("n_groups", [8, 30, 500])
+def test_random_shares_spread_a_mean_as_students_interval_does(n_groups: int) -> None:
+    """s²/n times (t/z)² for independent groups."""
+    from scipy import stats
+
+    values = np.random.default_rng(4).normal(size=n_groups)
+    shares = random_shares(60_000, np.arange(n_groups))
+    spread = (shares @ values).std()
+    student = (
+        values.std(ddof=1) / np.sqrt(n_groups) * stats.t.ppf(0.975, n_groups - 1) / stats.norm.ppf(0.975)
+    )
+    assert spread == pytest.approx(student, rel=0.03)
+
+
+def test_samples_of_a_cluster_share_their_fate() -> None:
+    shares = random_shares(50, np.array([0, 0, 1, 1, 1]))
+    assert np.allclose(shares[:, 0], shares[:, 1])
+    assert np.allclose(shares.sum(axis=1), 1)
