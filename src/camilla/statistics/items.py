@@ -1,4 +1,5 @@
-"""Statistics of single samples: item–rest correlation, mean squares, logistic regression, Mantel–Haenszel."""
+"""Statistics of samples and of those who judge them: item–rest correlation, mean squares, logistic
+regression, Mantel–Haenszel, and how many independent learners some learners count as."""
 
 from typing import NamedTuple
 
@@ -191,3 +192,38 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
         ratio * np.exp(half),
         np.where(known, chi_p_values(test, df=1), np.nan),
     )
+
+
+SURELY = 3.0  # standard errors above which two learners' residuals count as correlated
+MOST_OTHERS = 3000  # learners that each learner is compared with, evenly taken
+MOST_RESIDUALS = 10_000  # samples that correlations rest on, evenly taken
+
+
+def learner_weights(matrix: Floats, expected: Floats) -> Floats:
+    """How much each learner counts beside those that answer like it: 1 / (1 + Σ r), [learners].
+
+    r are the correlations of its residuals, response − expected, with those of the other learners, as far as
+    they are surely above 0: r > 3/√n on n shared samples. Ten copies of a learner weigh a tenth each, so that
+    the weights sum to the number of independent learners. Both matrices are [learners, samples], NaN is
+    missing.
+    """
+    samples, others = _spaced(matrix.shape[1], MOST_RESIDUALS), _spaced(len(matrix), MOST_OTHERS)
+    x = matrix[:, samples]
+    seen = (~np.isnan(x)).astype(np.float32)
+    residual = np.where(seen > 0, x - expected[:, samples], 0).astype(np.float32)
+    square = residual**2
+    total = np.zeros(len(matrix))
+    for start in range(0, len(matrix), 1000):
+        part = slice(start, start + 1000)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = (residual[part] @ residual[others].T) / np.sqrt(
+                (square[part] @ seen[others].T) * (seen[part] @ square[others].T)
+            )
+            sure = r > SURELY / np.sqrt(seen[part] @ seen[others].T)
+        sure &= np.arange(len(matrix))[part, None] != others
+        total[part] = np.where(sure, r, 0).sum(axis=1) * len(matrix) / len(others)
+    return 1 / (1 + total)
+
+
+def _spaced(count: int, most: int) -> NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.intp)
