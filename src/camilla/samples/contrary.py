@@ -139,8 +139,21 @@ def ablest_fail(matrix: Floats, by: JudgedBy) -> AblestFail:
 # What is thought of verdicts before any is given, in log odds of an error.
 BASE_SD = 2.0  # of a sample that nothing is known of, around even odds
 SLOPE, SLOPE_SD = 0.3, 0.3  # that a tenfold likelihood ratio adds
-GROUP_SD = 0.5  # between groups of samples: keys, tasks, skills
+GROUP_SD = 0.6  # between groups of samples: keys, tasks, skills
 NEXT = 50  # samples whose share of errors is foretold
+
+
+def filled(evidence: Floats, mean: Floats) -> Floats:
+    """Evidence of all samples: one that nobody solved is like the hardest tenth of the others on average, one
+    that everybody solved like the easiest tenth, and one that nobody answered like all."""
+    varied = np.flatnonzero(~np.isnan(evidence))
+    if not len(varied):
+        return np.zeros(len(evidence))
+    by_mean = evidence[varied[np.argsort(rounded(mean[varied]), kind="stable")]]
+    tenth = max(len(varied) // 10, 1)
+    alike = np.where(mean == 0, by_mean[:tenth].mean(), by_mean[-tenth:].mean())
+    alike = np.where(np.isnan(mean), by_mean.mean(), alike)
+    return np.where(np.isnan(evidence), alike, evidence)
 
 
 class Recalibrated(NamedTuple):

@@ -15,7 +15,7 @@ from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
-from camilla.samples.contrary import JudgedBy, Recalibrated, ablest_fail, recalibrated
+from camilla.samples.contrary import JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
 from camilla.samples.sample_flags import (
     FEWEST_INDEPENDENT,
     RATE,
@@ -243,7 +243,7 @@ def _judged(
         task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None,
         key=pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String),
     )
-    calibrated = None if verdict is None else _recalibrated(ordered, flags, verdict)
+    calibrated = None if verdict is None else _recalibrated(ordered, flags.contrary.evidence, verdict)
     frame = frame.with_columns(
         error=_verdict_column(verdict, ordered.n_samples),
         error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
@@ -264,16 +264,14 @@ def _judged(
     return SampleQuality(_ranked(frame), _ablest(frame, judge), named, provenance)
 
 
-def _recalibrated(ordered: ResponseTable, flags: SampleFlags, verdict: Floats) -> Recalibrated:
-    """Samples of one key, task or skill are alike; nobody solving a sample is evidence neither way."""
-    evidence = flags.contrary.evidence
-    lowest = np.nanmin(evidence) if np.isfinite(evidence).any() else 0.0
-    evidence = np.where(flags.marks["everyone right"], lowest, np.nan_to_num(evidence))
+def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
+    """Samples of one key, task or skill are alike."""
     columns = [column for column in (ordered.key, ordered.task) if column is not None]
     masks = [SkillMap.from_labels(column).mask for column in columns]
     if ordered.skill_map is not None:
         masks.append(ordered.skill_map.mask)
-    return recalibrated(evidence, np.hstack([np.zeros((len(evidence), 0), bool), *masks]), verdict)
+    groups = np.hstack([np.zeros((len(evidence), 0), bool), *masks])
+    return recalibrated(filled(evidence, ordered.sample_means().mean), groups, verdict)
 
 
 def _verdict_column(verdict: Floats | None, n_samples: int) -> pl.Series:
