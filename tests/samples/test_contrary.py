@@ -122,7 +122,7 @@ def test_families_of_learners_accuse_nobody() -> None:
         assert len(flagged(found, "contrary|negative")) <= 1
     assert numbers[0] > 75 > 45 > numbers[1] > numbers[2] < 20
     assert found.provenance["only_ordered"]
-    assert "takes 20 independent learners" in str(found)
+    assert "to call a sample contrary takes 20" in str(found)
 
 
 def test_wrong_keys_are_flagged_among_families() -> None:

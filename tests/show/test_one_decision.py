@@ -141,9 +141,9 @@ def sound_world(seed: int) -> ResponseTable:
 
 
 def accused(seed: int) -> int:
-    """Samples that the report calls mislabelled, negative, noisy or a twin."""
+    """Samples that the report calls contrary, negative, noisy or a twin."""
     flags = Diagnosed("sound", camilla.diagnose(sound_world(seed), "irt")).flags
-    return int(np.any([flags[name] for name in ("mislabelled", "negative", "noisy", "twin")], axis=0).sum())
+    return int(np.any([flags[name] for name in ("contrary", "negative", "noisy", "twin")], axis=0).sum())
 
 
 def test_sound_samples_are_not_accused() -> None:

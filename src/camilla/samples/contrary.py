@@ -17,6 +17,7 @@ HITS = np.array([1.0, 0.4, 0.12])  # how often a learner that does not know give
 MOST = 4000  # samples that the shares and curves are estimated from
 BLOCK = 2000  # samples judged at once
 LAPSE = 0.01  # any learner may miss any sample, and hit any, for reasons of its own
+RARE = 0.01  # share of reversed samples where nothing speaks for or against any
 NEARLY_ALL = 1 - 1e-9  # the largest chance of equal responses that is told from 1
 
 
@@ -34,6 +35,11 @@ class Contrary(NamedTuple):
     evidence: Floats  # [samples], log₁₀ of the likelihood ratio; NaN where all answered alike
     share: float
 
+    @property
+    def rarity(self) -> float:
+        """log₁₀ of the odds against a sample's looking so."""
+        return float(np.log10((1 - self.share) / self.share))
+
 
 def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
     """Log likelihood ratios of P(x = 1) = h(1 − σ(a(θ − b))) against P(x = 1) = σ(a(θ − b)), a > 0.
@@ -49,7 +55,7 @@ def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
     varied = np.flatnonzero((np.nansum(matrix, axis=0) > 0) & (np.nansum(1 - matrix, axis=0) > 0))
     evidence = np.full(matrix.shape[1], np.nan)
     if not len(varied):
-        return Contrary(evidence, 0.0)
+        return Contrary(evidence, RARE)
     binary = bool(zero_or_one(matrix[seen]).all())
     spaced = varied[np.linspace(0, len(varied) - 1, min(len(varied), MOST)).round().astype(np.intp)]
     blocks = [part[1:] for part in _likelihoods(matrix, by, spaced, binary=binary)]

@@ -17,7 +17,6 @@ from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.contrary import JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
 from camilla.samples.sample_flags import (
-    FEWEST_INDEPENDENT,
     RATE,
     JudgingFit,
     KeyFit,
@@ -92,10 +91,7 @@ class SampleQuality(Printable):
                 "exception or ambiguous; responses cannot tell which."
             )
         if made["only_ordered"]:
-            lines.append(
-                f"Samples are ordered by how contrary they are, and none is flagged for it: that takes "
-                f"{FEWEST_INDEPENDENT} independent learners."
-            )
+            lines.append(made["only_ordered"])
         return [*lines, *self._verdict_lines()]
 
     def _verdict_lines(self) -> list[str]:

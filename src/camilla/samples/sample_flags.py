@@ -161,9 +161,15 @@ class SampleFlags(NamedTuple):
     n_independent: float  # learners, those that answer alike counted once
 
     @property
-    def only_ordered(self) -> bool:
-        """Whether independent learners are too few to call a sample contrary."""
-        return self.n_independent < FEWEST_INDEPENDENT
+    def only_ordered(self) -> str | None:
+        """Why no sample is called contrary, where independent learners are too few."""
+        if self.n_independent >= FEWEST_INDEPENDENT:
+            return None
+        return (
+            f"The learners count as {self.n_independent:.0f} independent ones; to call a sample contrary "
+            f"takes {FEWEST_INDEPENDENT}. Samples are ordered by how contrary they are, and none is flagged "
+            "for it."
+        )
 
     def names(self, sample: int) -> list[str]:
         """The flags of a sample, the worst first."""
@@ -173,10 +179,10 @@ class SampleFlags(NamedTuple):
 def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) -> SampleFlags:
     """What is odd about each sample.
 
-    Contrary: its responses are a hundred times likelier under a reversed key, and independent learners are
-    enough to say so. Negative: the false discovery rate of a discrimination below 0 is within `rate`, and the
-    whole 95 % profile-likelihood interval is below 0; both count learners that answer alike once. `pairs` are
-    the twins, or None where they were not looked for.
+    Contrary: its responses are a hundred times likelier under a reversed key, by more than such samples are
+    rare in the table, and independent learners are enough to say so. Negative: the false discovery rate of a
+    discrimination below 0 is within `rate`, and the whole 95 % profile-likelihood interval is below 0; both
+    count learners that answer alike once. `pairs` are the twins, or None where they were not looked for.
     """
     matrix = judge.matrix
     against = contrary(matrix, JudgedBy(judge.ability, judge.key, judge.weight))
@@ -190,7 +196,7 @@ def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) 
     answered, right, wrong = (np.asarray(part.any(axis=0)) for part in (seen, matrix > 0, matrix < 1))
     enough = judge.n_independent >= FEWEST_INDEPENDENT
     marks: dict[str, NDArray[np.bool_]] = {
-        "contrary": (against.evidence >= DECISIVE) & enough,
+        "contrary": (against.evidence >= max(DECISIVE, against.rarity)) & enough,
         "negative": negative,
         "everyone wrong": answered & ~right,
         "noisy": (noisy_q <= rate) & (fit.infit > NOISY),

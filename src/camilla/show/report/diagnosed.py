@@ -179,9 +179,9 @@ class Diagnosed:
         return decided.contrary.evidence[self.order[1]]
 
     @cached_property
-    def n_independent(self) -> float | None:
-        """How many learners judge when those that answer alike count once; None where nothing was judged."""
-        return None if self._decided is None else self._decided.n_independent
+    def only_ordered(self) -> str | None:
+        """Why no sample is called contrary, where independent learners are too few."""
+        return None if self._decided is None else self._decided.only_ordered
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -331,7 +331,7 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         "contradicting": list(CONTRADICTING),
         "not_judged": of.why_not_judged,
         "contrary": Rounded(of.contrary[kept], 2),
-        "independent_learners": of.n_independent,
+        "only_ordered": of.only_ordered,
         "needs": None if of.mask is None else Bits(of.mask[kept]),
         "seen": None if seen.all() else Bits(seen),
         "right": Bits(responses == 1)
