@@ -52,7 +52,8 @@ def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
     left out, and likelihoods are given that a sample is not one of them.
     """
     seen = ~np.isnan(matrix)
-    varied = np.flatnonzero((np.nansum(matrix, axis=0) > 0) & (np.nansum(1 - matrix, axis=0) > 0))
+    total = np.nansum(matrix, axis=0)
+    varied = np.flatnonzero((total > 0) & (total < seen.sum(axis=0)))
     evidence = np.full(matrix.shape[1], np.nan)
     if not len(varied):
         return Contrary(evidence, RARE)
@@ -130,11 +131,13 @@ def ablest_fail(matrix: Floats, by: JudgedBy) -> AblestFail:
     n_samples = matrix.shape[1]
     count, weight = np.zeros(n_samples, np.int64), np.zeros(n_samples)
     for key, ability in enumerate(by.ability):
-        own = np.flatnonzero(by.key == key)
+        every = np.flatnonzero(by.key == key)
         order = np.argsort(-rounded(ability), kind="stable")
-        x = matrix[np.ix_(order, own)]
-        before = ~np.isnan(x) & (np.cumsum(x >= 0.5, axis=0) == 0)
-        count[own], weight[own] = before.sum(axis=0), by.weight[order] @ before
+        for start in range(0, len(every), BLOCK):
+            own = every[start : start + BLOCK]
+            x = matrix[np.ix_(order, own)]
+            before = ~np.isnan(x) & (np.cumsum(x >= 0.5, axis=0) == 0)
+            count[own], weight[own] = before.sum(axis=0), by.weight[order] @ before
     seen = by.weight @ ~np.isnan(matrix)
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = by.weight @ np.nan_to_num(matrix) / seen

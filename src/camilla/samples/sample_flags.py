@@ -108,38 +108,48 @@ class KeyFit(NamedTuple):
 
 def judging_fit(*fits: KeyFit) -> JudgingFit:
     """2PLs' diagnoses as the arrays that flags are decided from."""
-    shape = len(fits[0].found.learner_names), sum(len(fit.samples) for fit in fits)
-    matrix, predicted, expected = (np.full(shape, np.nan) for _ in range(3))
-    discrimination, spread = np.full((2, shape[1]), np.nan)
-    key = np.zeros(shape[1], np.intp)
-    abilities, curves, dispersions = [], [], []
+    n_samples = sum(len(fit.samples) for fit in fits)
+    discrimination, spread, slope = np.full((3, n_samples), np.nan)
+    key = np.zeros(n_samples, np.intp)
+    matrices, chances, curves, dispersions = [], [], [], []
     for number, (found, samples, places) in enumerate(fits):
-        cells, readout, params = found.cells, found.readout, found.params
-        own = np.full((shape[0], len(found.sample_names)), np.nan)
-        own[cells.learner, cells.sample] = cells.response
-        chances = found.probabilities()
-        slope = params.loading[:, 0]
-        matrix[:, samples], predicted[:, samples] = own[:, places], chances[:, places]
-        if_key_is_right = np.where(slope < 0, _sample_means(own), chances)
-        expected[:, samples] = if_key_is_right[:, places]
+        readout, params = found.readout, found.params
+        matrix, predicted = _responses(found), found.probabilities()
+        plain = bool((found.cells.weight == 1).all())
+        dispersions.append(readout.dispersion if plain else mean_dispersion(matrix, predicted))
+        matrices.append(matrix if len(fits) == 1 else matrix[:, places])
+        chances.append(predicted if len(fits) == 1 else predicted[:, places])
+        slope[samples] = params.loading[places, 0]
+        curves.append(DiscriminationCurves(params.ability[:, 0], slope[samples], params.intercept[places]))
         discrimination[samples] = readout.discrimination[places]
         if readout.discrimination_se is not None:
             spread[samples] = readout.discrimination_se[places]
         key[samples] = number
-        abilities.append(readout.ability[:, 0])
-        curves.append(DiscriminationCurves(params.ability[:, 0], slope[places], params.intercept[places]))
-        plain = bool((cells.weight == 1).all())
-        dispersions.append(readout.dispersion if plain else mean_dispersion(own, chances))
+    back = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
+    matrix, predicted = (
+        parts[0] if len(fits) == 1 else np.hstack(parts)[:, back] for parts in (matrices, chances)
+    )
+    # Under the hypothesis that keys are right: a negative slope explains nothing.
+    weight = learner_weights(matrix, predicted, slope < 0)
+    abilities = np.array([fit.found.readout.ability[:, 0] for fit in fits])
     return JudgingFit(
-        matrix, predicted, np.array(abilities), key, tuple(curves), discrimination, spread,
-        np.array(dispersions), learner_weights(matrix, expected),
-    )  # fmt: skip
+        matrix,
+        predicted,
+        abilities,
+        key,
+        tuple(curves),
+        discrimination,
+        spread,
+        np.array(dispersions),
+        weight,
+    )
 
 
-def _sample_means(matrix: Floats) -> Floats:
-    """Mean responses [samples]; a half where nobody answered."""
-    n = np.sum(~np.isnan(matrix), axis=0)
-    return np.where(n > 0, np.nansum(matrix, axis=0) / np.maximum(n, 1), 0.5)
+def _responses(found: Diagnosis) -> Floats:
+    """[learners, samples], NaN where missing."""
+    matrix = np.full((len(found.learner_names), len(found.sample_names)), np.nan)
+    matrix[found.cells.learner, found.cells.sample] = found.cells.response
+    return matrix
 
 
 def mean_dispersion(matrix: Floats, predicted: Floats) -> float:

@@ -199,18 +199,22 @@ MOST_OTHERS = 3000  # learners that each learner is compared with, evenly taken
 MOST_RESIDUALS = 10_000  # samples that correlations rest on, evenly taken
 
 
-def learner_weights(matrix: Floats, expected: Floats) -> Floats:
+def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | None = None) -> Floats:
     """How much each learner counts beside those that answer like it: 1 / (1 + Σ r), [learners].
 
     r are the correlations of its residuals, response − expected, with those of the other learners, as far as
     they are surely above 0: r > 3/√n on n shared samples. Ten copies of a learner weigh a tenth each, so that
     the weights sum to the number of independent learners. Both matrices are [learners, samples], NaN is
-    missing.
+    missing. Of `flat` samples the mean response is expected of everybody.
     """
     samples, others = _spaced(matrix.shape[1], MOST_RESIDUALS), _spaced(len(matrix), MOST_OTHERS)
     x = matrix[:, samples]
     seen = (~np.isnan(x)).astype(np.float32)
-    residual = np.where(seen > 0, x - expected[:, samples], 0).astype(np.float32)
+    expected = expected[:, samples]
+    if flat is not None:
+        mean = np.nansum(x, axis=0) / np.maximum(seen.sum(axis=0), 1)
+        expected = np.where(flat[samples], mean, expected)
+    residual = np.where(seen > 0, x - expected, 0).astype(np.float32)
     square = residual**2
     total = np.zeros(len(matrix))
     for start in range(0, len(matrix), 1000):
