@@ -204,7 +204,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 96, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
+    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
   ];
   return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-contrary", onSort: (sort) => remember({ sort }) });
