@@ -203,8 +203,8 @@ def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | 
     """How much each learner counts beside those that answer like it: 1 / (1 + Σ r), [learners].
 
     r are the correlations of its residuals, response − expected, with those of the other learners, as far as
-    they are surely above 0: r > z/√n on n shared samples, z so that .05 others pass by chance. Ten copies of a
-    learner weigh a tenth each, so that the weights sum to the number of independent learners. Both matrices
+    they are surely above 0: r > z/√n on n shared samples, z so that .05 others pass by chance. Ten copies of
+    a learner weigh a tenth each, so that the weights sum to the number of independent learners. Both matrices
     are [learners, samples], NaN is missing. Of `flat` samples the mean response is expected of everybody.
     """
     samples, others = _spaced(matrix.shape[1], MOST_RESIDUALS), _spaced(len(matrix), MOST_OTHERS)
