@@ -47,9 +47,10 @@ def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
     `matrix` is [learners, samples], NaN where missing. The first curve is that of a key that is wrong, an
     exception or a trap: learners who know answer against it, and others hit it with probability h. The
     distribution of (a, b) over a grid and the share of reversed samples are those of the highest likelihood
-    (EM, on at most MOST samples evenly taken); abilities are held fixed, and a learner's log likelihood is
-    multiplied by its weight. Samples that all solve or all miss say nothing of who solves them: they are
-    left out, and likelihoods are given that a sample is not one of them.
+    (EM, on at most MOST samples evenly taken, every learner counting alike); abilities are held fixed. In the
+    ratio of a sample each learner's log likelihood is multiplied by its weight. Samples that all solve or all
+    miss say nothing of who solves them: they are left out, and likelihoods are given that a sample is not one
+    of them.
     """
     seen = ~np.isnan(matrix)
     total = np.nansum(matrix, axis=0)
@@ -59,7 +60,8 @@ def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
         return Contrary(evidence, RARE)
     binary = bool(zero_or_one(matrix[seen]).all())
     spaced = varied[np.linspace(0, len(varied) - 1, min(len(varied), MOST)).round().astype(np.intp)]
-    blocks = [part[1:] for part in _likelihoods(matrix, by, spaced, binary=binary)]
+    equal = by._replace(weight=np.ones(len(matrix)))
+    blocks = [part[1:] for part in _likelihoods(matrix, equal, spaced, binary=binary)]
     curves, shares = _fitted(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
     with np.errstate(divide="ignore"):
         log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
