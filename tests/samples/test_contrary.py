@@ -81,8 +81,9 @@ def test_samples_that_all_solve_or_all_miss_have_no_evidence() -> None:
 
 def test_copies_of_learners_add_no_evidence_and_no_learners() -> None:
     """Each of 30 learners five times over: weights are a fifth, and evidence is about that of the 30, and not
-    five times as much; only the curves are fitted to all 150. Copies' residuals correlate by 1 and those of others by chance, so that the number is 30 but for pairs that pass
-    by chance: .05 others of each learner, with r near .15."""
+    five times as much; only the curves are fitted to all 150. Residuals of copies correlate by 1 and those of
+    others by chance, so that the number is 30 but for pairs that pass by chance: .05 others of each learner,
+    with r near .15."""
     x, ability = world(2, wrong=10, hit=1.0, n_learners=30, n_samples=400)
     rng = np.random.default_rng(0)
     noise = rng.random((30, 400))
