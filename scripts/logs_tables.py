@@ -15,11 +15,11 @@ Found = dict[str, dict[str, Any]]  # by part: rows and seconds
 
 
 def swebench() -> camilla.ResponseTable:
-    return camilla.read(_data("swebench/swebench_verified_agents.parquet"), rows="samples", task="repo")
+    return camilla.read(data_file("swebench/swebench_verified_agents.parquet"), rows="samples", task="repo")
 
 
 def helm() -> camilla.ResponseTable:
-    frame = pl.read_parquet(_data("helm_lite/helm_lite_items_x_30models.parquet"))
+    frame = pl.read_parquet(data_file("helm_lite/helm_lite_items_x_30models.parquet"))
     name = pl.format("{}#{}", "scenario", "item").alias("sample")
     table = camilla.ResponseTable.from_wide(
         frame.select(name, pl.exclude("scenario", "item")), rows="samples"
@@ -28,7 +28,7 @@ def helm() -> camilla.ResponseTable:
 
 
 def metabench() -> camilla.ResponseTable:
-    return camilla.read(_data("metabench/metabench.parquet"), sample="item", task="scenario")
+    return camilla.read(data_file("metabench/metabench.parquet"), sample="item", task="scenario")
 
 
 def gsm8k() -> camilla.ResponseTable:
@@ -39,5 +39,5 @@ def gsm8k() -> camilla.ResponseTable:
     return table.take_learners(np.flatnonzero(counts == table.n_samples))
 
 
-def _data(name: str) -> Path:
+def data_file(name: str) -> Path:
     return Path(os.environ["CAMILLA_DATA"]) / name

@@ -110,3 +110,29 @@ def test_dif_compares_groups_of_a_file(folder: Path) -> None:
     lost = camilla("dif", "log.csv", "--group", "nowhere.csv", cwd=folder)
     assert lost.returncode == 1
     assert "neither a file nor a column" in lost.stderr
+
+
+def test_items_names_answers_and_takes_verdicts(tmp_path: Path) -> None:
+    """Thirty learners, forty samples; all but the weakest answer B on sample s00, whose key says A."""
+    rows = ["learner,sample,response,key,said"]
+    for i in range(30):
+        for j in range(40):
+            right = (7 * i + 11 * j) % 30 < i + 1 if j else i == 0
+            rows.append(f"m{i:02d},s{j:02d},{int(right)},A,{'A' if right else 'B'}")
+    (tmp_path / "long.csv").write_text("\n".join(rows))
+    options = ("items", "long.csv", "--key", "key", "--answer", "said", "--samples", 2)
+    found = camilla(*options, cwd=tmp_path)
+    assert found.returncode == 0, found.stderr
+    assert "s00: the 29 ablest learners all fail it; 29 of 30 answer B (key: A)." in found.stdout
+    (tmp_path / "judged.csv").write_text("sample,error\ns00,1\ns01,0\n")
+    judged = camilla(*options, "--judged", "judged.csv", cwd=tmp_path)
+    assert "Of 2 samples judged, 1 is an error: 50 %" in judged.stdout
+    document = json.loads(camilla(*options, "--judged", "judged.csv", "--json", cwd=tmp_path).stdout)
+    assert document["provenance"]["verdicts"]["next"] == 38
+    assert {row["sample"] for row in document["samples"][-2:]} == {"s00", "s01"}
+    assert document["ablest_fail"][0]["other_votes"] == 29
+    (tmp_path / "judged.csv").write_text("sample,error\nnobody,1\n")
+    refused = camilla(*options, "--judged", "judged.csv", cwd=tmp_path)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "1 sample not in the table, such as 'nobody'" in refused.stderr
+    assert camilla(*options, "--judged", "none.csv", cwd=tmp_path).returncode == 1

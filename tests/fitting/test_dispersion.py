@@ -6,7 +6,7 @@ import pytest
 from item_worlds import item_world
 
 from camilla.diagnosing import diagnose
-from camilla.samples.items import judging_fit, mean_dispersion
+from camilla.samples.sample_flags import KeyFit, judging_fit, mean_dispersion
 from camilla.table.responses import ResponseTable
 
 
@@ -89,8 +89,8 @@ def test_the_dispersion_of_means_of_trials_counts_cells_not_trials() -> None:
     found = diagnose(ResponseTable.from_long(frame), "irt", precision=3.0)
     expected = found.probabilities()
     truth = pearson(each.mean(axis=2), expected, np.ones(p.shape), 20 + 2 * 60)
-    judge = judging_fit(found)
-    assert judge.dispersion == pytest.approx(truth, rel=1e-9)
+    judge = judging_fit(KeyFit(found, np.arange(60), np.arange(60)))
+    assert judge.dispersion[0] == pytest.approx(truth, rel=1e-9)
     assert mean_dispersion(each.mean(axis=2), expected) == pytest.approx(truth, rel=1e-9)
     assert truth == pytest.approx(1 / 3, rel=0.2)  # the variance of a mean of three
 

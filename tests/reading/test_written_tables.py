@@ -152,3 +152,52 @@ def test_rows_changed_behind_our_back_are_noticed(table: ResponseTable, tmp_path
     table.to_long().drop("sample").write_parquet(path, metadata={KEY: notes[KEY]})
     with pytest.raises(CamillaError, match="has lost its column 'sample'"):
         read(path)
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "jsonl", "parquet"])
+def test_keys_and_answers_come_back(ending: str, tmp_path: Path) -> None:
+    made = ResponseTable.from_predictions({"a": ["cat", "dog"], "b": ["dog", None]}, ["cat", "dog"])
+    made = replace(made, answer=pl.Series("answer", ["cat", None, "dog"], dtype=pl.String))
+    back = read(made.write(tmp_path / f"t.{ending}"))
+    assert back.key == made.key
+    assert back.answer is not None
+    assert back.to_long().sort("learner", "sample").equals(made.to_long().sort("learner", "sample"))
+
+
+def test_keys_are_read_from_a_column_or_another_file(tmp_path: Path) -> None:
+    wide, keys = tmp_path / "wide.csv", tmp_path / "keys.csv"
+    wide.write_text("sample,label,a,b\nx,1,1,0\ny,0,0,1\n")
+    keys.write_text("sample,answer\ny,no\nx,yes\n")
+    for key in ("label", ":label"):
+        table = read(wide, rows="samples", key=key)
+        assert (table.learners, table.key) == (("a", "b"), ("1", "0"))
+    table = read(wide, rows="samples", ignore="label", key=f"{keys}:answer")
+    assert (table.learners, table.key) == (("a", "b"), ("yes", "no"))
+    long = tmp_path / "long.csv"
+    long.write_text(
+        "learner,sample,response,truth,said\na,x,1,yes,yes\na,y,0,no,\nb,x,,yes,no\nb,y,0,no,yes\n"
+    )
+    table = read(long, key="truth", answer="said")
+    assert table.key == ("yes", "no")
+    assert table.answer is not None
+    assert table.answer.to_list() == ["yes", None, "yes"]
+    assert read(table.write(tmp_path / "t.parquet"), key=f"{keys}:answer").key == ("yes", "no")
+
+
+def test_keys_that_cannot_be_had_are_refused(tmp_path: Path) -> None:
+    wide, keys = tmp_path / "wide.csv", tmp_path / "keys.csv"
+    wide.write_text("sample,a,b\nx,1,0\ny,0,1\n")
+    keys.write_text("sample,answer\nx,yes\n")
+    for options, told in (
+        ({"rows": "samples", "key": "label"}, "no column 'label'"),
+        ({"rows": "samples", "key": str(keys)}, "say which of its columns"),
+        ({"rows": "samples", "key": f"{keys}:answer"}, "misses 1 of 2 samples"),
+        ({"rows": "samples", "answer": "said"}, "'answer' belong to a long table"),
+        ({"rows": "learners", "key": "label"}, "with rows='learners' a column is a sample"),
+    ):
+        with pytest.raises(CamillaError, match=told):
+            read(wide, **options)
+    long = tmp_path / "long.csv"
+    long.write_text("learner,sample,response,truth\na,x,1,yes\nb,x,1,no\n")
+    with pytest.raises(DataError, match="has truth 'yes' and, in"):
+        read(long, key="truth")

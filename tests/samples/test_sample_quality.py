@@ -57,7 +57,7 @@ def spoiled() -> ResponseTable:
 def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
     found = items(spoiled())
     flags = dict(found.samples.select("sample", "flags").iter_rows())
-    assert flags["sample-000"] == "mislabelled, negative"
+    assert flags["sample-000"] == "contrary, negative"
     assert flags["sample-001"] == "everyone right"
     assert flags["sample-002"] == "everyone wrong"
     assert "twin" in flags["sample-004"]
@@ -144,7 +144,7 @@ def test_fractional_responses_are_judged_without_tests_made_for_right_and_wrong(
 def test_digits_shows_the_samples_whose_label_is_doubtful() -> None:
     """digit-1553 is answered right by a guesser and a stump of a tree and wrong by every good classifier."""
     first = items(camilla.digits()).samples.row(0, named=True)
-    assert (first["sample"], first["flags"]) == ("digit-1553", "mislabelled")
+    assert (first["sample"], first["flags"]) == ("digit-1553", "contrary")
     assert "svm rbf" in first["failed_by"]
 
 

@@ -28,10 +28,10 @@ def test_are_the_first_and_second_different(page: Any) -> None:
     assert "cannot be told apart" in page.locator("main .table tbody tr").nth(1).inner_text()
 
 
-def test_which_sample_is_probably_mislabelled(page: Any) -> None:
+def test_which_samples_contradict_the_able(page: Any) -> None:
     """The able fail it and some others do not: recounted here from the log."""
     page.get_by_role("link", name="Samples", exact=True).click()
-    page.get_by_role("link", name="probably mislabelled").click()
+    page.get_by_role("link", name="contrary").click()
     name = page.locator("main .table tbody th").first.inner_text()
     log = camilla.digits().to_long()
     able = (

@@ -60,7 +60,8 @@ def saved_csv(page: Any, title: str) -> list[dict[str, str]]:
 def test_items_the_report_and_the_browser_flag_the_same_samples(
     shown: Shown, opened: Callable[..., Any]
 ) -> None:
-    frame = camilla.items(shown.table).samples
+    found = camilla.items(shown.table)
+    frame = found.samples
     decided = {
         name: set(filter(None, flags.split(", "))) for name, flags in frame.select("sample", "flags").rows()
     }
@@ -68,8 +69,12 @@ def test_items_the_report_and_the_browser_flag_the_same_samples(
     marks = {flag: np.asarray(bits.values).ravel() for flag, bits in sent["flags"].items()}
     packed = {name: {flag for flag in marks if marks[flag][j]} for j, name in enumerate(sent["name"])}
     assert packed == decided
-    rows = saved_csv(opened(shown.page).go("samples"), "Samples in view")
+    page = opened(shown.page).go("samples")
+    rows = saved_csv(page, "Samples in view")
     assert {row["sample"]: set(filter(None, row["flags"].split(" | "))) for row in rows} == decided
+    why = found.provenance["only_ordered"]
+    assert ("independent ones" in page.inner_text("main")) == (why is not None)
+    assert why is None or why in page.inner_text("main")
 
 
 def test_compare_rank_the_report_and_the_browser_have_the_same_p_values(
@@ -141,9 +146,9 @@ def sound_world(seed: int) -> ResponseTable:
 
 
 def accused(seed: int) -> int:
-    """Samples that the report calls mislabelled, negative, noisy or a twin."""
+    """Samples that the report calls contrary, negative, noisy or a twin."""
     flags = Diagnosed("sound", camilla.diagnose(sound_world(seed), "irt")).flags
-    return int(np.any([flags[name] for name in ("mislabelled", "negative", "noisy", "twin")], axis=0).sum())
+    return int(np.any([flags[name] for name in ("contrary", "negative", "noisy", "twin")], axis=0).sum())
 
 
 def test_sound_samples_are_not_accused() -> None:

@@ -25,6 +25,29 @@ def test_nan_among_numbers_and_among_texts_is_missing():
     np.testing.assert_array_equal(texts.matrix(), [[1, np.nan]])
 
 
+def answers(table: ResponseTable) -> dict[tuple[str, str], str | None]:
+    return {(row["learner"], row["sample"]): row["answer"] for row in table.to_long().to_dicts()}
+
+
+def test_labels_and_predictions_stay_in_the_table_and_with_their_rows():
+    """Whole numbers are spelled alike, whatever their type: label 1 and prediction 1.0 are one answer."""
+    table = ResponseTable.from_predictions({"a": [1.0, np.nan, 3], "b": [2, 2, 3]}, [1, 2, 3])
+    assert table.key == ("1", "2", "3")
+    full = {("a", "sample-0"): "1", ("a", "sample-2"): "3", ("b", "sample-0"): "2", ("b", "sample-1"): "2",
+            ("b", "sample-2"): "3"}  # fmt: skip
+    assert answers(table) == full
+    part = table.take_samples([2, 1]).take_learners([1])
+    assert part.key == ("3", "2")
+    assert answers(part) == {pair: full[pair] for pair in [("b", "sample-2"), ("b", "sample-1")]}
+    assert answers(table.canonical().table) == full
+
+
+def test_true_and_one_are_one_answer():
+    table = ResponseTable.from_predictions({"a": [True, False]}, [1, 1])
+    assert table.key == ("1", "1")
+    assert set(answers(table).values()) == {"1", "0"}
+
+
 @pytest.mark.parametrize(
     ("predictions", "labels", "message"),
     [

@@ -59,7 +59,8 @@ export interface Samples {
   flag_words: Record<string, string>;
   contradicting: string[]; // the flags of samples that contradict the able learners
   not_judged: string | null; // why no sample is flagged
-  mislabelled: Float32Array;
+  contrary: Float32Array; // log₁₀ of a likelihood ratio
+  only_ordered: string | null; // why no sample is called contrary
   needs: Uint8Array | null;
   seen: Uint8Array | null;
   right: Uint8Array;

@@ -1,5 +1,6 @@
 """`camilla items`: which samples a benchmark owner should look at."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,11 +10,16 @@ from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_json, progress, say
 
 
-@reads_table()
+@reads_table("skills", "key", "answer")
 def items(
     table: options.TableOption,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
-    rate: Annotated[float, typer.Option(help="Share of false flags accepted, of each kind.")] = 0.05,
+    rate: Annotated[
+        float, typer.Option(help="False discovery rate of the flags negative, noisy and twin.")
+    ] = 0.05,
+    judged: Annotated[
+        Path | None, typer.Option(help="Verdicts of somebody who looked: columns sample, error (1 or 0).")
+    ] = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -24,12 +30,13 @@ def items(
 
     responses = columns.read(table)
     with progress("judging samples") as watch:
-        found = items(responses, rate=rate, seed=seed, watch=watch)
+        found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(
             {
                 "provenance": found.provenance,
                 "samples": found.samples.to_dicts(),
+                "ablest_fail": found.ablest_fail.to_dicts(),
                 "twins": found.twins.to_dicts(),
             }
         )

@@ -125,6 +125,12 @@ class TableOptions:
     ] = None
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
+    key: Annotated[
+        str | None, typer.Option(help="Right answers to samples: column of TABLE, or FILE:column.")
+    ] = None
+    answer: Annotated[str | None, typer.Option(help="Long table: column of what the learner answered.")] = (
+        None
+    )
     missing: Annotated[
         list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
     ] = None
@@ -183,6 +189,9 @@ class TableOptions:
             )
 
 
+SPECIAL = {"skills", "skill_graph", "cluster", "key", "answer"}  # options of some commands alone
+
+
 def reads_table(*also: str) -> Decorator:
-    """Gives a command the options of a table as `columns`, `also` of skills, skill_graph, cluster."""
-    return gathers("columns", TableOptions, without={"skills", "skill_graph", "cluster"} - set(also))
+    """Gives a command the options of a table as `columns`, `also` some of those that few commands have."""
+    return gathers("columns", TableOptions, without=SPECIAL - set(also))

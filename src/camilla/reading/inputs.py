@@ -17,7 +17,14 @@ from camilla.reading.account import Files, Reading, repeated_rows_note
 from camilla.reading.formats import FORMATS
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.runs import Collection, Join, Run, read_universe
-from camilla.reading.skills import read_skill_graph, skill_source, with_clusters, with_skill_source
+from camilla.reading.skills import (
+    key_source,
+    read_skill_graph,
+    skill_source,
+    with_clusters,
+    with_key,
+    with_skill_source,
+)
 from camilla.reading.sniffing import Format, Loader, Match, files_under, match, peek
 from camilla.reading.tables import read_table
 from camilla.table.frame_files import ENDINGS, read_frame
@@ -34,11 +41,12 @@ ONLY_TABLES = (
     "trial",
     "task",
     "weight",
+    "answer",
     "missing",
     "ignore",
     "percent",
 )
-OF_BOTH = ("skills", "skill_graph", "cluster")
+OF_BOTH = ("skills", "skill_graph", "cluster", "key")
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
@@ -54,6 +62,8 @@ class ReadOptions(TypedDict, total=False):
     task: str | None
     cluster: str | None
     weight: str | None
+    key: str | None
+    answer: str | None
     skills: str | Path | Sequence[str] | None
     skill_graph: str | Path | None
     missing: str | Sequence[str]
@@ -88,6 +98,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     trial, weight, task, cluster : str, optional
         Columns of a table: the number of a repeated response, its weight, the task and the cluster of the
         sample. For logs, `cluster` names what they say of samples.
+    key, answer : str, optional
+        Where the right answer to a sample is, FILE:column or a column of the table or of what logs say of
+        samples; and the column of a long table with what the learner answered.
     skills : str, path or list of str, optional
         FILE (a 0/1 table), FILE:column,column (categories), or :column of the table or logs themselves. A
         list names several such columns.
@@ -267,6 +280,7 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = reading.table
     if "cluster" in given:
         table = with_clusters(table, given["cluster"])
+    table = with_key(table, key_source(given["key"]) if "key" in given else None)
     source = skill_source(given["skills"]) if "skills" in given else None
     own = () if source is None or source.file is not None else source.columns
     table = with_skill_source(table, source, own)

@@ -50,6 +50,26 @@ def skill_source(text: str | Path | Sequence[str]) -> SkillSource:
     )
 
 
+def key_source(text: str) -> SkillSource:
+    """FILE:column, or a column of the table itself, with a colon before it or not."""
+    for at, letter in enumerate(text):
+        if letter == ":" and at and Path(text[:at]).is_file():
+            return SkillSource(Path(text[:at]), (text[at + 1 :],))
+    if Path(text).is_file():
+        raise SettingError(f"key {text!r} is a file; say which of its columns holds the keys: {text}:column.")
+    return SkillSource(None, (text.removeprefix(":"),))
+
+
+def with_key(table: ResponseTable, source: SkillSource | None, *, id: str = "sample") -> ResponseTable:
+    """The table with the key of each sample, from a column of a file or of the samples themselves."""
+    if source is None:
+        return table
+    if source.file is None:
+        return replace(table, key=sample_column(table, source.columns[0]))
+    keys = read_skills(source, table.samples, id=id)
+    return replace(table, key=tuple(keys.skills[code] for code in keys.mask.argmax(axis=1)))
+
+
 def read_skills(source: SkillSource, samples: Sequence[str], *, id: str | None = None) -> SkillMap:
     """The skill map in a file, matched to the samples by name.
 
@@ -157,8 +177,10 @@ def with_clusters(table: ResponseTable, column: str) -> ResponseTable:
 
 
 def sample_column(table: ResponseTable, column: str) -> tuple[str, ...]:
-    """The task or cluster of each sample, or its value in a column of the sample metadata."""
-    own = {name: values for name in ("task", "cluster") if (values := getattr(table, name)) is not None}
+    """The task, cluster or key of each sample, or its value in a column of the sample metadata."""
+    own = {
+        name: values for name in ("task", "cluster", "key") if (values := getattr(table, name)) is not None
+    }
     if column in own:
         return own[column]
     metadata = table.sample_metadata

@@ -11,11 +11,13 @@ from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
 from camilla.reading.skills import (
     SkillSource,
+    key_source,
     read_skill_graph,
     read_skills,
     sample_column,
     skill_source,
     skills_in,
+    with_key,
     with_skill_source,
 )
 from camilla.table.columns import Origin, name_column, texts
@@ -26,7 +28,14 @@ from camilla.table.responses import ResponseTable
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
 LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
-WRITTEN = ("trial", "weight", "task", "cluster")  # columns of a written table that it may do without
+WRITTEN = (
+    "trial",
+    "weight",
+    "answer",
+    "task",
+    "cluster",
+    "key",
+)  # columns of a written table that it may do without
 
 
 class WideRoles(NamedTuple):
@@ -36,6 +45,7 @@ class WideRoles(NamedTuple):
     id: str | None
     task: str | None
     cluster: str | None
+    key: str | None
     own: tuple[str, ...]  # the skills
     ignore: tuple[str, ...]
 
@@ -81,6 +91,8 @@ def read_table(
     task: str | None = None,
     cluster: str | None = None,
     weight: str | None = None,
+    key: str | None = None,
+    answer: str | None = None,
     skills: str | Path | Sequence[str] | None = None,
     skill_graph: str | Path | None = None,
     missing: str | Sequence[str] = (),
@@ -93,7 +105,8 @@ def read_table(
     sample or item, response or resp) or as named here. A wide table says what its `rows` are,
     "samples" or "learners"; `sample` or `learner` then names the column of row names, by default
     the first that is nothing else. `skills` is FILE (a 0/1 table), FILE:column,column (categories)
-    or :column of this file, `skill_graph` a file of edges parent, child between them. An empty cell
+    or :column of this file, `skill_graph` a file of edges parent, child between them. `key` is the column of
+    the right answers, or FILE:column, `answer` that of what learners answered. An empty cell
     is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
     responses are named in `ignore`. With `percent` responses run from 0 to 100. What `ResponseTable.write`
     made comes back with its trials, weights, tasks and clusters, and of Parquet also with metadata and
@@ -104,10 +117,13 @@ def read_table(
     spelled = Spelled(texts(missing), percent)
     skilled = None if skills is None else skill_source(skills)
     own = _own_columns(skilled, path)
-    given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight)
+    keyed = None if key is None else key_source(key)
+    own_key = keyed.columns[0] if keyed is not None and keyed.file is None else None
+    given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight, own_key, answer)
     said = any((*spelled.missing, *ignore, percent))
     if rows is None and (written := _read_written(path, given, said=said)) is not None:
-        return TableRead(_with_graph(with_skill_source(written, skilled, own), skill_graph))
+        table = with_key(with_skill_source(written, skilled, own), keyed)
+        return TableRead(_with_graph(table, skill_graph))
     repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
@@ -115,10 +131,14 @@ def read_table(
         repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
     else:
         id = sample if rows == "samples" else learner
-        wide = WideRoles(rows, id, task, cluster, own, tuple(ignore))
-        _check_wide(wide, names, path, {"response": response, "trial": trial, "weight": weight})
+        wide = WideRoles(rows, id, task, cluster, own_key, own, tuple(ignore))
+        long_only = {"response": response, "trial": trial, "weight": weight, "answer": answer}
+        _check_wide(wide, names, path, long_only)
         loaded = _read_wide(path, wide, spelled)
-    return TableRead(_with_graph(_with_skills(loaded, skilled, own), skill_graph), repeated)
+    table = _with_skills(loaded, skilled, own)
+    if own_key is None:
+        table = with_key(table, keyed, id=loaded.id)
+    return TableRead(_with_graph(table, skill_graph), repeated)
 
 
 TableSource = Path | pl.DataFrame
@@ -142,7 +162,7 @@ def _read_written(path: TableSource, given: Roles, *, said: bool) -> ResponseTab
 
     None where its columns are named: then it is a long table like any other.
     """
-    own = all(getattr(given, role) in (None, role) for role in ("trial", "weight"))
+    own = all(getattr(given, role) in (None, role) for role in ("trial", "weight", "answer"))
     by_hand = given.learner or given.sample or given.response or said
     if isinstance(path, pl.DataFrame) or path.suffix.lower() != ".parquet" or by_hand or not own:
         return None
@@ -208,7 +228,7 @@ def _check_wide(
             f"{_called(source)}: has columns learner, sample and response: it is a long table. "
             "Leave out rows."
         )
-    said = [column for column in (roles.task, roles.cluster, *roles.own) if column is not None]
+    said = [column for column in (roles.task, roles.cluster, roles.key, *roles.own) if column is not None]
     if said and roles.rows == "learners":
         raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
 
@@ -244,9 +264,8 @@ def _read_long(
 
 def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedTable:
     names = _column_names(path)
-    aside = {
-        column for column in (roles.task, roles.cluster, *roles.own, *roles.ignore) if column is not None
-    }
+    named = (roles.task, roles.cluster, roles.key, *roles.own, *roles.ignore)
+    aside = {column for column in named if column is not None}
     id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
     responses = [name for name in names if name != id and name not in aside]
     frame, origin = _read(path, None, responses, spelled)
@@ -259,6 +278,7 @@ def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedT
     parts = parts._replace(
         task=None if roles.task is None else per_sample(frame, roles.task, sample, origin),
         cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
+        key=None if roles.key is None else per_sample(frame, roles.key, sample, origin),
     )
     return LoadedTable(ResponseTable(**parts._asdict()), frame, origin, id)
 

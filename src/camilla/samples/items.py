@@ -1,6 +1,8 @@
 """What a benchmark owner should look at: every sample with its factors, its fit and what is odd about it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,36 +10,47 @@ import polars as pl
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
-from camilla.diagnosis import Diagnosis
-from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, watching
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
+from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
+from camilla.samples.contrary import JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
 from camilla.samples.sample_flags import (
-    FLAGS,
     RATE,
     JudgingFit,
+    KeyFit,
     SampleFlags,
+    judging_fit,
     sample_flags,
     too_few_learners,
 )
 from camilla.samples.twins import Twins, twins
-from camilla.statistics.discrimination import DiscriminationCurves
+from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
-from camilla.table.frames import WideRows
+from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
+from camilla.table.frame_files import frame_with_lines, read_frame
+from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 NAMED = 3  # learners named for each sample and direction
 TWINS = 3  # pairs printed
+ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
+ABLEST_SHOWN = 5  # samples of that list printed
+FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
+LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
+VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0, 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleQuality(Printable):
-    """`samples`, worst first; `twins`, pairs with nearly the same responses; how both came about."""
+    """`samples`, worst first; `ablest_fail`, those that the ablest all miss; `twins`; how they came about."""
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
     samples: pl.DataFrame
+    ablest_fail: pl.DataFrame
     twins: pl.DataFrame
     provenance: dict[str, Any]
 
@@ -49,29 +62,61 @@ class SampleQuality(Printable):
         """How many samples are flagged, those to look at first, who contradicts them, and twins."""
         first = self.samples.head(samples)
         interval = "95 % CI"
+        judged = ["error_share"] if self.provenance["verdicts"] else []
         frame = first.with_columns(
             pl.Series(interval, intervals(first, "discrimination_low", "discrimination_high"), pl.String)
         ).select(
-            "sample", "flags", "accuracy", "n", "discrimination", interval, "item_rest", "infit", "outfit",
-            "mislabelled",
+            "sample", "flags", "contrary", *judged, "able", "weak", "accuracy", "n", "discrimination",
+            interval, "item_rest", "infit", "outfit",
         )  # fmt: skip
         spare = ("n", "outfit", "infit", "item_rest", interval)
         grid = Grid("Samples to look at first", frame, fixed=("flags", interval), spare=spare)
-        odd = first.filter(pl.col("flags").str.contains("mislabelled|negative"))
-        return [self._answer(), grid, *map(_contradiction, odd.to_dicts()), *self._twin_lines()]
+        odd = first.filter(pl.col("flags").str.contains("contrary|negative"))
+        told: list[Part] = [*self._answer(), grid, *map(_contradiction, odd.to_dicts())]
+        return [*told, *self._ablest_lines(samples), *self._twin_lines()]
 
-    def _answer(self) -> str:
+    def _answer(self) -> list[str]:
         made, flagged = self.provenance, self.flagged()
-        of = f"{made['n_samples']} samples, judged by {made['n_learners']} learners"
-        if flagged.height == 0:
-            return f"No sample is flagged of {of}."
-        counts = flagged["flags"].str.split(", ").explode().value_counts().sort("flags")
-        kinds = ", ".join(f"{count} {flag}" for flag, count in counts.iter_rows())
-        verb = "is" if flagged.height == 1 else "are"
-        return (
-            f"{flagged.height} of {of}, {verb} flagged: {kinds}. "
-            f"At most {percent(made['settings']['rate'])} of each kind are expected to be false."
-        )
+        n, independent = made["n_learners"], made["n_independent"]
+        alike = "" if round(independent) >= n else f" that count as {independent:.0f} independent ones"
+        of = f"{made['n_samples']} samples, judged by {n} learners{alike}"
+        lines = [f"No sample is flagged of {of}."]
+        counts = dict(flagged["flags"].str.split(", ").explode().value_counts().sort("flags").iter_rows())
+        if counts:
+            kinds = ", ".join(f"{count} {flag}" for flag, count in counts.items())
+            lines = [f"{flagged.height} of {of}, {'is' if flagged.height == 1 else 'are'} flagged: {kinds}."]
+        if "contrary" in counts:
+            lines.append(
+                "Contrary: solved by the weak, missed by the able. The key is wrong, or the sample is an "
+                "exception or ambiguous; responses cannot tell which."
+            )
+        if made["only_ordered"]:
+            lines.append(made["only_ordered"])
+        return [*lines, *self._verdict_lines()]
+
+    def _verdict_lines(self) -> list[str]:
+        verdicts = self.provenance["verdicts"]
+        if not verdicts:
+            return []
+        share, low, high = (_whole_percent(verdicts[part]) for part in ("share", "low", "high"))
+        errors = "1 is an error" if verdicts["errors"] == 1 else f"{verdicts['errors']} are errors"
+        judged = counted(verdicts["judged"], "sample")
+        lines = [f"Of {judged} judged, {errors}: {share} (95 % CI {low} to {high})."]
+        if verdicts["next"]:
+            share, low, high = (_whole_percent(verdicts[f"next_{part}"]) for part in ("share", "low", "high"))
+            coming = f"Of the next {verdicts['next']}, {share} are expected to be errors"
+            lines.append(f"{coming} (95 % CI {low} to {high}).")
+        return lines
+
+    def _ablest_lines(self, samples: int) -> list[str]:
+        shown = self.ablest_fail.head(min(samples, ABLEST_SHOWN)).to_dicts()
+        lines = [
+            f"{brief(row['sample'])}: the {row['ablest']} ablest learners all fail it{_votes(row)}."
+            for row in shown
+        ]
+        if shown and (more := self.ablest_fail.height - len(shown)) > 0:
+            lines.append(f"The ablest all fail {counted(more, 'more sample')}; --json has them.")
+        return lines
 
     def _twin_lines(self) -> list[str]:
         lines = [
@@ -84,20 +129,37 @@ class SampleQuality(Printable):
         return lines
 
 
+def _whole_percent(share: float) -> str:
+    return percent(round(share, 2))
+
+
 def _contradiction(row: dict[str, Any]) -> str:
     failed, solved = listed(row["failed_by"]) or "none", listed(row["solved_by"]) or "none"
-    sample = brief(row["sample"])
-    return f"{sample}: strong learners that fail it: {failed}; weak learners that solve it: {solved}."
+    told = f"strong learners that fail it: {failed}; weak learners that solve it: {solved}"
+    return f"{brief(row['sample'])}: {told}{_votes(row)}."
+
+
+def _votes(row: dict[str, Any]) -> str:
+    """What most of those answer who are wrong by the key, where answers are known."""
+    if row["other_answer"] is None:
+        return ""
+    key = "" if row["key"] is None else f" (key: {brief(row['key'])})"
+    return f"; {row['other_votes']} of {row['answers']} answer {brief(row['other_answer'])}{key}"
 
 
 def items(
-    table: TableLike, *, rows: WideRows | None = None, rate: float = RATE, seed: int = 0,
+    table: TableLike, *, rows: WideRows | None = None, judged: Any = None, rate: float = RATE, seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> SampleQuality:  # fmt: skip
     """Difficulty, discrimination, item–rest correlation, infit, outfit and flags of every sample.
 
-    `rate` is the share of false flags accepted, of each kind: Benjamini–Hochberg for negative
-    discrimination and noise, the posterior for mislabelled samples, Bonferroni over pairs for twins.
+    `rate` is the false discovery rate of the flags that are tested: Benjamini–Hochberg for negative
+    discrimination and noise, Bonferroni over pairs for twins. Nothing is promised of contrary samples. Where
+    the table has a key, learners are compared within it; where it has answers, the leading other one is
+    named.
+
+    `judged` are verdicts of somebody who looked: {sample: whether its key is wrong}, a dataframe with columns
+    sample and error, or the path of such a file. They say how many are errors and re-order the rest.
 
     `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
     on a terminal or in a notebook. `watch` takes the lines instead.
@@ -107,118 +169,174 @@ def items(
     table = as_table(table, rows=rows)
     if few := too_few_learners(table.n_learners):
         raise DataError(few)
-    with watching("judging samples", progress, watch) as watch:
-        return _judged(table, rate, seed, watch)
-
-
-def _judged(table: ResponseTable, rate: float, seed: int, watch: Watch) -> SampleQuality:
     ordered = table.canonical().table
-    found = diagnose(ordered, "irt", seed=seed, watch=watch)
+    verdict = None if judged is None else verdicts(judged, ordered.samples)
+    with watching("judging samples", progress, watch) as watch:
+        return _judged(table, ordered, verdict, rate, seed, watch)
+
+
+def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
+    """1 for an error, 0 for none, NaN where nobody looked, from a mapping, a dataframe or a file."""
+    origin = Origin("the verdicts")
+    if isinstance(judged, str | Path):
+        frame, place = frame_with_lines(read_frame(Path(judged), text=True), Path(judged))
+        origin = Origin(str(judged), place)
+    elif isinstance(judged, Mapping):
+        frame = pl.DataFrame({"sample": list(map(str, judged)), "error": list(judged.values())}, strict=False)
+    else:
+        frame = as_polars(judged)
+    named = name_column(frame, "sample", origin)
+    remedy = "Write 1, 0, true or false, and leave the cell empty where nobody has looked."
+    errors = number_column(pick(frame, "error", origin), VERDICT, origin, remedy=remedy)
+    if len(between := np.flatnonzero((errors > 0) & (errors < 1))):
+        raise DataError(
+            f"{origin.name}: {VERDICT.what}; {origin.place(int(between[0]))} has {errors[between[0]]:g}. "
+            f"{remedy}"
+        )
+    place_of = name_index(samples)
+    if unknown := [name for name in named.names if name not in place_of]:
+        raise DataError(
+            f"{origin.name}: {counted(len(unknown), 'sample')} not in the table, such as {unknown[0]!r}. "
+            f"{nearest(unknown[0], samples)}"
+        )
+    given = [named.names[code] for code in named.codes]
+    if twice := repeated(given):
+        raise DataError(f"{origin.name}: {quoted(twice)} are judged more than once. Keep one row per sample.")
+    if np.isnan(errors).all():
+        raise DataError(f"{origin.name}: holds no verdict; fill in the column 'error' for some samples.")
+    verdict = np.full(len(samples), np.nan)
+    verdict[[place_of[name] for name in given]] = errors
+    return verdict
+
+
+def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
+    """A 2PL for each key that enough samples have, and one of all samples for the others."""
+    every = np.arange(ordered.n_samples)
+    names = np.asarray(ordered.key if ordered.key is not None else [""] * len(every), dtype=object)
+    keys = [key for key in sorted(set(names)) if np.sum(names == key) >= FEWEST_OF_KEY]
+    if ordered.key is None or not keys:
+        return [KeyFit(diagnose(ordered, "irt", seed=seed, watch=watch), every, every)]
+    fits = []
+    for key in keys:
+        own = np.flatnonzero(names == key)
+        found = diagnose(ordered.take_samples(own), "irt", seed=seed, watch=watch)
+        fits.append(KeyFit(found, own, np.arange(len(own))))
+    if len(rest := np.flatnonzero(~np.isin(names, keys))):
+        fits.append(KeyFit(diagnose(ordered, "irt", seed=seed, watch=watch), rest, rest))
+    return fits
+
+
+def _judged(
+    table: ResponseTable, ordered: ResponseTable, verdict: Floats | None, rate: float, seed: int, watch: Watch
+) -> SampleQuality:
+    fits = _fits(ordered, seed, watch)
     watch("what is odd about each sample")
-    judge = judging_fit(found)
+    judge = judging_fit(*fits)
     pairs = twins(judge.matrix, judge.predicted, rate=rate)
     flags = sample_flags(judge, pairs, rate=rate)
-    frame = _factors(found, judge, flags)
-    frame = frame.hstack(_contradictions(judge.matrix, judge.ability, ordered.learners)).with_columns(
-        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
+    frame = _factors(fits, judge, flags).hstack(_contradictions(judge, ordered.learners))
+    frame = frame.hstack(_other_answers(ordered)).with_columns(
+        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None,
+        key=pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String),
     )
-    provenance = made_of(table, rate=rate, seed=seed, irt=found.provenance["settings"]) | {
+    calibrated = None if verdict is None else _recalibrated(ordered, flags.contrary.evidence, verdict)
+    frame = frame.with_columns(
+        error=_verdict_column(verdict, ordered.n_samples),
+        error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
+    )
+    provenance = made_of(table, rate=rate, seed=seed, irt=fits[0].found.provenance["settings"]) | {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
-        "abilities as the other responses have them; item_rest: influence function on Fisher's scale; "
-        "accuracy: Wilson, with Student's t where responses are fractional",
-        "mislabelled_share": flags.keys.share,
+        "abilities as the other responses have them, learners that answer alike counted once; item_rest: "
+        "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
+        "fractional",
+        "n_independent": flags.n_independent,
+        "only_ordered": flags.only_ordered,
+        "contrary_share": flags.contrary.share,
+        "n_keys": len(fits) if ordered.key is not None else None,
+        "verdicts": _verdict_summary(verdict, calibrated),
         "twin_pairs": pairs.n_pairs,
     }
-    return SampleQuality(_ranked(frame), _named(pairs, ordered.samples, judge.matrix), provenance)
+    named = _named(pairs, ordered.samples, judge.matrix)
+    return SampleQuality(_ranked(frame), _ablest(frame, judge), named, provenance)
 
 
-def flags_of_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> SampleFlags:
-    """The flags of `items` for a diagnosis' samples, in the order of its names.
-
-    A 2PL judges them: the diagnosis itself if it is one, else one that is fitted as `items` does. Twins
-    take a time that grows with the square of the samples. Raises DataError where learners are too few.
-    """
-    if few := too_few_learners(len(found.learner_names)):
-        raise DataError(few)
-    settings = found.provenance["settings"]
-    is_2pl = found.provenance["diagnoser"] == "irt" and settings["form"] == "2pl"
-    judge = judging_fit(found if is_2pl and not found.provenance["combined"] else _judged_by_2pl(found))
-    return sample_flags(judge, twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None)
+def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
+    """Samples of one key, task or skill are alike."""
+    columns = [column for column in (ordered.key, ordered.task) if column is not None]
+    masks = [SkillMap.from_labels(column).mask for column in columns]
+    if ordered.skill_map is not None:
+        masks.append(ordered.skill_map.mask)
+    groups = np.hstack([np.zeros((len(evidence), 0), bool), *masks])
+    return recalibrated(filled(evidence, ordered.sample_means().mean), groups, verdict)
 
 
-def _judged_by_2pl(found: Diagnosis) -> Diagnosis:
-    """The 2PL of a diagnosis' responses; a cell of right/wrong trials is its right and its wrong ones."""
-    cells, right = found.cells, found.cells.response
-    learner, sample, response, weight = cells.learner, cells.sample, right, cells.weight
-    if not found.provenance["fractional"]:
-        learner, sample = np.tile(learner, 2), np.tile(sample, 2)
-        response = np.repeat([1.0, 0.0], len(right))
-        weight = np.concatenate([weight * right, weight * (1 - right)])
-    rows = weight > 0
-    table = ResponseTable(
-        found.learner_names, found.sample_names, learner[rows], sample[rows], response[rows], weight[rows]
-    )
-    return diagnose(table, "irt", seed=found.provenance["seed"])
+def _verdict_column(verdict: Floats | None, n_samples: int) -> pl.Series:
+    values = np.full(n_samples, np.nan) if verdict is None else verdict
+    return pl.Series([None if np.isnan(value) else bool(value) for value in values], dtype=pl.Boolean)
 
 
-def judging_fit(found: Diagnosis) -> JudgingFit:
-    """A 2PL's diagnosis as the arrays that flags are decided from."""
-    cells, readout = found.cells, found.readout
-    matrix = np.full((len(found.learner_names), len(found.sample_names)), np.nan)
-    matrix[cells.learner, cells.sample] = cells.response
-    predicted = found.probabilities()
-    curves = DiscriminationCurves(
-        found.params.ability[:, 0], found.params.loading[:, 0], found.params.intercept
-    )
-    plain = bool((cells.weight == 1).all())
-    return JudgingFit(
-        matrix,
-        predicted,
-        readout.ability[:, 0],
-        curves,
-        readout.discrimination,
-        np.full(len(readout.discrimination), np.nan)
-        if readout.discrimination_se is None
-        else readout.discrimination_se,
-        readout.dispersion if plain else mean_dispersion(matrix, predicted),
-    )
+def _verdict_summary(verdict: Floats | None, calibrated: Recalibrated | None) -> dict[str, Any] | None:
+    """Shares of errors with 95 % intervals: Wilson's among the judged, the regression's among the next."""
+    if verdict is None or calibrated is None:
+        return None
+    given = verdict[~np.isnan(verdict)]
+    share = wilson(given.mean(), len(given), Z)
+    return {
+        "judged": len(given), "errors": int(given.sum()), "share": float(given.mean()),
+        "low": float(share.low), "high": float(share.high), "next": len(calibrated.next),
+        "next_share": calibrated.next_share, "next_low": calibrated.next_low,
+        "next_high": calibrated.next_high,
+    }  # fmt: skip
 
 
-def mean_dispersion(matrix: Floats, predicted: Floats) -> float:
-    """How far means of trials scatter: Pearson's χ² per degree of freedom of a 2PL, responses as they are."""
-    n, fitted = int(np.sum(~np.isnan(matrix))), matrix.shape[0] + 2 * matrix.shape[1]
-    p = np.clip(predicted, 1e-9, 1 - 1e-9)
-    square = np.nansum((matrix - p) ** 2 / (p * (1 - p)))
-    return float(square / (n - min(fitted, n // 2)))
-
-
-def _factors(found: Diagnosis, judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
+def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
     rest, ends, fit = item_rest(judge.matrix), judge.discrimination_ends(), decided.fit
-    n_samples = len(found.sample_names)
+    n_samples = len(judge.key)
+    able, weak = _quarters(judge)
     columns = {
+        "contrary": decided.contrary.evidence, "able": able, "weak": weak,
         "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
         "infit_z": fit.infit_z if judge.is_binary else np.full(n_samples, np.nan),
         "outfit_z": fit.outfit_z if judge.is_binary else np.full(n_samples, np.nan),
-        "negative_q": decided.negative_q, "noisy_q": decided.noisy_q, "mislabelled": decided.keys.probability,
+        "negative_q": decided.negative_q, "noisy_q": decided.noisy_q,
     }  # fmt: skip
     flags = [decided.names(j) for j in range(n_samples)]
-    order = list(FLAGS)
-    worst = [order.index(names[0]) if names else len(order) for names in flags]
-    return found.samples.with_columns(
+    worst = [LOOK.index(names[0]) if names and names[0] in LOOK else len(LOOK) for names in flags]
+    alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
+    frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
+    order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
+    return frame[order.tolist()].with_columns(
         *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
-        worst=pl.Series(worst, dtype=pl.Int64),
+        worst=pl.Series(np.where(alike, len(LOOK) + 1, worst)),
     )  # fmt: skip
 
 
-def _contradictions(matrix: Floats, ability: Floats, learners: tuple[str, ...]) -> pl.DataFrame:
+def _quarters(judge: JudgingFit) -> tuple[Floats, Floats]:
+    """Mean responses of the ablest quarter of the learners that answered a sample, and of the weakest."""
+    means = np.full((2, len(judge.key)), np.nan)
+    for key, ability in enumerate(judge.ability):
+        own = np.flatnonzero(judge.key == key)
+        order = np.argsort(-rounded(ability), kind="stable")
+        for end, who in enumerate((order, order[::-1])):
+            x = judge.matrix[np.ix_(who, own)]
+            seen = ~np.isnan(x)
+            first = seen & (np.cumsum(seen, axis=0) <= np.ceil(seen.sum(axis=0) / 4))
+            with np.errstate(invalid="ignore"):
+                means[end, own] = np.where(first, x, 0).sum(axis=0) / first.sum(axis=0)
+    return means[0], means[1]
+
+
+def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFrame:
     """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
-    ability = rounded(ability)
-    order = np.argsort(-ability, kind="stable")
-    above = int((ability > np.median(ability)).sum())
-    strong, weak = order[:above], order[::-1][: len(order) - above]
     failed, solved = [], []
-    for column in matrix.T:
+    sides = []
+    for ability in rounded(judge.ability):
+        order = np.argsort(-ability, kind="stable")
+        above = int((ability > np.median(ability)).sum())
+        sides.append((order[:above], order[::-1][: len(order) - above]))
+    for key, column in zip(judge.key, judge.matrix.T, strict=True):
+        strong, weak = sides[key]
         failed.append([learners[i] for i in strong[column[strong] < 0.5][:NAMED]])
         solved.append([learners[i] for i in weak[column[weak] > 0.5][:NAMED]])
     kind = pl.List(pl.String)
@@ -227,15 +345,54 @@ def _contradictions(matrix: Floats, ability: Floats, learners: tuple[str, ...]) 
     )
 
 
+def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
+    """The answer that most responses below a half give, how many do, and how many answers are known."""
+    schema = {"other_answer": pl.String, "other_votes": pl.Int64, "answers": pl.Int64}
+    place = pl.DataFrame({"sample": np.arange(ordered.n_samples, dtype=np.int32)})
+    if ordered.answer is None:
+        return pl.DataFrame({name: [None] * ordered.n_samples for name in schema}, schema=schema)
+    rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response, "answer": ordered.answer})
+    rows = rows.drop_nulls("answer")
+    leading = (
+        rows.filter(pl.col("response") < 0.5)
+        .group_by("sample", pl.col("answer").alias("other_answer"))
+        .agg(pl.len().cast(pl.Int64).alias("other_votes"))
+        .sort("sample", "other_votes", "other_answer", descending=[False, True, False])
+        .unique("sample", keep="first", maintain_order=True)
+    )
+    known = rows.group_by("sample").agg(pl.len().cast(pl.Int64).alias("answers"))
+    for part in (leading, known):
+        place = place.join(part, on="sample", how="left", maintain_order="left")
+    return place.select(list(schema))
+
+
+def _ablest(frame: pl.DataFrame, judge: JudgingFit) -> pl.DataFrame:
+    """Samples that the ablest all fail, by votes for another answer, else by how unlikely it is."""
+    run = ablest_fail(judge.matrix, JudgedBy(judge.ability, judge.key, judge.weight))
+    listed = frame.with_columns(
+        ablest=pl.Series(run.learners),
+        surprise=pl.Series(rounded(run.surprise)),
+        long=pl.Series(run.weight >= ABLEST),
+    ).filter("long")
+    votes = pl.col("other_votes") / pl.col("answers")
+    return listed.sort(
+        votes.round(9), "surprise", "sample", descending=[True, True, False], nulls_last=True
+    ).select(
+        "sample", "task", "key", "ablest", "contrary", "accuracy", "other_answer", "other_votes", "answers"
+    )
+
+
 def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """Flagged samples by their worst flag, then how surely; the others by item–rest correlation."""
+    """Contradicting and noisy samples first, then all others, by evidence; the judged and the alike last."""
     return (
-        frame.sort(
-            "worst", pl.col("mislabelled").round(3),
+        frame.with_columns(judged=pl.col("error").is_not_null())
+        .sort(
+            "judged", pl.col("error_share").round(6),
+            "worst", pl.col("contrary").round(6),
             pl.col("negative_q").round_sig_figs(6), pl.col("item_rest").round_sig_figs(6), "sample",
-            descending=[False, True, False, False, False], nulls_last=True,
+            descending=[False, True, False, True, False, False, False], nulls_last=True,
         )
-        .drop("worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
+        .drop("judged", "worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
         .with_row_index("look", offset=1)
         .select("look", "sample", "task", "flags", pl.exclude("look", "sample", "task", "flags"))
     )  # fmt: skip

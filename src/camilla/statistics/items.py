@@ -1,10 +1,11 @@
-"""Statistics of single samples: item–rest correlation, mean squares, logistic regression, Mantel–Haenszel."""
+"""Statistics of samples and of those who judge them: item–rest correlation, mean squares, logistic
+regression, Mantel–Haenszel, and how many independent learners some learners count as."""
 
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
 from camilla.arrays import Floats, sigmoid
 from camilla.statistics.intervals import LEVEL, Z
@@ -191,3 +192,42 @@ def mantel_haenszel(matrix: Floats, stratum: NDArray[np.integer], member: NDArra
         ratio * np.exp(half),
         np.where(known, chi_p_values(test, df=1), np.nan),
     )
+
+
+BY_CHANCE = 0.05  # expected number of others that an independent learner seems to answer like
+MOST_OTHERS = 3000  # learners that each learner is compared with, evenly taken
+MOST_RESIDUALS = 10_000  # samples that correlations rest on, evenly taken
+
+
+def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | None = None) -> Floats:
+    """How much each learner counts beside those that answer like it: 1 / (1 + Σ r), [learners].
+
+    r are the correlations of its residuals, response − expected, with those of the other learners, as far as
+    they are surely above 0: r > z/√n on n shared samples, z so that .05 others pass by chance. Ten copies of
+    a learner weigh a tenth each, so that the weights sum to the number of independent learners. Both matrices
+    are [learners, samples], NaN is missing. Of `flat` samples the mean response is expected of everybody.
+    """
+    samples, others = _spaced(matrix.shape[1], MOST_RESIDUALS), _spaced(len(matrix), MOST_OTHERS)
+    x = matrix[:, samples]
+    seen = (~np.isnan(x)).astype(np.float32)
+    expected = expected[:, samples]
+    if flat is not None:
+        mean = np.nansum(x, axis=0) / np.maximum(seen.sum(axis=0), 1)
+        expected = np.where(flat[samples], mean, expected)
+    residual = np.where(seen > 0, x - expected, 0).astype(np.float32)
+    square = residual**2
+    total, needed = np.zeros(len(matrix)), -ndtri(min(BY_CHANCE / len(matrix), 0.5))
+    for start in range(0, len(matrix), 1000):
+        part = slice(start, start + 1000)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            r = (residual[part] @ residual[others].T) / np.sqrt(
+                (square[part] @ seen[others].T) * (seen[part] @ square[others].T)
+            )
+            sure = r > needed / np.sqrt(seen[part] @ seen[others].T)
+        sure &= np.arange(len(matrix))[part, None] != others
+        total[part] = np.where(sure, r, 0).sum(axis=1) * len(matrix) / len(others)
+    return 1 / (1 + total)
+
+
+def _spaced(count: int, most: int) -> NDArray[np.intp]:
+    return np.linspace(0, count - 1, min(count, most)).round().astype(np.intp)

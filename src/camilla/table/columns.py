@@ -193,6 +193,16 @@ def weight_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[n
     return number_column(pick(frame, column, origin), WEIGHT, origin, required=True, remedy=remedy)
 
 
+def answer_column(frame: pl.DataFrame, column: str, origin: Origin) -> pl.Series:
+    """What learners answered, as text written like names; null where a cell is empty or NaN."""
+    series = pick(frame, column, origin)
+    if isinstance(series.dtype, NAMELESS):
+        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; answers were wanted.")
+    if series.dtype.is_float():
+        series = _without_point(series.fill_nan(None))
+    return series.cast(pl.String).replace("", None).alias("answer")
+
+
 def trial_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np.int32]:
     """Trial numbers as given; other names of trials are numbered in order of appearance."""
     encoded = name_column(frame, column, origin)

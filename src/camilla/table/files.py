@@ -42,7 +42,7 @@ REMEDIES = {
     errno.ENOTDIR: "A part of its path is a file; write to another folder.",
     errno.EISDIR: "There is a folder of this name; give another one.",
 }
-LONG_COLUMNS = ("learner", "sample", "response", "trial", "weight", "task", "cluster")
+LONG_COLUMNS = ("learner", "sample", "response", "trial", "weight", "answer", "task", "cluster", "key")
 
 
 def has_written_header(columns: list[str]) -> bool:
@@ -61,10 +61,14 @@ def long_frame(table: "ResponseTable") -> pl.DataFrame:
             "response": table.response,
         }
     )
-    rowwise = {name: getattr(table, name) for name in ("trial", "weight") if getattr(table, name) is not None}
+    rowwise = {
+        name: getattr(table, name)
+        for name in ("trial", "weight", "answer")
+        if getattr(table, name) is not None
+    }
     samplewise = {
         name: pl.Series(getattr(table, name), dtype=pl.String)[table.sample]
-        for name in ("task", "cluster")
+        for name in ("task", "cluster", "key")
         if getattr(table, name) is not None
     }
     return frame.with_columns(**{name: pl.Series(column) for name, column in (rowwise | samplewise).items()})
@@ -227,6 +231,7 @@ class Carried(msgspec.Struct):
     skill_graph: list[tuple[str, str]] | None = None
     has_task: bool = False
     has_cluster: bool = False
+    has_key: bool = False
     n_missing: int = 0
     provenance: dict[str, Any] = {}
 
@@ -246,6 +251,7 @@ class Names(NamedTuple):
             "samples": tuple(self.samples["sample"]),
             "task": tuple(self.samples["\x00task"]) if self.carried.has_task else None,
             "cluster": tuple(self.samples["\x00cluster"]) if self.carried.has_cluster else None,
+            "key": tuple(self.samples["\x00key"]) if self.carried.has_key else None,
             "learner_metadata": self.learners if self.learners.width > 1 else None,
             "sample_metadata": self.samples.select(extra) if len(extra) > 1 else None,
             "n_missing": self.carried.n_missing,
@@ -270,7 +276,7 @@ def carry(table: "ResponseTable", provenance: dict[str, Any] | None = None) -> d
     samples = pl.DataFrame({"sample": table.samples}, schema={"sample": pl.String})
     if table.sample_metadata is not None:
         samples = samples.join(table.sample_metadata, on="sample", how="left", maintain_order="left")
-    for name, values in (("\x00task", table.task), ("\x00cluster", table.cluster)):
+    for name, values in (("\x00task", table.task), ("\x00cluster", table.cluster), ("\x00key", table.key)):
         if values is not None:
             samples = samples.with_columns(pl.Series(name, values, dtype=pl.String))
     skills = None
@@ -286,6 +292,7 @@ def carry(table: "ResponseTable", provenance: dict[str, Any] | None = None) -> d
         None if table.skill_graph is None else list(table.skill_graph.edges),
         table.task is not None,
         table.cluster is not None,
+        table.key is not None,
         table.n_missing,
         provenance or {},
     )
@@ -345,6 +352,7 @@ def _fields(path: Path, names: Names) -> dict[str, Any]:
             "learner": _codes(frame, "learner", fields["learners"], path),
             "sample": _codes(frame, "sample", fields["samples"], path),
             "response": frame["response"].to_numpy(),
+            "answer": frame["answer"] if "answer" in frame.columns else None,
             "skill_map": None if mask is None else SkillMap(tuple(names.carried.skills or ()), mask),
             "skill_graph": None if graph is None else SkillGraph(tuple(map(tuple, graph))),  # type: ignore[arg-type]
         }

@@ -14,6 +14,7 @@ from camilla.table.cells import order_by_cell
 from camilla.table.columns import (
     Encoded,
     Origin,
+    answer_column,
     holds_fractions,
     holds_words,
     name_column,
@@ -39,6 +40,8 @@ class Parts(NamedTuple):
     trial: NDArray[np.int32] | None = None
     task: tuple[str, ...] | None = None
     cluster: tuple[str, ...] | None = None
+    key: tuple[str, ...] | None = None
+    answer: pl.Series | None = None
     n_missing: int = 0
 
 
@@ -193,6 +196,8 @@ class Roles(NamedTuple):
     task: str | None = None
     cluster: str | None = None
     weight: str | None = None
+    key: str | None = None
+    answer: str | None = None
 
     def columns(self) -> list[str]:
         """The columns that are named, each once."""
@@ -234,6 +239,10 @@ def long_parts(frame: pl.DataFrame, roles: Roles, origin: Origin) -> Parts:
         trial=trial,
         task=None if roles.task is None else per_sample(frame, roles.task, sample, origin),
         cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
+        key=None if roles.key is None else per_sample(frame, roles.key, sample, origin),
+        answer=None
+        if roles.answer is None
+        else answer_column(frame, roles.answer, origin).filter(pl.Series(kept)),
         n_missing=int(np.sum(~kept)),
     )
 

@@ -27,7 +27,20 @@ def right_or_wrong(predictions: Any, labels: ArrayLike, samples: Sequence[str] |
         given = ~_absent(column)
         _check_same_kind(name, column[given], truth)
         matrix[row, given] = column[given] == truth[given]
-    return dense_parts(matrix, tuple(columns), _sample_names(samples, len(truth)))
+    parts = dense_parts(matrix, tuple(columns), _sample_names(samples, len(truth)))
+    answers = np.array([_spelled(column) for column in columns.values()], dtype=object)
+    return parts._replace(
+        key=tuple(_spelled(truth)),
+        answer=pl.Series("answer", answers[parts.learner, parts.sample], dtype=pl.String),
+    )
+
+
+def _spelled(values: NDArray[Any]) -> list[str]:
+    """Labels as text: a whole number has no decimal point, so that 3 and 3.0 are one label."""
+    return [
+        str(int(value)) if isinstance(value, bool | float) and value == value // 1 else str(value)
+        for value in values.tolist()
+    ]
 
 
 def relative_error(predictions: Any, targets: ArrayLike, samples: Sequence[str] | None) -> Parts:

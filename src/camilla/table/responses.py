@@ -40,6 +40,8 @@ class ResponseTable:
     trial: NDArray[np.int32] | None = None  # [rows]
     task: tuple[str, ...] | None = None  # one per sample
     cluster: tuple[str, ...] | None = None  # one per sample
+    key: tuple[str, ...] | None = None  # one per sample: the answer that counts as right
+    answer: pl.Series | None = None  # [rows], what the learner answered, null where that is not known
     skill_map: SkillMap | None = None  # rows in the order of samples
     skill_graph: SkillGraph | None = None  # between skills of the map
     learner_metadata: pl.DataFrame | None = None  # has a column "learner"
@@ -91,15 +93,18 @@ class ResponseTable:
         task: str | None = None,
         cluster: str | None = None,
         weight: str | None = None,
+        key: str | None = None,
+        answer: str | None = None,
         missing: str | Sequence[str] = (),
         percent: bool = False,
     ) -> Self:
         """From any dataframe with one row per response. Repeated (learner, sample) rows are trials.
 
-        Levels of a pandas index are columns like any other. `missing` are texts that stand for a missing
+        Levels of a pandas index are columns like any other. `key` is the column of the right answer to a
+        sample, `answer` that of what the learner answered. `missing` are texts that stand for a missing
         response. With `percent` responses run from 0 to 100.
         """
-        roles = Roles(learner, sample, response, trial, task, cluster, weight)
+        roles = Roles(learner, sample, response, trial, task, cluster, weight, key, answer)
         origin = Origin(missing=texts(missing), percent=percent)
         return cls(**long_parts(as_polars(frame), roles, origin)._asdict())
 
@@ -137,6 +142,7 @@ class ResponseTable:
         """From classifiers: 1 where the prediction is the label, missing where it is None or NaN.
 
         `predictions` maps each learner to its predictions, or is a dataframe with one column per learner.
+        Labels and predictions stay in the table, as `key` and `answer`.
         """
         return cls(**right_or_wrong(predictions, labels, samples)._asdict())
 
@@ -208,6 +214,7 @@ class ResponseTable:
             response=self.response[rows],
             weight=None if self.weight is None else self.weight[rows],
             trial=None if self.trial is None else self.trial[rows],
+            answer=None if self.answer is None else self.answer.filter(pl.Series(rows)),
             n_missing=0,
         )
 
@@ -223,6 +230,7 @@ class ResponseTable:
             sample=place[self.sample[rows]],
             task=None if self.task is None else tuple(self.task[i] for i in chosen),
             cluster=None if self.cluster is None else tuple(self.cluster[i] for i in chosen),
+            key=None if self.key is None else tuple(self.key[i] for i in chosen),
             skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
             sample_metadata=_only(self.sample_metadata, "sample", samples),
         )
@@ -260,7 +268,10 @@ class ResponseTable:
         return Canonical(table, learner_order, sample_order)
 
     def to_long(self) -> pl.DataFrame:
-        """One row per response: learner, sample, response, and trial, weight, task, cluster if there."""
+        """One row per response: learner, sample, response, and what else the table has.
+
+        These are trial, weight, answer, task, cluster and key, in this order.
+        """
         return long_frame(self)
 
     def write(self, path: str | Path, *, provenance: dict[str, Any] | None = None) -> Path:

@@ -51,7 +51,7 @@ def check_names(learners: tuple[str, ...], samples: tuple[str, ...]) -> None:
 def check_rows(table: "ResponseTable") -> None:
     """Every row points at a learner and a sample, its response lies in [0, 1], its weight is positive."""
     n_rows = len(table.response)
-    for name in ("learner", "sample", "response", "weight", "trial"):
+    for name in ("learner", "sample", "response", "weight", "trial", "answer"):
         column = getattr(table, name)
         if column is not None and column.shape != (n_rows,):
             raise DataError(f"{name} has shape {column.shape}; one entry for each of {n_rows} rows wanted.")
@@ -80,9 +80,10 @@ def _check_values(table: "ResponseTable", name: str, wanted: str, good: NDArray[
 
 
 def check_samples(table: "ResponseTable") -> None:
-    """Task, cluster and skill map have one entry per sample; the graph joins skills of the map."""
+    """Task, cluster, key and skill map have one entry per sample; the graph joins skills of the map."""
     skill_mask = None if table.skill_map is None else table.skill_map.mask
-    for name, column in (("task", table.task), ("cluster", table.cluster), ("skill map", skill_mask)):
+    columns = {"task": table.task, "cluster": table.cluster, "key": table.key, "skill map": skill_mask}
+    for name, column in columns.items():
         if column is not None and len(column) != table.n_samples:
             raise DataError(
                 f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."

@@ -48,7 +48,7 @@ export const made: Page = (view) => {
   for (const board of view.report.boards) sections.push(provenance(board.provenance, `Leaderboard ${shown(board.name)}`));
   for (const one of [...view.report.comparisons, ...view.report.experiments]) sections.push(provenance(one.provenance, shown(one.title)));
   const flags = view.report.diagnoses.length ? Object.values(view.of.samples.flag_words) : [];
-  const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. They are those of camilla items, decided by a 2PL with at most 5 % of each kind expected to be false. “Mislabelled” is the probability that the key is wrong, from a mixture of right and wrong keys fitted to who solved what. A flag is a hint to look, not a verdict.`]] : MEANINGS;
+  const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. They are those of camilla items, decided by a 2PL in which learners that answer alike count once. “Contrary” is the evidence in the responses, log₁₀ of a likelihood ratio, and no probability: responses cannot tell a wrong key from an exception or an ambiguous sample. A flag is a hint to look, not a verdict.`]] : MEANINGS;
   return [
     heading("How this was made", `By camilla ${view.report.version}. This page is one file: it holds its data, asks nothing of any network and fits nothing.`),
     ...sections,

@@ -110,7 +110,6 @@ class Filter {
 }
 
 export const WORD: Record<string, string> = {
-  mislabelled: "probably mislabelled",
   negative: "negative discrimination",
   "everyone wrong": "nobody solved it",
   "everyone right": "everybody solved it",
@@ -122,15 +121,17 @@ export function flagChips(view: View, j: number): Node {
 }
 
 function flagList(view: View): HTMLElement {
-  const { flag_totals: totals, flag_words: words, not_judged: why } = view.of.samples;
+  const { flag_totals: totals, flag_words: words, not_judged: why, only_ordered: only } = view.of.samples;
   if (why !== null) return h("p", { class: "callout" }, `${why[0].toUpperCase()}${why.slice(1)}`);
   const some = Object.keys(totals).filter((flag) => totals[flag]);
-  if (!some.length) return h("p", { class: "quiet" }, "No sample is flagged.");
-  return h(
+  const ordered = only === null ? null : h("p", { class: "quiet" }, only);
+  if (!some.length) return h("div", {}, h("p", { class: "quiet" }, "No sample is flagged."), ordered);
+  const chips = h(
     "ul",
     { class: "chips flags" },
-    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-mislabelled" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
+    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-contrary" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
   );
+  return h("div", {}, chips, ordered);
 }
 
 function scatter(view: View, filter: Filter, changed: () => void): HTMLElement & { redraw: () => void } {
@@ -203,10 +204,10 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "mislabelled", label: "Mislabelled", about: "The probability that the sample's key is wrong, judged by who solved it", width: 112, numeric: true, value: (j) => finite(s.mislabelled[j], 3), show: (j) => number(s.mislabelled[j]) },
+    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
   ];
-  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-mislabelled", onSort: (sort) => remember({ sort }) });
+  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-contrary", onSort: (sort) => remember({ sort }) });
 }
 
 /** A rounded column is exported with the decimals that are known. */

@@ -11,8 +11,13 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.names import name_index
-from camilla.samples.items import flags_of_diagnosis
-from camilla.samples.sample_flags import CONTRADICTING, FLAGS, SampleFlags, too_few_learners
+from camilla.samples.sample_flags import (
+    CONTRADICTING,
+    FLAGS,
+    SampleFlags,
+    flags_of_diagnosis,
+    too_few_learners,
+)
 from camilla.show.report.packing import Bits, Rounded
 from camilla.statistics.all_pairs import pair_ends, pair_tests
 from camilla.statistics.intervals import LEVEL, Z
@@ -166,12 +171,17 @@ class Diagnosed:
         return {} if decided is None else {flag: mark[self.order[1]] for flag, mark in decided.marks.items()}
 
     @cached_property
-    def mislabelled(self) -> Floats:
-        """The probability that a sample's key is wrong; NaN where nothing was judged."""
+    def contrary(self) -> Floats:
+        """How strongly responses speak for a reversed key, log₁₀ of a likelihood ratio; NaN: not judged."""
         decided = self._decided
         if decided is None:
             return np.full(len(self.samples), np.nan)
-        return decided.keys.probability[self.order[1]]
+        return decided.contrary.evidence[self.order[1]]
+
+    @cached_property
+    def only_ordered(self) -> str | None:
+        """Why no sample is called contrary, where independent learners are too few."""
+        return None if self._decided is None else self._decided.only_ordered
 
     @cached_property
     def strengths(self) -> Strengths | None:
@@ -216,7 +226,8 @@ class Diagnosed:
         if not self.flags:
             return np.empty(0, np.intp)
         worth = np.flatnonzero(np.any([self.flags[flag] for flag in CONTRADICTING], axis=0))
-        return worth[np.argsort(-self.mislabelled[worth], kind="stable")]
+        evidence = np.nan_to_num(self.contrary[worth], nan=-np.inf)
+        return worth[np.argsort(-evidence, kind="stable")]
 
     @cached_property
     def kept(self) -> NDArray[np.intp]:
@@ -319,7 +330,8 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         "flag_words": {name: FLAGS[name] for name in of.flags},
         "contradicting": list(CONTRADICTING),
         "not_judged": of.why_not_judged,
-        "mislabelled": Rounded(of.mislabelled[kept], 3),
+        "contrary": Rounded(of.contrary[kept], 2),
+        "only_ordered": of.only_ordered,
         "needs": None if of.mask is None else Bits(of.mask[kept]),
         "seen": None if seen.all() else Bits(seen),
         "right": Bits(responses == 1)

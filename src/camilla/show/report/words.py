@@ -161,10 +161,8 @@ def _look_at(of: Diagnosed) -> Sentence:
         parts.append("the able learners: " if len(suspects) <= LISTED else "the able learners; first ")
         for number, sample in enumerate(shown):
             parts += [", " if number else "", {"sample": sample}]
-        parts.append(
-            f". {'It' if one else 'They'} may be mislabelled or broken: look before you trust small "
-        )
-        parts.append("differences.")
+        what = "It may have a wrong key, be an exception" if one else "Keys may be wrong, samples exceptions"
+        parts.append(f". {what} or ambiguous: look before you trust small differences.")
     else:
         parts.append("No sample contradicts the able learners.")
     if n := int(flags["everyone wrong"].sum()):
