@@ -32,6 +32,7 @@ FORMS: dict[str, tuple[str, dict[str, Any]]] = {
     "mirt": ("mirt", {"dimensions": 2, "precision": 3.0}),
     "mirt with skills": ("mirt", {"use_skills": True, "dimensions": 1, "precision": 3.0}),
     "mf": ("mf", {"dimensions": 2, "precision": 3.0}),
+    "bayes": ("bayes", {"dimensions": 2, "draws": 150}),
     "gaussian": ("gaussian", {"dimensions": 2, "precision": 10.0}),
     "dina": ("dina", {}),
     "neural-cd": ("neural-cd", {"precision": 1.0, "training": QUICK}),
@@ -55,7 +56,9 @@ SOME = ["sample-03", "sample-17"]
 # A neural form takes ten seconds to compile; of each neural diagnoser one form is checked every time.
 SLOW = ("ka-ncd mf", "ka-ncd ncf1", "ka-ncd ncf2", "qc-cdm full", "qc-cdm 2", "qc-cdm 12", "qc-cdm 12 mf")
 # Coordinates of MF, latent MIRT and Gaussian may be rotated freely: none is a skill, so no law about one.
-WITHOUT_SKILLS = ("mirt", "mf", "gaussian")
+WITHOUT_SKILLS = ("mirt", "mf", "bayes", "gaussian")
+# Placing lets responses update the samples too, so that a learner added again is near itself and not at it.
+POSTERIOR = ("bayes",)
 # Stop up to 2e-3 from the modes, where learners that near to each other change places.
 TRAINED = tuple(form for form, (_, settings) in FORMS.items() if "training" in settings)
 
@@ -251,7 +254,7 @@ def test_relabelled_skills_give_relabelled_results(form: str) -> None:
     )
 
 
-@every_form()
+@every_form(without=POSTERIOR)
 def test_a_learner_added_again_gets_its_own_ability_back(form: str) -> None:
     """Within 2e-3 of the scale: what the fits leave between their stop and the exact mode.
 
@@ -267,7 +270,16 @@ def test_a_learner_added_again_gets_its_own_ability_back(form: str) -> None:
     np.testing.assert_allclose(both["ability"], both["ability_own"], atol=2e-3)
 
 
-@every_form(without=TRAINED)
+def test_a_posterior_places_a_learner_of_its_pool_near_where_it_stands() -> None:
+    """Its responses count once more, for the learner and for the samples: less than a standard error."""
+    found = fitted("bayes")
+    both = found.learners.join(found.place(world()), on="learner", suffix="_placed")
+    off = (both["ability_placed"] - both["ability"]).abs() / both["se"]
+    assert off.max() < 1
+    assert off.mean() < 0.3
+
+
+@every_form(without=(*TRAINED, *POSTERIOR))
 def test_learners_of_the_pool_are_placed_at_their_own_ranks(form: str) -> None:
     """By their own responses; the copy is not below the original, and what the fit leaves decides nothing."""
     found = fitted(form)
@@ -280,7 +292,7 @@ def at_their_modes(found: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     weight, right = layout_of_table(table.in_fitting_order()).block(np.arange(table.n_samples))
     rows, covariance, _ = place_rows(found.diagnoser, found.params, weight.T, right.T, start=True)
     level = levels(found.diagnoser, found.params, rows, covariance)
-    ability = found.ability_on(level.ability, level.covariance, np.arange(table.n_samples))
+    ability = found.ability_on(level, np.arange(table.n_samples))
     return pl.DataFrame({"learner": found.learner_names}).hstack(ability)
 
 

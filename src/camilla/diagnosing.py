@@ -25,7 +25,7 @@ from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import Z
 from camilla.statistics.missingness import block_notes, rank_correlation
-from camilla.table.cells import Cells
+from camilla.table.cells import Cells, zero_or_one
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -126,6 +126,10 @@ def combination(logits: Floats, response: Floats, weight: Floats) -> Floats:
     n_parts = logits.shape[1]
     if n_parts == 1:
         return np.ones(1)
+    if not zero_or_one(response).all():  # fractional responses vary less, so that each of them says more
+        p = sigmoid(logits)
+        missed = weight @ (response[:, None] - p) ** 2 / (weight @ (p * (1 - p)))
+        weight = weight / np.clip(missed.min(), 1e-3, 1)
     centre = np.append(0.9, np.full(n_parts - 1, 0.1 / (n_parts - 1)))
 
     def objective(share: Floats) -> tuple[float, Floats]:
@@ -246,7 +250,8 @@ def diagnose(
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
-    provenance["notes"] = [*notes, *copy_notes(ready.table), *backwards_notes(found, readout, ready.table)]
+    notes += [*_pair_notes(readout), *copy_notes(ready.table), *backwards_notes(found, readout, ready.table)]
+    provenance["notes"] = notes
     return named(table, ready.table, found, readout, provenance)
 
 
@@ -449,6 +454,16 @@ def _estimand(readout: Readout, n_samples: int) -> str:
     if readout.skill_weight is None and readout.unit_scale:
         return f"expected score on these {n_samples} samples"
     return "ability on the diagnoser's own scale"
+
+
+def _pair_notes(readout: Readout) -> list[str]:
+    """What to say of two learners on a scale that is made of the two."""
+    if len(readout.ability) != 2 or readout.unit_scale or readout.skill_weight is None:
+        return []
+    return [
+        "Two learners on a scale standardised over the two stand at −1 and 1 whatever they answered: read "
+        "neither these abilities nor their intervals; use auto."
+    ]
 
 
 def backwards_notes(found: Found, readout: Readout, table: ResponseTable) -> list[str]:

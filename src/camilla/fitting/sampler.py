@@ -17,6 +17,7 @@ from camilla.arrays import Floats
 
 INTERCEPT_SCALE, FIRST_SCALE, OTHER_SCALE = 2.0, 1.0, 0.3  # of the half-t standard deviations
 FREEDOM = 2  # of the half-t: correlations between loadings are then uniform
+FURTHEST = 40.0  # of an intercept or a loading: where responses separate perfectly, nothing else stops them
 DOUBLE_CELLS = 300_000  # up to here chains run in float64, in which a CPU's last bits change no draw
 
 # PG(1, z) is drawn from its quantiles: STEPS values of |z|, BINS of equal probability each.
@@ -190,7 +191,7 @@ class Chain:
         information = _filled(omega @ pairs, self._places) + self.precision
         linear = (self.pull @ design).astype(np.float64) + self.precision @ self.mean
         root = np.linalg.cholesky(information)
-        self.factor = _normal(self.rng, root, linear)
+        self.factor = np.clip(_normal(self.rng, root, linear), -FURTHEST, FURTHEST)
         if not keep_conditional:
             return None
         inverse = np.linalg.inv(root).transpose(0, 2, 1)
@@ -203,7 +204,7 @@ class Chain:
         auxiliary = rate / self.rng.standard_gamma((FREEDOM + width) / 2, size=width)
         middle = self.factor.mean(axis=0)
         away, off = self.factor - middle, middle - self.centre
-        scale = np.diag(2 * FREEDOM / auxiliary) + away.T @ away
+        scale = np.diag(2 * FREEDOM / auxiliary + 1e-9) + away.T @ away
         scale += n_samples / (1 + n_samples) * np.outer(off, off)
         freedom = FREEDOM + width - 1 + n_samples
         bartlett = np.tril(self.rng.standard_normal((width, width)), -1)

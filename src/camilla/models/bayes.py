@@ -20,6 +20,7 @@ KEPT = 200  # joint draws kept for abilities on any set of samples
 MOST_NUMBERS = 20_000_000  # in the draws and frames that are kept, each
 FRAMES = 24  # draws of the pool under which a new learner is placed
 PLACED_DRAWS, PLACED_BURN_IN = 300, 20
+LARGEST = 6e4  # that float16 can hold
 FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
 
 
@@ -236,17 +237,20 @@ class _Record:
         self.slopes += np.stack([slope, middle, slope**2, middle**2, slope * middle])
         self.dispersion += chain.dispersion / self.plan.draws
         if (k := self.keep.get(step)) is not None:
-            self.ability[k], self.factor[k] = chain.ability, chain.factor
+            self.ability[k] = np.clip(chain.ability, -LARGEST, LARGEST)
+            self.factor[k] = np.clip(chain.factor, -LARGEST, LARGEST)
         if conditional is not None:
             k = self.frame[step]
             self.frame_mean[k] = conditional.mean
-            self.frame_root[k] = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
+            upper = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
+            self.frame_root[k] = np.clip(upper, -LARGEST, LARGEST)
 
     def params(self, alike: NDArray[np.intp]) -> BayesParams:
         """The draws; learners that answered all alike have the first one's, so that they tie."""
         n = self.plan.draws
         p = np.clip(self.chance / n, 1e-6, 1 - 1e-6)[:, alike]
         variance = np.maximum(self.square / n - (self.logit / n) ** 2, 0)[:, alike]
+        se = np.minimum(np.sqrt(variance), LARGEST).astype(np.float16)
         slope, middle, slope2, middle2, product = self.slopes / n
         sure = np.where(np.abs(slope) > 1e-9, slope, 1e-9)
         difficulty = -middle / sure
@@ -255,7 +259,7 @@ class _Record:
         return BayesParams(
             self.scores[:, alike].astype(np.float32), self.ability[:, alike], self.factor,
             self.frame_mean, self.frame_root,
-            (np.log(p) - np.log1p(-p)).astype(np.float32), np.sqrt(variance).astype(np.float16),
+            (np.log(p) - np.log1p(-p)).astype(np.float32), se,
             difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
             slope, np.sqrt(np.maximum(var_slope, 0)), np.array([self.dispersion]),
         )  # fmt: skip

@@ -25,6 +25,7 @@ def estimates(draws: Floats) -> Estimates:
 
     A normal on the logit needs a third of the draws that quantiles need. The deviation is widened for how
     few independent draws there are: the mean of n has its own error, and their spread is too small by 1/n.
+    No end lies beyond all draws, where responses that separate perfectly would put it.
     """
     inside = np.clip(np.asarray(draws, np.float64), CLIP, 1 - CLIP)
     logit = np.log(inside) - np.log1p(-inside)
@@ -33,6 +34,7 @@ def estimates(draws: Floats) -> Estimates:
     centre, spread = logit.mean(axis=0), logit.std(axis=0) * wider
     value, se = inside.mean(axis=0), inside.std(axis=0) * wider
     low, high = sigmoid(centre - Z * spread), sigmoid(centre + Z * spread)
+    low, high = np.maximum(low, inside.min(axis=0)), np.minimum(high, inside.max(axis=0))
     return Estimates(value, se, np.minimum(low, value), np.maximum(high, value))
 
 
