@@ -251,3 +251,8 @@ def test_the_share_that_points_backwards_counts_what_is_surely_negative() -> Non
     values, se = np.array([-3.0, -1.0, 2.0, np.nan]), np.array([1.0, 1.0, 1.0, np.nan])
     assert points_backwards(values, se) == pytest.approx(1 / 3)
     assert points_backwards(np.array([np.nan]), np.array([np.nan])) == 0
+
+
+def test_samples_of_blocks_are_judged_each_by_its_own_learners() -> None:
+    """No ranking is made of them: each sample's learners are of its own block."""
+    assert camilla.items(two_blocks()).samples.height == 50

@@ -215,14 +215,14 @@ def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
     names = np.asarray(ordered.key if ordered.key is not None else [""] * len(every), dtype=object)
     keys = [key for key in sorted(set(names)) if np.sum(names == key) >= FEWEST_OF_KEY]
     if ordered.key is None or not keys:
-        return [KeyFit(diagnose(ordered, "irt", seed=seed, watch=watch), every, every)]
+        return [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
     fits = []
     for key in keys:
         own = np.flatnonzero(names == key)
-        found = diagnose(ordered.take_samples(own), "irt", seed=seed, watch=watch)
+        found = diagnose(ordered.take_samples(own), "irt", seed=seed, across_blocks=True, watch=watch)
         fits.append(KeyFit(found, own, np.arange(len(own))))
     if len(rest := np.flatnonzero(~np.isin(names, keys))):
-        fits.append(KeyFit(diagnose(ordered, "irt", seed=seed, watch=watch), rest, rest))
+        fits.append(KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), rest, rest))
     return fits
 
 

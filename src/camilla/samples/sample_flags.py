@@ -245,4 +245,4 @@ def _judged_by_2pl(found: Diagnosis) -> Diagnosis:
     table = ResponseTable(
         found.learner_names, found.sample_names, learner[rows], sample[rows], response[rows], weight[rows]
     )
-    return diagnose(table, "irt", seed=found.provenance["seed"])
+    return diagnose(table, "irt", seed=found.provenance["seed"], across_blocks=True)
