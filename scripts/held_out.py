@@ -4,7 +4,7 @@
 
 A fifth of the cells is held out (seeded); every contender sees the rest. `nearest` predicts from the ten
 learners that agree most with a learner, `boosted` is LightGBM on features made out of fold. For `stability`
-samples are halved ten times: Kendall of abilities on the two halves, auto's less plain accuracy's.
+samples are halved: Kendall of abilities on the two halves, and of plain accuracies.
 docs/design/auto.md says which tables were used to tune and which to judge.
 """
 
@@ -169,10 +169,16 @@ def stability(name: str, n_times: int, done: dict[str, Any]) -> None:
                 found = camilla.diagnose(table_of(part, ~np.isnan(part)), "bayes", progress=False)
             ability = found.learners.sort("learner")["ability"].to_numpy()
             both.append((ability, np.nanmean(part, axis=0)))
-        ours, plain = (kendalltau(a, b).statistic for a, b in zip(*both, strict=True))
-        gains.append([float(ours), float(plain)])
-    gain = np.array(gains)
-    print(name, "stability", gain.mean(axis=0), (gain[:, 0] - gain[:, 1]).mean(), flush=True)
+        ours, plain = zip(*both, strict=True)
+        gains.append([*map(float, (*taus(*ours), *taus(*plain)))])
+    print(name, "stability: tau-b, tau-a of auto and of accuracy", np.mean(gains, axis=0), flush=True)
+
+
+def taus(one: Any, other: Any) -> tuple[float, float]:
+    """Kendall's tau-b, which forgives ties, and tau-a, in which a tied pair is one in neither order."""
+    n = len(one)
+    same = np.sign(one[:, None] - one) * np.sign(other[:, None] - other)
+    return kendalltau(one, other).statistic, same.sum() / (n * (n - 1))
 
 
 def main() -> None:
