@@ -88,26 +88,37 @@ def fit_chosen(
 
 def _combined(size: Size, layout: Layout, valid: Layout | None, *, seed: int, watch: Watch) -> Found:
     """bayes, and its predictions combined with others' by weights learned on held-out responses."""
-    others, whole = partners(size), valid is None
-    draws = {"draws": TRIAL_DRAWS} if whole else {}
-    if not others and whole:
-        return _read_alone(size, layout, seed=seed, watch=watch)
-    inner, outer = fitting.hold_out(layout, seed) if valid is None else (layout, valid)
+    others = partners(size)
+    if valid is not None:
+        tried, shares = _weighed([("bayes", {}), *others], size, layout, valid, seed=seed, watch=watch)
+        return Found(tried[0], tuple(map(Part, tried, shares)))
+    read = _read_alone(size, layout, seed=seed, watch=watch)
+    if not others:
+        return read
+    inner, outer = fitting.hold_out(layout, seed)
+    small, some, left = fitting.fewer_samples(size, inner, outer, seed=seed)
+    candidates = [("bayes", {"draws": TRIAL_DRAWS}), *others]
+    tried, shares = _weighed(candidates, small, some, left, seed=seed, watch=watch)
+    fits = [read.fit._replace(validation_loss=tried[0].validation_loss)]
+    fits += [fitting.enlarged(one, size, layout, seed=seed, watch=watch) for one in tried[1:]]
+    return Found(fits[0], tuple(map(Part, fits, shares)))
+
+
+def _weighed(
+    candidates: list[tuple[str, dict[str, Any]]], size: Size, layout: Layout, valid: Layout,
+    *, seed: int, watch: Watch,
+) -> tuple[list[fitting.FittedDiagnoser], list[float]]:  # fmt: skip
+    """Each candidate fitted to `layout`, and its weight in the sum of logits that fits `valid` best."""
     tried = [
         fitting.trial(
-            diagnoser_named(name), size, inner, outer, settings=settings, seed=seed,
+            diagnoser_named(name), size, layout, valid, settings=settings, seed=seed,
             watch=lambda line, name=name: watch(f"trying {name}: {line}"),  # type: ignore[misc]
         )
-        for name, settings in [("bayes", draws), *others]
+        for name, settings in candidates
     ]  # fmt: skip
-    learner, sample, weight, right = outer.cells()
+    learner, sample, weight, right = valid.cells()
     logits = np.column_stack([one.logit(learner, sample) for one in tried])
-    shares = combination(logits, right / weight, weight)
-    if whole:
-        read = _read_alone(size, layout, seed=seed, watch=watch).fit
-        tried[0] = read._replace(validation_loss=tried[0].validation_loss)
-        tried[1:] = [fitting.refit(one, layout, seed=seed, watch=watch) for one in tried[1:]]
-    return Found(tried[0], tuple(Part(one, float(share)) for one, share in zip(tried, shares, strict=True)))
+    return tried, combination(logits, right / weight, weight).tolist()
 
 
 def _read_alone(size: Size, layout: Layout, *, seed: int, watch: Watch) -> Found:

@@ -83,11 +83,15 @@ def refit(found: FittedDiagnoser, layout: Layout, *, seed: int, watch: Watch) ->
     return found._replace(solution=again._replace(converged=again.converged and found.solution.converged))
 
 
-def cell_losses(found: FittedDiagnoser, cells: Layout) -> Floats:
-    """−[x log p + (1 − x) log(1 − p)] of every cell, at the fit's temperature."""
-    learner, sample, weight, right = cells.cells()
-    logits = found.logit(learner, sample)
-    return np.logaddexp(0, logits) - right / weight * logits
+def enlarged(
+    found: FittedDiagnoser, size: Size, layout: Layout, *, seed: int, watch: Watch
+) -> FittedDiagnoser:
+    """What was tried on some samples, with its settings and temperature, on all responses to all of them."""
+    if found.diagnoser.size.n_samples == size.n_samples:
+        return refit(found, layout, seed=seed, watch=watch)
+    watch("fitting on all samples")
+    diagnoser = replace(found.diagnoser, size=size)  # type: ignore[type-var]
+    return found._replace(diagnoser=diagnoser, solution=solve(diagnoser, layout, seed, watch))
 
 
 def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Diagnoser:

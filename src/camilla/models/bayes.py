@@ -76,7 +76,7 @@ class Bayes:
         "dispersion": ("",),
     }
     size: Size
-    dimensions: int = 20  # at most two fewer than learners and samples
+    dimensions: int = 20  # at most; no more than two fewer than learners and a quarter of samples
     draws: int = 600  # at most; a large table gets fewer, 120 at least
 
     @classmethod
@@ -85,7 +85,7 @@ class Bayes:
 
     @property
     def n_dims(self) -> int:
-        return max(1, min(self.dimensions, self.size.n_learners - 2, self.size.n_samples - 2))
+        return max(1, min(self.dimensions, self.size.n_learners - 2, self.size.n_samples // 4))
 
     def _plan(self) -> _Plan:
         """As many draws as take a few seconds: a sweep costs so much per cell and per system solved."""
