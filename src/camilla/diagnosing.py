@@ -230,9 +230,9 @@ def diagnose(
     """The diagnosis of every learner and sample of a table, a dataframe or a file.
 
     `diagnoser` is "auto", which reads bayes and predicts with several, or a name; `settings` are the
-    diagnoser's own (see its page). What is not set is chosen on a tenth of the responses, then fitted on all. `as_published` follows the
-    paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
-    learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
+    diagnoser's own (see its page). What is not set is chosen on a tenth of the responses, then fitted on all.
+    `as_published` follows the paper's training instead. The same table, seed and settings give the same
+    diagnosis in any order of rows, learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
     "learners". A table that falls into blocks without a shared learner or sample is refused, for nothing puts
     them on one scale; `across_blocks` diagnoses them together all the same, and the notes say so.
 
