@@ -240,12 +240,13 @@ def diagnose(
 ) -> Diagnosis:  # fmt: skip
     """The diagnosis of every learner and sample of a table, a dataframe or a file.
 
-    `diagnoser` is "auto", which chooses one, or its name; `settings` are its own (see its page). What is
-    not set is chosen on a tenth of the responses, then fitted on all. `as_published` follows the
-    paper's training instead. The same table, seed and settings give the same diagnosis in any order of rows,
-    learners, samples and skills. `rows` says what the rows of a wide dataframe or file are, "samples" or
-    "learners". A table that falls into blocks without a shared learner or sample is refused, for nothing puts
-    them on one scale; `across_blocks` diagnoses them together all the same, and the notes say so.
+    `diagnoser` is "auto", which reads bayes and predicts with several, or a name; `settings` are the
+    diagnoser's own (see its page). What is not set is chosen on a tenth of the responses, then fitted on all.
+    `as_published` follows the paper's training instead. The same table, seed and settings give the same
+    diagnosis in any order of rows, learners, samples and skills. `rows` says what the rows of a wide
+    dataframe or file are, "samples" or "learners". A table that falls into blocks without a shared learner
+    or sample is refused, for nothing puts them on one scale; `across_blocks` diagnoses them together all
+    the same, and the notes say so.
 
     `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
     on a terminal or in a notebook. `watch` takes the lines instead.

@@ -52,10 +52,9 @@ def _best_lines(learners: pl.DataFrame) -> list[str]:
         return [
             f"{rows[0][0]} is the best of {learners.height} learners (probability {percent(rows[0][1])})."
         ]
-    shown = [f"{name} {percent(share)}" for name, share in rows if share >= 1 - LEVEL]
-    return [
-        f"No learner is surely the best of {learners.height}. Probability of being it: {', '.join(shown)}."
-    ]
+    likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
+    shown = ", ".join(f"{name} {percent(share)}" for name, share in likely)
+    return [f"No learner is surely the best of {learners.height}. Probability of being the best: {shown}."]
 
 
 def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> list[Part]:
@@ -109,11 +108,11 @@ def _value_with_interval(frame: pl.DataFrame, name: str) -> pl.Series:
 
 def _combined_line(made: Mapping[str, Any]) -> str:
     """What auto reads and what it predicts with."""
-    parts = [f"{part['diagnoser']} {part['weight']:.2f}" for part in made["combined"]]
-    if len(parts) == 1:
-        return f"auto read and predicts with {made['diagnoser']}."
+    if len(made["combined"]) == 1:
+        return f"auto takes abilities and predictions from {made['diagnoser']}."
+    names = " + ".join(f"{part['weight']:.2f} {part['diagnoser']}" for part in made["combined"])
     return (
-        f"auto read {made['diagnoser']} and predicts with {listed(parts)}: weights in the logit, "
+        f"auto takes abilities from {made['diagnoser']} and predicts logits by {names}; these weights were "
         "learned on held-out responses."
     )
 
