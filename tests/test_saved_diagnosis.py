@@ -60,6 +60,14 @@ def test_a_newer_format_is_refused_with_what_to_do(saved: Path) -> None:
         Diagnosis.load(saved)
 
 
+def test_an_earlier_format_is_refused_with_what_to_do(saved: Path) -> None:
+    index = saved / "diagnosis.json"
+    head, text = index.read_text().split("\n", 1)
+    index.write_text(head + "\n" + json.dumps(json.loads(text) | {"format": 1}))
+    with pytest.raises(camilla.FormatError, match=r"earlier version \(format 1; .*Make the diagnosis again"):
+        Diagnosis.load(saved)
+
+
 def test_a_folder_that_is_no_diagnosis_is_neither_read_nor_overwritten(saved: Path, tmp_path: Path) -> None:
     other = tmp_path / "thesis"
     other.mkdir()

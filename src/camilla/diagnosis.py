@@ -537,9 +537,14 @@ def _index_document(path: Path) -> dict[str, Any]:
         raise FormatError(
             f"{index}: is damaged and cannot be read ({error}). Make the diagnosis again."
         ) from error
+    if isinstance(newest, int) and newest < FORMAT:
+        raise FormatError(
+            f"{path}: was written by an earlier version (format {newest}; this version reads {FORMAT}). "
+            "Make the diagnosis again with camilla diagnose."
+        )
     if isinstance(newest, int) and newest > FORMAT:
         raise FormatError(
-            f"{path}: was written by a newer version (format {newest}; this version reads up to {FORMAT}). "
+            f"{path}: was written by a newer version (format {newest}; this version reads {FORMAT}). "
             "Update camilla."
         )
     if not whole:
