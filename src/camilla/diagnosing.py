@@ -11,7 +11,8 @@ from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
-from camilla.display import percent, signed, watching
+from camilla.diagnosis_parts import backwards_notes, pair_notes
+from camilla.display import watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -22,9 +23,8 @@ from camilla.models import DIAGNOSERS
 from camilla.names import name_index
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
-from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import Z
-from camilla.statistics.missingness import block_notes, rank_correlation
+from camilla.statistics.missingness import block_notes
 from camilla.table.cells import Cells, zero_or_one
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
@@ -34,8 +34,6 @@ MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read 
 MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
 TRIAL_DRAWS = 60  # that weights are learned from
-BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
-WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 
 
 class Part(NamedTuple):
@@ -262,7 +260,7 @@ def diagnose(
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
-    notes += [*_pair_notes(readout), *copy_notes(ready.table), *backwards_notes(found, readout, ready.table)]
+    notes += [*pair_notes(readout), *copy_notes(ready.table), *backwards_notes(readout, ready.table)]
     provenance["notes"] = notes
     return named(table, ready.table, found, readout, provenance)
 
@@ -466,33 +464,6 @@ def _estimand(readout: Readout, n_samples: int) -> str:
     if readout.skill_weight is None and readout.unit_scale:
         return f"expected score on these {n_samples} samples"
     return "ability on the diagnoser's own scale"
-
-
-def _pair_notes(readout: Readout) -> list[str]:
-    """What to say of two learners on a scale that is made of the two."""
-    if len(readout.ability) != 2 or readout.unit_scale or readout.skill_weight is None:
-        return []
-    return [
-        "Two learners on a scale standardised over the two stand at −1 and 1 whatever they answered: read "
-        "neither these abilities nor their intervals; use auto."
-    ]
-
-
-def backwards_notes(found: Found, readout: Readout, table: ResponseTable) -> list[str]:
-    """What to say of one ability that many samples reward and many punish: its direction is arbitrary."""
-    if found.parts or readout.unit_scale or readout.ability.shape[1] > 1 or readout.discrimination_se is None:
-        return []
-    share = points_backwards(readout.discrimination, readout.discrimination_se)
-    if share < BACKWARDS:
-        return []
-    means = table.learner_means().mean
-    agreement = rank_correlation(readout.ability[:, 0][~np.isnan(means)], means[~np.isnan(means)]).rho
-    rarely = "does not rank" if agreement < WITH_ACCURACY else "only roughly ranks"
-    return [
-        f"{percent(round(share, 2))} of the samples point the other way: learners with more of this ability "
-        f"answer them worse. It {rarely} learners by accuracy (rank correlation "
-        f"{signed(agreement, 2)}); use auto for a ranking."
-    ]
 
 
 def _finite(value: float) -> float | None:

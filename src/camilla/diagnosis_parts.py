@@ -3,12 +3,19 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import polars as pl
 
-from camilla.display import Grid, Part, brief, counted, intervals, listed, percent
+from camilla.display import Grid, Part, brief, counted, intervals, listed, percent, signed
+from camilla.fitting.protocol import Readout
+from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import LEVEL
+from camilla.statistics.missingness import rank_correlation
+from camilla.table.responses import ResponseTable
 
 ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
+BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
+WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
 
 
@@ -131,3 +138,30 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
         f"{made['diagnoser']}{settings} {state}; seed {made['seed']}, data {made['data_hash'][:12]}."
     )
     return lines
+
+
+def pair_notes(readout: Readout) -> list[str]:
+    """What to say of two learners on a scale that is made of the two."""
+    if len(readout.ability) != 2 or readout.unit_scale or readout.skill_weight is None:
+        return []
+    return [
+        "Two learners on a scale standardised over the two stand at −1 and 1 whatever they answered: read "
+        "neither these abilities nor their intervals; use auto."
+    ]
+
+
+def backwards_notes(readout: Readout, table: ResponseTable) -> list[str]:
+    """What to say of one ability that many samples reward and many punish: its direction is arbitrary."""
+    if readout.unit_scale or readout.ability.shape[1] > 1 or readout.discrimination_se is None:
+        return []
+    share = points_backwards(readout.discrimination, readout.discrimination_se)
+    if share < BACKWARDS:
+        return []
+    means = table.learner_means().mean
+    agreement = rank_correlation(readout.ability[:, 0][~np.isnan(means)], means[~np.isnan(means)]).rho
+    rarely = "does not rank" if agreement < WITH_ACCURACY else "only roughly ranks"
+    return [
+        f"{percent(round(share, 2))} of the samples point the other way: learners with more of this ability "
+        f"answer them worse. It {rarely} learners by accuracy (rank correlation "
+        f"{signed(agreement, 2)}); use auto for a ranking."
+    ]

@@ -18,8 +18,16 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from camilla.errors import DataError, SettingError
-from camilla.pools.artificial import artificial_learners
-from camilla.pools.description import DataSet, Folds, Given, Holdout, Learner, Pool, Preparation
+from camilla.pools.description import (
+    DataSet,
+    Folds,
+    Given,
+    Holdout,
+    Learner,
+    Pool,
+    Preparation,
+    artificial_learners,
+)
 from camilla.pools.results import PoolResults, only, summary, write_pool
 from camilla.pools.running import run
 

@@ -17,7 +17,7 @@ def demo(
     seed: options.SeedOption = 0,
 ) -> None:
     """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
-    from camilla.diagnosis import make_way
+    from camilla.diagnosis_folder import make_way
     from camilla.show.report.build import report
     from camilla.table.examples import digits
 

@@ -34,7 +34,7 @@ def diagnose(
     json: options.JsonOption = False,
 ) -> None:
     """Diagnose every learner and sample of a table of responses."""
-    from camilla.diagnosis import make_way
+    from camilla.diagnosis_folder import make_way
 
     responses = columns.read(table)
     make_way(output)

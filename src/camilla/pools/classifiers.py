@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from camilla.pools.artificial import artificial_learners
-from camilla.pools.description import DataSet, Folds, Pool, Validation
+from camilla.pools.description import DataSet, Folds, Pool, Validation, artificial_learners
 from camilla.pools.grids import Grid, Made, made
 
 GRIDS = (

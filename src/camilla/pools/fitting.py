@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from camilla.pools.artificial import Artificial
-from camilla.pools.description import Learner, PoolTask
+from camilla.pools.description import Artificial, Learner, PoolTask
 
 SEEDS = ("random_state", "random_seed")
 
