@@ -29,7 +29,8 @@ def board_parts(
         title = (
             f"{made['n_learners']} learners by ability: {made['estimand']}, with {interval_in_words(made)}"
         )
-        ranks = [f"{low} to {high}" for low, high in first.select("rank_low", "rank_high").iter_rows()]
+        ends = first.select("rank_low", "rank_high").iter_rows()
+        ranks = [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
         first = first.with_columns(pl.Series(RANKS, ranks, pl.String))
         board = Grid(
             title,
@@ -57,11 +58,16 @@ def _best_lines(learners: pl.DataFrame) -> list[str]:
     rows = [(brief(name), share) for name, share in first.select("learner", "p_best").iter_rows()]
     if rows[0][1] >= LEVEL:
         return [
-            f"{rows[0][0]} is the best of {learners.height} learners (probability {percent(rows[0][1])})."
+            f"{rows[0][0]} is the best of {learners.height} learners (probability {_chance(rows[0][1])})."
         ]
     likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
-    shown = ", ".join(f"{name} {percent(share)}" for name, share in likely)
+    shown = ", ".join(f"{name} {_chance(share)}" for name, share in likely)
     return [f"No learner is surely the best of {learners.height}. Probability of being the best: {shown}."]
+
+
+def _chance(share: float) -> str:
+    """A probability from some hundred draws: whole percents."""
+    return "over 99 %" if share > 0.99 else f"{round(100 * share)} %"
 
 
 def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> list[Part]:
