@@ -232,6 +232,8 @@ def copies(matrix: Floats) -> list[Alike]:
     right = seen & (filled >= np.maximum(filled.sum(axis=0) / np.maximum(n_seen, 1), 1e-9))
     answers = _Answers(filled, seen, right, n_seen, right.sum(axis=0))
     limit = np.log(CHANCE / max(len(matrix) * (len(matrix) - 1) / 2, 1))
+    if matrix.shape[1] * np.log(2) < -limit:  # even coins that agree on all samples would be no surprise
+        return []
     pairs = [pair for pair in _nearly_equal(answers) if _chance(answers, *pair) < limit]
     return [_alike(answers, rows) for rows in _chained(pairs)]
 
