@@ -106,7 +106,7 @@ export class WindowedTable {
   private order(): void {
     const falling = this.sort.startsWith("-");
     const column = this.options.columns.find((one) => one.key === this.sort.replace(/^-/, ""));
-    if (column) this.rows = sorted(this.rows, column.value, falling);
+    if (column) this.rows = sorted([...this.rows].sort((a, b) => a - b), column.value, falling);
     for (const th of this.table.querySelectorAll("th"))
       if (th.dataset["key"] === column?.key) th.setAttribute("aria-sort", falling ? "descending" : "ascending");
       else th.removeAttribute("aria-sort");
