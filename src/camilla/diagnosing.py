@@ -37,14 +37,14 @@ TRIAL_DRAWS = 60  # that weights are learned from
 
 
 class Part(NamedTuple):
-    """A fit that predictions are combined of: its weight in their logit, its loss on held-out responses."""
+    """A fit that predictions are made of, and its weight in their logit."""
 
     fit: fitting.FittedDiagnoser
     weight: float
 
 
 class Found(NamedTuple):
-    """The fit that is read; where auto chose, also what predictions are combined of, itself among them."""
+    """The fit that is read; where auto chose, also what predictions are made of, itself among them."""
 
     fit: fitting.FittedDiagnoser
     parts: tuple[Part, ...] = ()

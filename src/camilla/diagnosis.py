@@ -65,9 +65,7 @@ class Diagnosis(Printable):
     temperature: float
     cells: Cells
     clusters: tuple[str, ...] | None = None  # of samples, in the order of sample_names
-    combined: Floats | None = (
-        None  # [samples, learners], logits that `predict` shows instead of the fit's own
-    )
+    combined: Floats | None = None  # [samples, learners], logits of auto's combination, for `predict`
 
     def predict(
         self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None

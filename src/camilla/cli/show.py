@@ -28,9 +28,9 @@ def show(
     found = Diagnosis.load(diagnosis)
     if json:
         document = show_document(found)
-        print_json(
-            document | {"learners": found.learners_like_these().to_dicts()} if like_these else document
-        )
+        if like_these:
+            document["learners"] = found.learners_like_these().to_dicts()
+        print_json(document)
     else:
         say(found.text(learners=learners, samples=samples, learner=learner, like_these=like_these))
 

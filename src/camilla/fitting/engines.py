@@ -99,75 +99,16 @@ class OwnEngine:
         raise TypeError("a diagnoser that counts or runs its own EM is not measured in parameters")
 
 
-class SelfDrawing(Protocol[P_contra]):
-    """A diagnoser that is a posterior: its fit is draws."""
-
-    def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution: ...
-
-    def logit(self, params: P_contra, learner: Indices, sample: Indices) -> Floats: ...
-
-    def logit_se(self, params: P_contra, learner: Indices, sample: Indices) -> Floats: ...
-
-    def pool(self, params: P_contra, readout: Readout) -> Level: ...
-
-    def place(self, params: P_contra, weight: Floats, right: Floats) -> Placement: ...
-
-    def level(self, params: P_contra, placement: Placement) -> Level: ...
-
-
-class SampledEngine:
-    """bayes: abilities, intervals and predictions come from draws."""
-
-    packages: ClassVar[tuple[str, ...]] = ()
-    continues: ClassVar[bool] = False
-
-    def tempered(self, diagnoser: SelfDrawing[Any]) -> bool:
-        """A posterior's predictions are as sure as they should be."""
-        return False
-
-    def solve(
-        self, diagnoser: SelfDrawing[Any], layout: Layout, rng: np.random.Generator, watch: Watch,
-        *, valid: Layout | None = None, earlier: Solution | None = None,
-    ) -> Solution:  # fmt: skip
-        return diagnoser.solve(layout, rng, watch)
-
-    def logit(
-        self, diagnoser: SelfDrawing[P_contra], params: P_contra, learner: Indices, sample: Indices
-    ) -> Floats:
-        return diagnoser.logit(params, learner, sample)
+class SampledEngine(OwnEngine):
+    """bayes: as a diagnoser that fits itself, with draws of scores and standard errors of logits."""
 
     def logit_se(
-        self, diagnoser: SelfDrawing[P_contra], params: P_contra, readout: Readout,
-        learner: Indices, sample: Indices,
-    ) -> Floats:  # fmt: skip
+        self, diagnoser: Any, params: Any, readout: Readout, learner: Indices, sample: Indices
+    ) -> Floats | None:
         return diagnoser.logit_se(params, learner, sample)
 
-    def pool(self, diagnoser: SelfDrawing[P_contra], params: P_contra, readout: Readout) -> Level:
+    def pool(self, diagnoser: Any, params: Any, readout: Readout) -> Level:
         return diagnoser.pool(params, readout)
-
-    def place(
-        self, diagnoser: SelfDrawing[P_contra], params: P_contra,
-        weight: Floats, right: Floats, sample_weight: Floats | None,
-    ) -> Placement:  # fmt: skip
-        return diagnoser.place(params, weight, right)
-
-    def level(self, diagnoser: SelfDrawing[P_contra], params: P_contra, placement: Placement) -> Level:
-        return diagnoser.level(params, placement)
-
-    def spread(
-        self, diagnoser: SelfDrawing[P_contra], params: P_contra, layout: Layout,
-        *, standard: bool = True, errors: bool = True,
-    ) -> None:  # fmt: skip
-        """The readout takes it from the draws."""
-
-    def expected(
-        self, diagnoser: SelfDrawing[P_contra], params: P_contra, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
-    ) -> tuple[Floats, Floats]:  # fmt: skip
-        raise TypeError("scores of a posterior come from its draws: Level.draws")
-
-    def parameter_count(self, diagnoser: SelfDrawing[Any]) -> int:
-        raise TypeError("a posterior is not measured in parameters")
 
 
 ENGINES: dict[str, Engine[Any, Any]] = {

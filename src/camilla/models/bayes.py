@@ -60,6 +60,7 @@ class Bayes:
 
     name: ClassVar[str] = "bayes"
     engine: ClassVar[str] = "sampled"
+    tempered: ClassVar[bool] = False  # a posterior's predictions are as sure as they should be
     parameters_type: ClassVar[Any] = BayesParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "scores": ("", "learner"),
