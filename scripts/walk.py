@@ -162,6 +162,11 @@ def engine_comparisons() -> list[str]:
     ]
 
 
+def n_source_files() -> int:
+    """All but those of `reading/formats`, which has a file per harness, however many there are."""
+    return sum(path.parent.name != "formats" for path in SOURCE.rglob("*.py"))
+
+
 def table(found: dict[str, Walk]) -> str:
     """What was measured, beside what is wanted and what the first floor plan had."""
     rows = []
@@ -169,7 +174,7 @@ def table(found: dict[str, Walk]) -> str:
         wanted, first = WANTED[name], FIRST_PLAN[name]
         rows.append((f"`{name}`: files", first.files, len(walked.files), wanted.files))
         rows.append((f"`{name}`: changes of room", first.changes, walked.room_changes, wanted.changes))
-    rows.append(("source files", 269, len(list(SOURCE.rglob("*.py"))), 190))
+    rows.append(("source files, formats apart", 269, n_source_files(), 190))
     rows.append(("modules in import cycles", 0, len(cycles(imports())), 0))
     rows.append(("comparisons of an engine's name", 25, len(engine_comparisons()), 0))
     cells = [("| " + " | ".join("–" if cell is None else str(cell) for cell in row) + " |") for row in rows]

@@ -1,7 +1,7 @@
 """What a loader hands over, a run of one learner on one task, and how runs are collected."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -51,6 +51,31 @@ class About(NamedTuple):
     cluster: str | None = None
 
 
+class Asked(NamedTuple):
+    """What a sample asks, as a log shows it: untrusted text, "" where the log says nothing."""
+
+    prompt: str = ""
+    reference: str = ""
+    choices: tuple[str, ...] = ()
+    image: str = ""  # a path or link
+
+
+class Answered(NamedTuple):
+    """What a learner answered in one trial of a sample, and why its judge scored it so."""
+
+    sample: str
+    trial: int
+    answer: str = ""
+    reason: str = ""
+
+
+class Content(NamedTuple):
+    """What the samples of a run ask, by name, and what the learner answered."""
+
+    asked: Mapping[str, Asked]
+    answers: Sequence[Answered]
+
+
 class SampleSkills(NamedTuple):
     """The skill map that a table brings along, its rows in the order of `samples`, and its graph if any."""
 
@@ -85,6 +110,9 @@ class Run:
     unstable_ids: bool = False  # whether a sample is known by its content alone
     skills: SampleSkills | None = None  # of all samples of the file, as the file names them
     rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
+    main: str = ""  # the metric that the harness itself reports first, where it says so
+    stated: Mapping[str, float] = field(default_factory=dict)  # metric → mean that the harness reports
+    content: Callable[[], Content] | None = None  # called only where content is kept
 
 
 Join = Literal["id", "content"]
@@ -185,7 +213,7 @@ class Collection:
             schema=SCHEMA,
         )
         self.describe(run, names)
-        lean = replace(run, rows=[], about={}, run=run.run or run.source)
+        lean = replace(run, rows=[], about={}, content=None, run=run.run or run.source)
         self.kept.append(Kept(lean, frame, {LearnerTask(*pair): scored[pair] for pair in code}))
 
     def describe(self, run: Run, names: list[str]) -> None:
