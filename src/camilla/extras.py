@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.metadata import entry_points
+from importlib.util import find_spec
 
 from camilla.errors import MissingPackageError
 
@@ -39,3 +41,10 @@ def needing(what: str) -> Iterator[None]:
 def install_line(package: str) -> str:
     """What to run to have a package, by the name it is imported as."""
     return f"pip install 'camilla[{EXTRAS.get(package, 'pools')}]'"
+
+
+def may_accelerate() -> bool:
+    """Whether JAX is installed with a plugin for something faster than a CPU; JAX is not imported for it."""
+    if find_spec("jax") is None:
+        return False
+    return find_spec("jax_plugins") is not None or bool(entry_points(group="jax_plugins"))

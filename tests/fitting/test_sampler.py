@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 from scipy import integrate, stats
 
+from camilla.fitting.device_chain import DeviceChain
 from camilla.fitting.sampler import Chain, Responses, polya_gamma, polya_gamma_sum
+from camilla.statistics.posterior import effective_draws
 
 
 def pg_moments(b: float, z: float) -> tuple[float, float]:
@@ -88,3 +90,57 @@ def test_the_dispersion_of_fractional_responses_is_found() -> None:
     for _ in range(60):
         chain.sweep()
     assert chain.dispersion == pytest.approx(0.2, rel=0.1)
+
+
+DRAWS = 600
+
+
+@pytest.mark.parametrize("kind", ["missing", "fractional", "trials"])
+def test_the_chain_of_an_accelerator_draws_from_the_same_posterior(kind: str) -> None:
+    """Means and spreads of scores and chances, beside those of the chain in NumPy, over long runs."""
+    rng = np.random.default_rng(6)
+    p = 1 / (1 + np.exp(-(rng.normal(0, 1, (60, 1)) + rng.normal(0, 1, (1, 12)))))
+    weight = np.full(p.shape, 3.0) if kind == "trials" else np.ones(p.shape)
+    if kind == "missing":
+        weight = (rng.random(p.shape) < 0.7).astype(float)
+    response = rng.beta(4 * p, 4 * (1 - p)) if kind == "fractional" else (rng.random(p.shape) < p) * 1.0
+    if kind == "trials":
+        response = rng.binomial(3, p) / 3
+    data = Responses(weight, response, kind == "fractional")
+    found = []
+    for chain in (Chain(data, 3, np.random.default_rng(1)), DeviceChain(data, 3, np.random.default_rng(2))):
+        for _ in range(100):
+            chain.sweep()
+        scores = []
+        for _ in range(DRAWS):
+            chain.sweep()
+            scores.append(chain.tally())
+        found.append((np.array(scores), chain.sums().chance / DRAWS, chain.dispersion))
+    (one, chance, spread), (other, its_chance, its_spread) = found
+    se = np.sqrt(one.var(axis=0) / effective_draws(one) + other.var(axis=0) / effective_draws(other))
+    assert np.abs((one.mean(axis=0) - other.mean(axis=0)) / se).max() < 4.5
+    assert one.std(axis=0) == pytest.approx(other.std(axis=0), rel=0.25)
+    assert np.abs(chance - its_chance).max() < 0.05
+    assert spread == pytest.approx(its_spread, rel=0.15)
+
+
+def test_the_conditional_of_an_accelerator_is_what_its_samples_are_drawn_from() -> None:
+    """root root' is the inverse of the information: mean and covariance of many draws of one sample."""
+    rng = np.random.default_rng(7)
+    data = Responses(np.ones((5, 30)), (rng.random((5, 30)) < 0.6) * 1.0, False)
+    chain = DeviceChain(data, 2, rng)
+    for _ in range(20):
+        chain.sweep()
+    means, draws, covariances = [], [], []
+    for _ in range(800):
+        conditional = chain.sweep(keep_conditional=True)
+        assert conditional is not None
+        means.append(conditional.mean)
+        covariances.append(conditional.root @ conditional.root.swapaxes(1, 2))
+        draws.append(chain.factor)
+    away = np.array(draws) - np.array(means)
+    scaled = np.einsum("djk,djk->dj", away, np.linalg.solve(np.array(covariances), away[..., None])[..., 0])
+    assert scaled.mean() == pytest.approx(3, rel=0.06)  # a chi-square of three numbers
+    assert (
+        np.abs(away.mean(axis=0) / np.sqrt(np.array(covariances).mean(axis=0).diagonal(0, 1, 2))).max() < 0.15
+    )

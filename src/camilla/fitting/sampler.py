@@ -26,7 +26,7 @@ SUMMED = 4  # PG(b, z) is a sum of draws for b below, and a gamma with its momen
 
 
 @cache
-def _quantiles() -> Floats:
+def quantiles() -> Floats:
     """Mean of PG(1, z) within each bin over its mean in all, [STEPS × BINS] in float32."""
     grid = np.exp(np.linspace(np.log(2e-3), np.log(3.0), 6000))
     k = np.arange(40)[:, None] + 0.5
@@ -59,7 +59,7 @@ def polya_gamma(rng: np.random.Generator, logit: Floats) -> Floats:
     """PG(1, z) for every logit: the exact mean times a quantile drawn from the nearest |z|."""
     z = np.abs(logit)
     row = np.minimum(z * (1 / WIDTH), STEPS - 1).astype(np.int32)
-    draw = _quantiles().take(row * BINS + rng.integers(0, BINS, size=z.shape, dtype=np.uint16))
+    draw = quantiles().take(row * BINS + rng.integers(0, BINS, size=z.shape, dtype=np.uint16))
     return np.asarray(draw * _half_tanh_over(z))
 
 
@@ -95,10 +95,57 @@ class Conditional(NamedTuple):
     root: Floats  # [samples, 1 + dims, 1 + dims]
 
 
+class Sums(NamedTuple):
+    """Over the draws that were counted in."""
+
+    chance: Floats  # [samples, learners]
+    logit: Floats
+    square: Floats  # of the logit
+    slopes: Floats  # [5, samples]: slope along the learners' mean logit, mean logit, squares, product
+
+
+class Hyper(NamedTuple):
+    """The distribution of samples: bⱼ ~ N(mean, precision⁻¹)."""
+
+    mean: Floats
+    precision: Floats
+
+
+class Prior:
+    """Of the distribution of samples: half-t standard deviations, the first loading about 1."""
+
+    def __init__(self, n_dims: int) -> None:
+        self.scale = np.append([INTERCEPT_SCALE, FIRST_SCALE], np.full(n_dims - 1, OTHER_SCALE))
+        self.centre = np.append([0.0, 1.0], np.zeros(n_dims - 1))  # of μ: one dimension leans to 1
+
+    def first(self, factor: Floats) -> Hyper:
+        """Where a chain starts."""
+        return Hyper(factor.mean(axis=0), np.diag(1 / (factor.var(axis=0) + 0.5 * self.scale**2)))
+
+    def draw(
+        self, rng: np.random.Generator, n_samples: int, middle: Floats, scatter: Floats, last: Hyper
+    ) -> Hyper:
+        """(μ, Σ) given the mean of samples and their scatter about it: normal and inverse Wishart."""
+        width = len(middle)
+        rate = FREEDOM * np.diag(last.precision) + 1 / self.scale**2
+        auxiliary = rate / rng.standard_gamma((FREEDOM + width) / 2, size=width)
+        off = middle - self.centre
+        scale = np.diag(2 * FREEDOM / auxiliary + 1e-9) + scatter
+        scale += n_samples / (1 + n_samples) * np.outer(off, off)
+        freedom = FREEDOM + width - 1 + n_samples
+        bartlett = np.tril(rng.standard_normal((width, width)), -1)
+        bartlett[np.diag_indices(width)] = np.sqrt(rng.chisquare(freedom - np.arange(width)))
+        factor = np.linalg.cholesky(np.linalg.inv(scale)) @ bartlett
+        mean = (self.centre + n_samples * middle) / (1 + n_samples)
+        noise = rng.standard_normal(width) / np.sqrt(1 + n_samples)
+        return Hyper(mean + np.linalg.solve(factor.T, noise), factor @ factor.T)
+
+
 class Chain:
     """A Gibbs chain: `sweep` draws everything once, from what the attributes hold."""
 
     def __init__(self, data: Responses, n_dims: int, rng: np.random.Generator) -> None:
+        self.shape = data.weight.shape
         self.kind: Any = np.float64 if data.weight.size <= DOUBLE_CELLS else np.float32
         self.weight: Floats = data.weight.astype(self.kind)
         self.response: Floats = data.response.astype(self.kind)
@@ -107,13 +154,13 @@ class Chain:
         self.fractional, self.dispersion = data.fractional, 1.0
         self.pull = self.weight * (self.response - 0.5)
         self.rng, self.n_dims = rng, n_dims
-        self.scale = np.append([INTERCEPT_SCALE, FIRST_SCALE], np.full(n_dims - 1, OTHER_SCALE))
-        self.centre = np.append([0.0, 1.0], np.zeros(n_dims - 1))  # of μ: one dimension leans to 1
         self._pairs, self._own_pairs = np.triu_indices(n_dims + 1), np.triu_indices(n_dims)
         self._places, self._own_places = _places(self._pairs, n_dims + 1), _places(self._own_pairs, n_dims)
         self.ability, self.factor = self._start()
-        self.mean = self.factor.mean(axis=0)
-        self.precision = np.diag(1 / (self.factor.var(axis=0) + 0.5 * self.scale**2))
+        self.prior = Prior(n_dims)
+        self.hyper = self.prior.first(self.factor)
+        self._chance, self._logit, self._square = (np.zeros(self.weight.shape, self.kind) for _ in range(3))
+        self._slopes = np.zeros((5, len(self.weight)))
 
     def _start(self) -> tuple[Floats, Floats]:
         """Logits of means, and the leading directions of what they leave over."""
@@ -188,8 +235,8 @@ class Chain:
     def _draw_samples(self, omega: Floats, keep_conditional: bool) -> Conditional | None:
         design = self._design()
         pairs = design[:, self._pairs[0]] * design[:, self._pairs[1]]
-        information = _filled(omega @ pairs, self._places) + self.precision
-        linear = (self.pull @ design).astype(np.float64) + self.precision @ self.mean
+        information = _filled(omega @ pairs, self._places) + self.hyper.precision
+        linear = (self.pull @ design).astype(np.float64) + self.hyper.precision @ self.hyper.mean
         root = np.linalg.cholesky(information)
         self.factor = np.clip(_normal(self.rng, root, linear), -FURTHEST, FURTHEST)
         if not keep_conditional:
@@ -198,22 +245,26 @@ class Chain:
         return Conditional(np.einsum("jkl,jml,jm->jk", inverse, inverse, linear, optimize=True), inverse)
 
     def _draw_hyper(self) -> None:
-        """(μ, Σ) given the samples: normal and inverse Wishart, whose scale is half-t's."""
-        n_samples, width = self.factor.shape
-        rate = FREEDOM * np.diag(self.precision) + 1 / self.scale**2
-        auxiliary = rate / self.rng.standard_gamma((FREEDOM + width) / 2, size=width)
         middle = self.factor.mean(axis=0)
-        away, off = self.factor - middle, middle - self.centre
-        scale = np.diag(2 * FREEDOM / auxiliary + 1e-9) + away.T @ away
-        scale += n_samples / (1 + n_samples) * np.outer(off, off)
-        freedom = FREEDOM + width - 1 + n_samples
-        bartlett = np.tril(self.rng.standard_normal((width, width)), -1)
-        bartlett[np.diag_indices(width)] = np.sqrt(self.rng.chisquare(freedom - np.arange(width)))
-        factor = np.linalg.cholesky(np.linalg.inv(scale)) @ bartlett
-        self.precision = factor @ factor.T
-        mean = (self.centre + n_samples * middle) / (1 + n_samples)
-        noise = self.rng.standard_normal(width) / np.sqrt(1 + n_samples)
-        self.mean = mean + np.linalg.solve(factor.T, noise)
+        away = self.factor - middle
+        self.hyper = self.prior.draw(self.rng, len(away), middle, away.T @ away, self.hyper)
+
+    def tally(self) -> Floats:
+        """Counts the present draw in, and gives its expected scores on all samples."""
+        logit = self.logit()
+        chance = 0.5 + 0.5 * np.tanh(0.5 * logit)
+        self._chance += chance
+        self._logit += logit
+        self._square += logit**2
+        level = logit.mean(axis=0, dtype=np.float64)
+        level = (level - level.mean()) / max(float(level.std()), 1e-9)
+        slope, middle = logit @ level.astype(self.kind) / len(level), logit.mean(axis=1, dtype=np.float64)
+        self._slopes += np.stack([slope, middle, slope**2, middle**2, slope * middle])
+        return chance.mean(axis=0, dtype=np.float64)
+
+    def sums(self) -> Sums:
+        """Of the draws that were counted in."""
+        return Sums(self._chance, self._logit, self._square, self._slopes)
 
 
 def _filled(upper: Floats, where: NDArray[np.intp]) -> Floats:

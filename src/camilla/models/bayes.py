@@ -2,16 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.sampler import Chain, Conditional, Responses, placed_chances
 from camilla.statistics.posterior import effective_draws
+
+if TYPE_CHECKING:
+    from camilla.fitting.device_chain import DeviceChain
 
 SECONDS = 3.0  # that the draws of a table may take, on one core
 FEWEST_DRAWS = 120
@@ -88,11 +92,33 @@ class Bayes:
     def n_dims(self) -> int:
         return max(1, min(self.dimensions, self.size.n_learners - 2, self.size.n_samples // 4))
 
-    def _plan(self) -> _Plan:
-        """As many draws as take a few seconds: a sweep costs so much per cell and per system solved."""
+    def _affordable(self) -> int:
+        """Draws that take a few seconds on a core: a sweep costs so much per cell and per system solved."""
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
-        sweep = 22e-9 * n * m + 27e-9 * (n + m) * width**2
-        draws = min(self.draws, max(FEWEST_DRAWS, int(SECONDS / sweep)))
+        return int(SECONDS / (22e-9 * n * m + 27e-9 * (n + m) * width**2))
+
+    @property
+    def device(self) -> str | None:
+        """The accelerator that the draws are made on: if there is one, where a core could not afford all."""
+        if self._affordable() >= self.draws or not may_accelerate():
+            return None
+        from camilla.fitting.device_chain import accelerator
+
+        return accelerator()
+
+    def _chain(self, data: Responses, rng: np.random.Generator) -> "Chain | DeviceChain":
+        if self.device is None:
+            return Chain(data, self.n_dims, rng)
+        from camilla.fitting.device_chain import DeviceChain
+
+        return DeviceChain(data, self.n_dims, rng)
+
+    def _plan(self) -> _Plan:
+        """All draws where an accelerator makes them, else as many as a core can afford."""
+        n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
+        draws = self.draws
+        if self.device is None:
+            draws = min(draws, max(FEWEST_DRAWS, self._affordable()))
         kept = min(KEPT, draws, max(20, MOST_NUMBERS // (width * (n + m))))
         frames = min(FRAMES, draws, max(4, MOST_NUMBERS // (m * width * (width + 3) // 2)))
         return _Plan(max(SHORTEST_BURN_IN, draws // 6), draws, kept, frames)
@@ -102,7 +128,7 @@ class Bayes:
         response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
         plan = self._plan()
         with one_blas_thread():
-            chain = Chain(Responses(weight, response, self.size.fractional), self.n_dims, rng)
+            chain = self._chain(Responses(weight, response, self.size.fractional), rng)
             for _ in range(plan.burn_in):
                 chain.sweep()
             record = _Record(chain, plan)
@@ -114,7 +140,8 @@ class Bayes:
         p = sigmoid(params.logit.astype(np.float64))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
         effective = float(np.median(effective_draws(params.scores.astype(np.float64))))
-        watch(f"{plan.draws} draws, as good as {effective:.0f} independent ones")
+        where = f" on the {self.device}" if self.device else ""
+        watch(f"{plan.draws} draws{where}, as good as {effective:.0f} independent ones")
         return Solution(params, float(loss), float("nan"), plan.draws, effective >= FEWEST_EFFECTIVE)
 
     def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
@@ -206,8 +233,8 @@ class _PlacedDraws(NamedTuple):
 class _Record:
     """What is kept of a chain's draws."""
 
-    def __init__(self, chain: Chain, plan: _Plan) -> None:
-        n_samples, n_learners = chain.weight.shape
+    def __init__(self, chain: "Chain | DeviceChain", plan: _Plan) -> None:
+        n_samples, n_learners = chain.shape
         width = chain.n_dims + 1
         self.chain, self.plan = chain, plan
         self.scores = np.empty((plan.draws, n_learners))
@@ -215,8 +242,6 @@ class _Record:
         self.factor = np.empty((plan.kept, n_samples, width), np.float16)
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
-        self.chance, self.logit, self.square = (np.zeros(chain.weight.shape, chain.kind) for _ in range(3))
-        self.slopes = np.zeros((5, n_samples))  # sums of slope, mean logit, their squares, their product
         self.dispersion = 0.0
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
@@ -226,16 +251,7 @@ class _Record:
 
     def add(self, conditional: Conditional | None, step: int) -> None:
         chain = self.chain
-        logit = chain.logit()
-        chance = 0.5 + 0.5 * np.tanh(0.5 * logit)
-        self.scores[step] = chance.mean(axis=0, dtype=np.float64)
-        self.chance += chance
-        self.logit += logit
-        self.square += logit**2
-        level = logit.mean(axis=0, dtype=np.float64)
-        level = (level - level.mean()) / max(float(level.std()), 1e-9)
-        slope, middle = logit @ level.astype(chain.kind) / len(level), logit.mean(axis=1, dtype=np.float64)
-        self.slopes += np.stack([slope, middle, slope**2, middle**2, slope * middle])
+        self.scores[step] = chain.tally()
         self.dispersion += chain.dispersion / self.plan.draws
         if (k := self.keep.get(step)) is not None:
             self.ability[k] = np.clip(chain.ability, -LARGEST, LARGEST)
@@ -249,10 +265,11 @@ class _Record:
     def params(self, alike: NDArray[np.intp]) -> BayesParams:
         """The draws; learners that answered all alike have the first one's, so that they tie."""
         n = self.plan.draws
-        p = np.clip(self.chance / n, 1e-6, 1 - 1e-6)[:, alike]
-        variance = np.maximum(self.square / n - (self.logit / n) ** 2, 0)[:, alike]
+        sums = self.chain.sums()
+        p = np.clip(sums.chance / n, 1e-6, 1 - 1e-6)[:, alike]
+        variance = np.maximum(sums.square / n - (sums.logit / n) ** 2, 0)[:, alike]
         se = np.minimum(np.sqrt(variance), LARGEST).astype(np.float16)
-        slope, middle, slope2, middle2, product = self.slopes / n
+        slope, middle, slope2, middle2, product = sums.slopes / n
         sure = np.where(np.abs(slope) > 1e-9, slope, 1e-9)
         difficulty = -middle / sure
         var_slope, var_middle = slope2 - slope**2, middle2 - middle**2
