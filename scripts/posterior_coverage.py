@@ -19,7 +19,7 @@ import numpy as np
 from camilla.arrays import one_blas_thread, sigmoid
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.models.bayes import Bayes
-from camilla.statistics.posterior import chance_better, estimates, random_shares
+from camilla.statistics.posterior import chance_better, estimates, random_shares, shared_spread
 
 FRESH = 20_000  # samples that stand for "samples like these"
 NEW = 4  # learners placed in each world
@@ -66,6 +66,14 @@ def layout_for(response: Any) -> Layout:
     )
 
 
+def missed(residual: Any, cluster: Any, shape: Any) -> Any:
+    """What a diagnosis adds where it has clusters: Diagnosis._missed_of."""
+    sample, learner = np.indices(residual.shape)
+    variance = shared_spread(residual.ravel(), learner.ravel(), cluster[sample.ravel()])
+    variance *= float(np.sum((np.bincount(cluster) / len(cluster)) ** 2))
+    return np.sqrt(variance) * np.random.default_rng(1).standard_normal(shape)
+
+
 def covered(draws: Any, truth: Any) -> Any:
     found = estimates(draws)
     return (found.low < truth) & (truth < found.high)
@@ -89,6 +97,8 @@ def world(name: str, seed: int) -> dict[str, Any]:
         everything = np.arange(m)
         scores, truth = pool.on(everything), p[:, :n].mean(axis=0)
         like = pool.on(everything, random_shares(pool.n_draws, cluster))
+        if kind == "clusters":
+            like = np.clip(like + missed(response[:, :n] - sigmoid(params.logit), cluster, like.shape), 0, 1)
         hit = covered(scores, truth)
         order, fifth = np.argsort(truth), max(1, n // 5)
         pairs = [rng.choice(n, 2, replace=False) for _ in range(10)]

@@ -24,6 +24,7 @@ from camilla.statistics.posterior import (
     estimates,
     random_shares,
     ranks,
+    shared_spread,
     simultaneous_half_width,
     tie_groups,
 )
@@ -192,10 +193,26 @@ class Diagnosis(Printable):
     def _draws_like_these(self, level: Level, samples: NDArray[np.integer]) -> Floats:
         """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap."""
         draws = self._with_draws(level)
-        group = np.arange(len(samples))
-        if self.clusters is not None:
-            group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
-        return draws.on(samples, random_shares(draws.n_draws, group))
+        if self.clusters is None:
+            return draws.on(samples, random_shares(draws.n_draws, np.arange(len(samples))))
+        group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
+        drawn = draws.on(samples, random_shares(draws.n_draws, group))
+        return np.clip(drawn + self._missed_of(group, samples, drawn.shape), 0, 1)
+
+    def _missed_of(
+        self, group: NDArray[np.integer], samples: NDArray[np.integer], shape: tuple[int, ...]
+    ) -> Floats:
+        """Draws of what learners make of other clusters that the diagnoser does not see: [draws, learners].
+
+        A learner's residuals within a cluster go together by so much; a mean over clusters averages them.
+        """
+        of = np.full(len(self.sample_names), -1)
+        of[samples] = group
+        cells = self.cells.take(of[self.cells.sample] >= 0)
+        left = cells.response - sigmoid(self.logit(cells.learner, cells.sample))
+        variance = shared_spread(left, cells.learner, of[cells.sample])
+        variance *= float(np.sum((np.bincount(group) / len(group)) ** 2))
+        return np.sqrt(variance) * np.random.default_rng(1).standard_normal(shape)
 
     def ability_on(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
         """ability, se, low, high of learners on these sample indices."""

@@ -92,7 +92,7 @@ def test_the_dispersion_of_fractional_responses_is_found() -> None:
     assert chain.dispersion == pytest.approx(0.2, rel=0.1)
 
 
-DRAWS = 600
+DRAWS = 1000
 
 
 @pytest.mark.parametrize("kind", ["missing", "fractional", "trials"])
@@ -120,7 +120,7 @@ def test_the_chain_of_an_accelerator_draws_from_the_same_posterior(kind: str) ->
     se = np.sqrt(one.var(axis=0) / effective_draws(one) + other.var(axis=0) / effective_draws(other))
     assert np.abs((one.mean(axis=0) - other.mean(axis=0)) / se).max() < 4.5
     assert one.std(axis=0) == pytest.approx(other.std(axis=0), rel=0.25)
-    assert np.abs(chance - its_chance).max() < 0.05
+    assert np.abs(chance - its_chance).max() < 0.08
     assert spread == pytest.approx(its_spread, rel=0.15)
 
 

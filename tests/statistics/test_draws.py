@@ -9,6 +9,7 @@ from camilla.statistics.posterior import (
     estimates,
     random_shares,
     ranks,
+    shared_spread,
     simultaneous_half_width,
     tie_groups,
 )
@@ -73,3 +74,16 @@ def test_samples_of_a_cluster_share_their_fate() -> None:
     shares = random_shares(50, np.array([0, 0, 1, 1, 1]))
     assert np.allclose(shares[:, 0], shares[:, 1])
     assert np.allclose(shares.sum(axis=1), 1)
+
+
+def test_what_residuals_of_a_group_share_is_found() -> None:
+    """uᵢ꜀ + eᵢⱼ with variances .04 and .25: the mean product of two residuals of a group is .04."""
+    rng = np.random.default_rng(8)
+    learner, sample = (part.ravel() for part in np.indices((40, 600)))
+    group = sample // 6
+    shared = 0.2 * rng.standard_normal((40, 100))[learner, group]
+    residual = shared + 0.5 * rng.standard_normal(len(sample))
+    assert shared_spread(residual, learner, group) == pytest.approx(0.04, rel=0.1)
+    assert shared_spread(residual, learner, sample) == 0.0
+    alone = residual - shared
+    assert shared_spread(alone, learner, group) < 0.002

@@ -99,8 +99,11 @@ class Bayes:
 
     @property
     def device(self) -> str | None:
-        """The accelerator that the draws are made on: if there is one, where a core could not afford all."""
-        if self._affordable() >= self.draws or not may_accelerate():
+        """The accelerator that the draws are made on, if there is one and a core would take much longer.
+
+        Compiling takes it about 20 s.
+        """
+        if self._affordable() >= FEWEST_DRAWS or not may_accelerate():
             return None
         from camilla.fitting.device_chain import accelerator
 

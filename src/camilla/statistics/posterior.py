@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, sigmoid
-from camilla.statistics.intervals import LEVEL, Z, critical_value
+from camilla.statistics.intervals import LEVEL, Z, critical_value, student
 
 CLIP = 1e-6  # keeps the logit of a score of 0 or 1 finite
 
@@ -21,19 +21,19 @@ class Estimates(NamedTuple):
 
 
 def estimates(draws: Floats) -> Estimates:
-    """Mean ± 1.96 standard deviations on the logit scale; draws are [draws, learners] within 0 to 1.
+    """Mean ± t standard deviations on the logit scale; draws are [draws, learners] within 0 to 1.
 
-    A normal on the logit needs a third of the draws that quantiles need. The deviation is widened for how
-    few independent draws there are: the mean of n has its own error, and their spread is too small by 1/n.
+    A normal on the logit needs a third of the draws that quantiles need. With n independent draws it is
+    Student's interval for one more: their mean and spread have errors of their own.
     No end lies beyond all draws, where responses that separate perfectly would put it.
     """
     inside = np.clip(np.asarray(draws, np.float64), CLIP, 1 - CLIP)
     logit = np.log(inside) - np.log1p(-inside)
     n = np.maximum(effective_draws(logit), 4.0)
     wider = np.sqrt((1 + 1 / n) / (1 - 1 / n))
-    centre, spread = logit.mean(axis=0), logit.std(axis=0) * wider
     value, se = inside.mean(axis=0), inside.std(axis=0) * wider
-    low, high = sigmoid(centre - Z * spread), sigmoid(centre + Z * spread)
+    low, high = student(logit.mean(axis=0), logit.std(axis=0) * wider, n - 1)
+    low, high = sigmoid(low), sigmoid(high)
     low, high = np.maximum(low, inside.min(axis=0)), np.minimum(high, inside.max(axis=0))
     return Estimates(value, se, np.minimum(low, value), np.maximum(high, value))
 
@@ -116,3 +116,18 @@ def random_shares(n_draws: int, group: NDArray[np.integer]) -> Floats:
     shape = max((stretched - 1) / n_groups, 0.05)
     weights = np.random.default_rng(0).standard_gamma(shape, (n_draws, n_groups))[:, group]
     return np.asarray(weights / np.maximum(weights.sum(axis=1, keepdims=True), 1e-300))
+
+
+def shared_spread(residual: Floats, learner: NDArray[np.integer], group: NDArray[np.integer]) -> float:
+    """Variance that a learner's residuals on samples of one group share: what a model missed of the group.
+
+    The mean product of two residuals of one learner in one group; 0 where groups hold one sample each.
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    pair = learner.astype(np.int64) * n_groups + group
+    _, place, count = np.unique(pair, return_inverse=True, return_counts=True)
+    total = np.bincount(place, residual)
+    n_products = float(np.sum(count.astype(np.float64) ** 2) - len(residual))
+    if n_products <= 0:
+        return 0.0
+    return max(float((np.sum(total**2) - np.sum(residual**2)) / n_products), 0.0)
