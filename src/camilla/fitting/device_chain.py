@@ -21,6 +21,7 @@ from camilla.fitting.sampler import (
     Prior,
     Responses,
     Sums,
+    moved,
     quantiles,
 )
 
@@ -56,6 +57,8 @@ class Drawn(NamedTuple):
     state: State
     middle: jax.Array  # mean of the samples' factors
     scatter: jax.Array  # about it
+    total: jax.Array  # of the abilities, in each dimension
+    square: jax.Array
     root: jax.Array  # of the samples' information
     linear: jax.Array
 
@@ -99,9 +102,12 @@ class DeviceChain:
         pull = jnp.asarray(self.hyper.precision @ self.hyper.mean, jnp.float32)
         drawn = self._sweep(self._data, self._state, precision, pull)
         self._state = drawn.state
-        middle, scatter = (np.asarray(part, np.float64) for part in (drawn.middle, drawn.scatter))
+        middle, scatter, total, square = (np.asarray(part, np.float64) for part in drawn[1:5])
         self.hyper = self.prior.draw(self.rng, self.shape[0], middle, scatter, self.hyper)
         if not keep_conditional:
+            move = moved(self.prior, self.rng, self.hyper, self.shape[1], total, square)
+            self._state = _moved(self._state, jnp.asarray(move.shift), jnp.asarray(move.stretch))
+            self.hyper = move.hyper
             return None
         mean, root = _conditional(drawn.root, drawn.linear)
         return Conditional(np.asarray(mean), np.asarray(root))
@@ -225,7 +231,16 @@ def _sweep(
     middle = factor.mean(axis=0)
     away = factor - middle
     scatter = jnp.matmul(away.T, away, precision=EXACT)
-    return Drawn(State(key, ability, factor, dispersion), middle, scatter, root, linear)
+    total, square = ability.sum(axis=0), (ability**2).sum(axis=0)
+    state = State(key, ability, factor, dispersion)
+    return Drawn(state, middle, scatter, total, square, root, linear)
+
+
+@jax.jit
+def _moved(state: State, shift: jax.Array, stretch: jax.Array) -> State:
+    level = state.factor[:, :1] - jnp.matmul(state.factor[:, 1:], shift, precision=EXACT)[:, None]
+    factor = jnp.concatenate([level, state.factor[:, 1:] * stretch], axis=1)
+    return state._replace(ability=(state.ability + shift) / stretch, factor=factor)
 
 
 def _squares(omega: jax.Array, rows: jax.Array) -> jax.Array:

@@ -122,6 +122,17 @@ class Prior:
         """Where a chain starts."""
         return Hyper(factor.mean(axis=0), np.diag(1 / (factor.var(axis=0) + 0.5 * self.scale**2)))
 
+    def log_density(self, hyper: Hyper) -> float:
+        """Of μ and Σ, but for a constant; the half-t deviations without their auxiliary numbers."""
+        width, away = len(hyper.mean), hyper.mean - self.centre
+        size = float(np.linalg.slogdet(hyper.precision)[1])
+        rates = np.log(FREEDOM * np.diag(hyper.precision) + 1 / self.scale**2).sum()
+        return float(
+            0.5 * (FREEDOM + 2 * width + 1) * size
+            - 0.5 * (FREEDOM + width) * rates
+            - 0.5 * away @ hyper.precision @ away
+        )
+
     def draw(
         self, rng: np.random.Generator, n_samples: int, middle: Floats, scatter: Floats, last: Hyper
     ) -> Hyper:
@@ -139,6 +150,45 @@ class Prior:
         mean = (self.centre + n_samples * middle) / (1 + n_samples)
         noise = rng.standard_normal(width) / np.sqrt(1 + n_samples)
         return Hyper(mean + np.linalg.solve(factor.T, noise), factor @ factor.T)
+
+
+class Move(NamedTuple):
+    """A change of scale that leaves every logit as it is: θ + shift, then θ / stretch and v · stretch."""
+
+    shift: Floats  # [dims], c falls by v·shift
+    stretch: Floats  # [dims]
+    hyper: Hyper
+
+
+def moved(
+    prior: Prior, rng: np.random.Generator, hyper: Hyper, n_learners: int, total: Floats, square: Floats
+) -> Move:
+    """Another origin and unit of the abilities, from their sums and sums of squares in each dimension.
+
+    Learners and samples hold one another in place, so that with few learners a chain hardly moves along them.
+    Such a move is drawn given the learners and accepted by what the samples' distribution makes of it, which
+    changes with the samples (generalised Gibbs, Liu and Sabatti 2000).
+    """
+    n_dims = len(total)
+    width = n_dims + 1
+    shift = -total / n_learners + rng.standard_normal(n_dims) / np.sqrt(n_learners)
+    back, forth = np.eye(width), np.eye(width)
+    forth[0, 1:], back[0, 1:] = -shift, shift
+    tried = Hyper(forth @ hyper.mean, back.T @ hyper.precision @ back)
+    if np.log(rng.random()) < prior.log_density(tried) - prior.log_density(hyper):
+        hyper = tried
+        square = square + 2 * shift * total + n_learners * shift**2
+    else:
+        shift = np.zeros(n_dims)
+    stretch = np.ones(n_dims)
+    for k in {0, int(rng.integers(n_dims))}:
+        factor = np.ones(width)
+        factor[1 + k] = np.sqrt(max(float(square[k]), 1e-12) / rng.chisquare(n_learners))
+        tried = Hyper(hyper.mean * factor, hyper.precision / np.outer(factor, factor))
+        gain = prior.log_density(tried) - prior.log_density(hyper) + (width + 2) * np.log(factor[1 + k])
+        if np.log(rng.random()) < gain:
+            hyper, stretch[k] = tried, factor[1 + k]
+    return Move(shift, stretch, hyper)
 
 
 class Chain:
@@ -206,13 +256,16 @@ class Chain:
         `keep_conditional` asks for the samples' distribution that their factors were drawn from.
         """
         logit = self.logit()
-        omega = self._weights(logit)
-        self._draw_learners(omega)
+        omega = self.weights(logit)
+        self.draw_learners(omega)
         conditional = self._draw_samples(omega, keep_conditional)
         self._draw_hyper()
+        if conditional is None:  # which holds for the learners as they were drawn
+            self._move()
         return conditional
 
-    def _weights(self, logit: Floats) -> Floats:
+    def weights(self, logit: Floats) -> Floats:
+        """Pólya–Gamma draws that make the likelihood of these logits Gaussian."""
         if self.plain:
             omega = polya_gamma(self.rng, logit)
             return omega if self.complete else omega * self.weight
@@ -224,7 +277,8 @@ class Chain:
             self.pull = self.weight * (self.response - 0.5) / np.asarray(self.dispersion, self.kind)
         return polya_gamma_sum(self.rng, self.weight / np.asarray(self.dispersion, self.kind), logit)
 
-    def _draw_learners(self, omega: Floats) -> None:
+    def draw_learners(self, omega: Floats) -> None:
+        """All abilities given the samples."""
         loading = self.factor[:, 1:].astype(self.kind)
         pairs = loading[:, self._own_pairs[0]] * loading[:, self._own_pairs[1]]
         information = _filled(omega.T @ pairs, self._own_places) + np.eye(self.n_dims)
@@ -248,6 +302,14 @@ class Chain:
         middle = self.factor.mean(axis=0)
         away = self.factor - middle
         self.hyper = self.prior.draw(self.rng, len(away), middle, away.T @ away, self.hyper)
+
+    def _move(self) -> None:
+        n, total, square = len(self.ability), self.ability.sum(axis=0), (self.ability**2).sum(axis=0)
+        move = moved(self.prior, self.rng, self.hyper, n, total, square)
+        self.ability = (self.ability + move.shift) / move.stretch
+        self.factor[:, 0] -= self.factor[:, 1:] @ move.shift
+        self.factor[:, 1:] *= move.stretch
+        self.hyper = move.hyper
 
     def tally(self) -> Floats:
         """Counts the present draw in, and gives its expected scores on all samples."""

@@ -141,6 +141,8 @@ class Bayes:
                     watch(f"{step + 1} of {plan.draws} draws")
         params = record.params(_first_alike(weight, response))
         p = sigmoid(params.logit.astype(np.float64))
+        if self.size.fractional:
+            params = params._replace(dispersion=_unseen_dispersion(params, p, weight, response))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
         effective = float(np.median(effective_draws(params.scores.astype(np.float64))))
         where = f" on the {self.device}" if self.device else ""
@@ -284,6 +286,20 @@ class _Record:
             difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
             slope, np.sqrt(np.maximum(var_slope, 0)), np.array([self.dispersion]),
         )  # fmt: skip
+
+
+def _unseen_dispersion(params: BayesParams, p: Floats, weight: Floats, response: Floats) -> Floats:
+    """How far responses that were not fitted are from their expectations, by generalised cross-validation.
+
+    Residuals of the fit are smaller by a share for each number fitted, which draws alone make up for only
+    in part where there are more dimensions than it takes.
+    """
+    variance = p * (1 - p)
+    noise = float(params.dispersion[0]) * variance
+    fitted = np.sum(weight * (params.logit_se.astype(np.float64) * variance) ** 2 / noise)
+    share = min(float(fitted) / max(float(np.sum(weight > 0)), 1.0), 0.5)
+    left = float(np.sum(weight * (response - p) ** 2) / np.sum(weight * variance))
+    return np.array([min(max(left / (1 - share) ** 2, float(params.dispersion[0])), 1.0)])
 
 
 def _spaced(n_steps: int, n_kept: int) -> list[int]:
