@@ -66,6 +66,10 @@ class Reading:
         """What a reader of a result must know about where it came from."""
         return _notes(self)
 
+    def joining_notes(self) -> list[str]:
+        """What of it holds whatever metric or judge is taken."""
+        return _of_joining(self)
+
 
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
@@ -160,9 +164,8 @@ def _notes(loaded: Reading) -> list[str]:
     merged = loaded.merged
     metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
-    out = [first, *_lacking(merged), *_missing(merged), *_repeated(merged)[:1], *_refused(merged)]
-    out += [*_namesakes(merged), *repeated_rows_note(merged.twice), *_no_skills(merged)]
-    out += judge_notes(loaded.passed_over)
+    out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged)]
+    out += [*_of_joining(loaded), *_no_skills(merged)]
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -170,6 +173,14 @@ def _notes(loaded: Reading) -> list[str]:
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
+
+
+def _of_joining(loaded: Reading) -> list[str]:
+    merged = loaded.merged
+    if merged is None:
+        return repeated_rows_note(loaded.repeated_rows)
+    out = [*_repeated(merged)[:1], *_refused(merged), *_namesakes(merged)]
+    return [*out, *repeated_rows_note(merged.twice)]
 
 
 def _format(name: str, files: Files) -> str:
@@ -328,13 +339,10 @@ def judge_notes(passed_over: Sequence[PassedOver]) -> list[str]:
             f"{of_tasks[0].rule}), and {len(others)} {'other was' if len(others) == 1 else 'others were'} "
             f"passed over: {', '.join(told[:MOST_OTHERS])}{more}."
         )
-    rest = notes[MOST_OTHERS:]
-    notes = [*notes[:MOST_OTHERS], *([f"the same on {len(rest)} more sets of tasks."] if rest else [])]
-    if notes:
-        notes[-1] += (
-            " --metric NAME{} chooses one, --metric all takes their mean, camilla judges compares them."
-        )
-    return notes
+    if (rest := len(notes) - MOST_OTHERS) > 1:
+        notes = [*notes[:MOST_OTHERS], f"likewise on {rest} more sets of tasks."]
+    filtered = " (--filter NAME its filter)" if " behind " in str(list(alike)) else ""
+    return [*notes[:-1], notes[-1] + CHOOSE.format(filtered)] if notes else []
 
 
 def _agreement(judge: str, parts: Sequence[OtherJudge]) -> str:

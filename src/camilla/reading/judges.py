@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.errors import DataError, SettingError
@@ -18,6 +19,7 @@ from camilla.reading.joining import Choices, Chosen, Merged, after_errors, witho
 from camilla.reading.runs import GIVEN, REASON, SCHEMA, Collection, Kept, LearnerTask
 from camilla.table.responses import ResponseTable
 
+Whole = NDArray[np.int64]
 ALL = "all"  # the metric that is the mean over judges
 ANSWER = ("part", "sample", "trial")  # what makes two scores those of one answer; a part is a run
 FIRST = "the first of those with the most scores"
@@ -49,10 +51,33 @@ class JudgedAnswers:
     judges: tuple[str, ...]
     learners: tuple[str, ...]
     samples: tuple[str, ...]
-    learner: np.ndarray[tuple[int], np.dtype[np.int64]]  # [answers], index into learners
-    sample: np.ndarray[tuple[int], np.dtype[np.int64]]  # [answers], index into samples
+    learner: Whole  # [answers], index into learners
+    sample: Whole  # [answers], index into samples
     score: Floats  # [answers, judges], NaN where the judge gave none
     cluster: tuple[str, ...] | None = None  # one per sample
+
+    def unit(self) -> Whole:
+        """What is independent, for each sample: its cluster, or itself."""
+        if self.cluster is None:
+            return np.arange(len(self.samples))
+        return np.unique(np.array(self.cluster), return_inverse=True)[1]
+
+    def of(self, judges: Sequence[str]) -> "JudgedAnswers":
+        """The facet of these judges, without answers that none of them scored."""
+        column = name_index(self.judges)
+        score = self.score[:, [column[name] for name in judges]]
+        rows = ~np.isnan(score).all(axis=1)
+        learners, learner = np.unique(self.learner[rows], return_inverse=True)
+        samples, sample = np.unique(self.sample[rows], return_inverse=True)
+        return JudgedAnswers(
+            tuple(judges),
+            tuple(self.learners[i] for i in learners),
+            tuple(self.samples[j] for j in samples),
+            learner,
+            sample,
+            score[rows],
+            None if self.cluster is None else tuple(self.cluster[j] for j in samples),
+        )
 
 
 def compared_with(scores: pl.DataFrame, taken: str, others: Sequence[str]) -> list[OtherJudge]:

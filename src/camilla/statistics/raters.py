@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.statistics.clusters import MeanSpread, spread_of
 from camilla.statistics.intervals import LEVEL, NONE, Ends, critical_value, mean_ends, student
+from camilla.statistics.multiplicity import holm
+from camilla.statistics.paired import difference_ends, student_p
 from camilla.table.cells import zero_or_one
 
 Units = NDArray[np.integer]  # [answers], the unit of each
@@ -179,3 +181,52 @@ def _jackknifed(coefficient: Callable[[Floats], Floats], sums: Floats, level: fl
         return _Jackknifed(value, np.nan, np.nan)
     se = float(np.sqrt((units - 1) / units * np.sum((without - without.mean()) ** 2)))
     return _Jackknifed(value, se, critical_value(level, units - 1))
+
+
+class MeanTest(NamedTuple):
+    """A mean of deviations, its interval, and whether it is 0."""
+
+    n: int
+    difference: float
+    low: float
+    high: float
+    p_value: float
+
+
+def mean_test(values: Floats, unit: Units, level: float = LEVEL) -> MeanTest:
+    """Of values [answers]: Student's t with variance and degrees of freedom over units."""
+    if len(values) == 0:
+        return MeanTest(0, np.nan, np.nan, np.nan, 1.0)
+    spread = _spread(values, unit)
+    ends = difference_ends(spread, level)
+    low, high = (float(np.clip(end, -1, 1)) if spread.units > 1 else np.nan for end in ends)
+    return MeanTest(len(values), float(spread.mean), low, high, float(student_p(spread)))
+
+
+def deviations(scores: Floats) -> Floats:
+    """Each score less the mean of all raters of its answer; NaN where one rater alone scored it."""
+    seen = ~np.isnan(scores)
+    count = seen.sum(axis=1)
+    mean_score = np.where(seen, scores, 0).sum(axis=1) / np.maximum(count, 1)
+    return np.where((count > 1)[:, None], scores - mean_score[:, None], np.nan)
+
+
+def learner_contrasts(off: Floats, learner: Units, sample: Units, shape: tuple[int, int]) -> Floats:
+    """A rater's mean deviation on each learner's answers to a sample, less that on the other learners'.
+
+    `off` [answers] has NaN where there is none; the result is of `shape` [learners, samples].
+    """
+    seen = ~np.isnan(off)
+    cell = learner[seen] * shape[1] + sample[seen]
+    count = np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+    total = np.bincount(cell, off[seen], minlength=shape[0] * shape[1]).reshape(shape)
+    mean_off = total / np.maximum(count, 1)
+    others = (count > 0).sum(axis=0) - (count > 0)
+    rest = (mean_off.sum(axis=0) - mean_off) / np.maximum(others, 1)
+    return np.where((count > 0) & (others > 0), mean_off - rest, np.nan)
+
+
+def holm_without_mirrors(p: Floats) -> Floats:
+    """Holm over a matrix of tests; of two rows, or two columns, one says what the other does."""
+    part = p[: 1 if len(p) == 2 else None, : 1 if p.shape[1] == 2 else None]
+    return np.broadcast_to(holm(part.ravel()).reshape(part.shape), p.shape).copy()
