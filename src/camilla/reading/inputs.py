@@ -150,7 +150,7 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     -----
     CamillaWarning
         Rows repeat a learner and sample, and nothing says that they are trials. Several metrics or judges
-        score the same answers, and nothing says which is meant.
+        score the same answers, not all alike, and nothing says which is meant.
 
     Examples
     --------
@@ -214,7 +214,8 @@ def as_frame(source: Any) -> pl.DataFrame:
 
 def _warn(reading: Reading) -> None:
     repeated = reading.repeated_rows if reading.merged is None else reading.merged.twice
-    for note in (*repeated_rows_note(repeated), *judge_notes(reading.passed_over)):
+    passed = [one for one in reading.passed_over if one.matters]
+    for note in (*repeated_rows_note(repeated), *judge_notes(passed)):
         warnings.warn(note, CamillaWarning, stacklevel=4)
 
 

@@ -43,6 +43,11 @@ class PassedOver(NamedTuple):
     rule: str  # why it was taken
     others: list[OtherJudge]
 
+    @property
+    def matters(self) -> bool:
+        """Whether the order of the list decided, and another judge would have scored an answer otherwise."""
+        return "first" in self.rule and any(other.equal is None or other.equal < 1 for other in self.others)
+
 
 @dataclass(frozen=True)
 class JudgedAnswers:
