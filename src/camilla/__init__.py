@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.fitting.training import Training as Training
     from camilla.learners.check import check as check
     from camilla.learners.compare import compare as compare
+    from camilla.learners.judges import judges as judges
     from camilla.learners.power import power as power
     from camilla.learners.rank import rank as rank
     from camilla.ranking.boards import agreement as agreement
@@ -94,6 +95,7 @@ _WHERE: dict[str, str] = {
     "experiment_summary": "camilla.experiments.results",
     "fit_by_rounds": "camilla.ranking.boards",
     "items": "camilla.samples.items",
+    "judges": "camilla.learners.judges",
     "mastery_agreement": "camilla.classifiers.mastery",
     "permutation_control": "camilla.experiments.control",
     "place_newcomer": "camilla.ranking.newcomer",

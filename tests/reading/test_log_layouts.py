@@ -9,7 +9,7 @@ import pytest
 from camilla.errors import DataError, SettingError
 from camilla.reading.account import Reading
 from camilla.reading.formats import FORMATS
-from camilla.reading.inputs import load_logs, read
+from camilla.reading.inputs import load_logs, read, read_with_account
 from camilla.reading.joining import Choices
 from camilla.reading.tournaments import read_tournaments
 
@@ -57,7 +57,7 @@ def test_first_right_second_wrong(layout: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("layout", ["lm-eval filters", "inspect zstd", "every-eval-ever"])
 def test_subjects_are_offered_as_skills(layout: str, tmp_path: Path) -> None:
     written(log_seeds.LAYOUTS[layout](), tmp_path)
-    table = read(tmp_path, skills=["subject"])
+    table = read_with_account(tmp_path, skills=["subject"]).table
     assert table.skill_map is not None
     assert table.skill_map.skills == ("law", "physics")
     np.testing.assert_array_equal(table.skill_map.mask, [[False, True], [True, False]])
@@ -326,7 +326,7 @@ def test_alpaca_eval_preferences(tmp_path: Path) -> None:
     found = loaded("alpaca-eval", tmp_path)
     assert sorted(found.table.response) == [0, 0.5, 0.5, 0.75, 1]
     assert found.table.n_missing == 1
-    assert found.table.task == ("alpaca_eval by j against base",) * 6
+    assert found.table.task == ("alpaca_eval against base",) * 6
 
 
 @pytest.mark.parametrize("layout", ["arena table", "arena array"])
@@ -365,7 +365,7 @@ def test_openml_folds_of_two_tasks_are_apart(tmp_path: Path) -> None:
     seed = log_seeds.openml()
     other = {name: data.replace(b"task_9", b"task_8") for name, data in seed.files.items()}
     written(seed._replace(files=other), tmp_path / "eight")
-    assert len(set(read(tmp_path).cluster or ())) == 4
+    assert len(set(read_with_account(tmp_path).table.cluster or ())) == 4
 
 
 @pytest.mark.parametrize("fold", ["@attribute fold numeric\n", ""])

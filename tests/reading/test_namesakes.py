@@ -133,7 +133,7 @@ def _changed(format: str, name: str, data: bytes) -> bytes:
         return data
     swaps = {
         "table": ((b",t,", b",exam,"), (b'"task":"t"', b'"task":"exam"')),
-        "alpaca-eval": ((b'"annotator":"j"', b'"annotator":"k"'),),
+        "alpaca-eval": ((b'"generator_1":"base"', b'"generator_1":"other"'),),
         "openml": ((b"openml_task_9", b"openml_task_8"),),
     }
     data = data.replace(b'": "', b'":"')

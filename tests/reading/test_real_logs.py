@@ -168,5 +168,5 @@ def test_alpaca_eval_means_are_those_of_the_preferences(fixtures: Path) -> None:
 
 
 def test_models_under_one_judge_share_their_samples(fixtures: Path) -> None:
-    table = read(fixtures / "alpaca_eval", tasks=["*weighted*"])
+    table = read(fixtures / "alpaca_eval", tasks=["*gpt4_1106_preview"])
     assert (table.n_learners, table.n_samples, table.is_complete) == (2, 12, True)

@@ -4,6 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,11 @@ def large() -> camilla.ResponseTable:
     return table.with_skills(world.skill_map)
 
 
+def halved(table: camilla.ResponseTable) -> camilla.ResponseTable:
+    """The same answers under a judge that gives half."""
+    return replace(table, response=table.response / 2)
+
+
 TABLE = large()
 NAMES = TABLE.learners
 ROUNDS = tuple(f"round {k}" for k in range(6))
@@ -54,6 +60,7 @@ RESULTS: dict[str, Callable[[], Any]] = {
     "diagnosis": lambda: camilla.diagnose(TABLE, "irt", form="1pl", precision=1.0),
     "comparison": lambda: camilla.compare(TABLE, NAMES[0], NAMES[1]),
     "ranking": lambda: camilla.rank(TABLE),
+    "judges": lambda: camilla.judges({EVIL: TABLE, LONG: TABLE, "c": halved(TABLE)}),
     "check": lambda: camilla.check(TABLE),
     "plan": lambda: camilla.power(TABLE),
     "quality": lambda: camilla.items(TABLE),

@@ -16,6 +16,7 @@ from camilla.cli.dif import dif
 from camilla.cli.epp import epp
 from camilla.cli.experiment import experiment
 from camilla.cli.items import items
+from camilla.cli.judges import judges
 from camilla.cli.load import load
 from camilla.cli.place import place
 from camilla.cli.plot import plot
@@ -66,6 +67,7 @@ for command in (
     rank,
     power,
     check,
+    judges,
     items,
     select,
     adapt,

@@ -131,6 +131,9 @@ class TableOptions:
     answer: Annotated[str | None, typer.Option(help="Long table: column of what the learner answered.")] = (
         None
     )
+    judge: Annotated[
+        str | None, typer.Option(help="Long table: column of who scored, where several judges did.")
+    ] = None
     missing: Annotated[
         list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
     ] = None
@@ -138,7 +141,9 @@ class TableOptions:
         list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
     ] = None
     percent: Annotated[bool, typer.Option("--percent", help="Responses run from 0 to 100.")] = False
-    metric: Annotated[str | None, typer.Option(help="Logs: metric that is the response.")] = None
+    metric: Annotated[
+        str | None, typer.Option(help="Logs, judges: metric or judge that is the response; all: their mean.")
+    ] = None
     filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
         None
     )

@@ -1,5 +1,6 @@
 """What reading found and decided, in words and as JSON."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -8,6 +9,7 @@ import polars as pl
 from camilla.errors import DataError
 from camilla.names import quoted, shown
 from camilla.reading.joining import REMEDY, Merged
+from camilla.reading.judges import JudgedAnswers, OtherJudge, PassedOver
 from camilla.reading.runs import LearnerTask
 from camilla.reading.skills import offered
 from camilla.table.responses import ResponseTable
@@ -40,6 +42,8 @@ class Reading:
     files: Files
     merged: Merged | None = None
     repeated_rows: int = 0  # of a table: those of a learner and sample that came before, without a trial
+    passed_over: Sequence[PassedOver] = ()  # where one judge of several was taken without being asked for
+    judged: Callable[[], JudgedAnswers] | None = None  # every score of every judge, where there are several
 
     @property
     def table(self) -> ResponseTable:
@@ -62,6 +66,10 @@ class Reading:
         """What a reader of a result must know about where it came from."""
         return _notes(self)
 
+    def joining_notes(self) -> list[str]:
+        """What of it holds whatever metric or judge is taken."""
+        return _of_joining(self)
+
 
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
@@ -78,6 +86,10 @@ def _document(loaded: Reading) -> dict[str, Any]:
         "damaged_files": files.damaged,
         "empty_logs": files.empty,
         "matches": 0 if loaded.matches is None else loaded.matches.height,
+        "passed_over": [
+            one._asdict() | {"others": [other._asdict() for other in one.others]}
+            for one in loaded.passed_over
+        ],
     }
     if loaded.merged is not None:
         return found | _of_merged(loaded.merged)
@@ -145,14 +157,15 @@ def _notes(loaded: Reading) -> list[str]:
     count = sum(map(len, loaded.files.read.values()))
     if loaded.merged is None and loaded.responses is not None:
         skill_map = loaded.responses.skill_map
-        return [*(() if skill_map is None else skill_map.notes), *repeated_rows_note(loaded.repeated_rows)]
+        notes = [*(() if skill_map is None else skill_map.notes), *repeated_rows_note(loaded.repeated_rows)]
+        return [*judge_notes(loaded.passed_over), *notes]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
     merged = loaded.merged
     metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
-    out = [first, *_lacking(merged), *_missing(merged), *_repeated(merged)[:1], *_refused(merged)]
-    out += [*_namesakes(merged), *repeated_rows_note(merged.twice), *_no_skills(merged)]
+    out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged)]
+    out += [*_of_joining(loaded), *_no_skills(merged)]
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -160,6 +173,14 @@ def _notes(loaded: Reading) -> list[str]:
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
+
+
+def _of_joining(loaded: Reading) -> list[str]:
+    merged = loaded.merged
+    if merged is None:
+        return repeated_rows_note(loaded.repeated_rows)
+    out = [*_repeated(merged)[:1], *_refused(merged), *_namesakes(merged)]
+    return [*out, *repeated_rows_note(merged.twice)]
 
 
 def _format(name: str, files: Files) -> str:
@@ -296,3 +317,44 @@ def repeated_rows_note(count: int) -> list[str]:
         "(--trial); if they are samples of several tasks, name the column of the task: task=… (--task); if "
         "they are copies, remove them."
     ]
+
+
+MOST_OTHERS = 3  # judges that are named of those passed over, and sets of tasks
+CHOOSE = " --metric NAME{} chooses one, --metric all takes their mean, and camilla judges compares them."
+
+
+def judge_notes(passed_over: Sequence[PassedOver]) -> list[str]:
+    """Which judge was taken of several, and how far the others agree; tasks with the same judges together."""
+    alike: dict[tuple[str, ...], list[PassedOver]] = {}
+    for one in passed_over:
+        alike.setdefault((one.taken, *(other.judge for other in one.others)), []).append(one)
+    notes = []
+    for (taken, *others), of_tasks in alike.items():
+        tasks = [one.task for one in of_tasks if one.task is not None]
+        where = f" on {quoted(tasks)}" if tasks else ""
+        told = [_agreement(name, [one.others[at] for one in of_tasks]) for at, name in enumerate(others)]
+        more = f" and {len(told) - MOST_OTHERS} more" if len(told) > MOST_OTHERS else ""
+        notes.append(
+            f"several judges score the same answers{where}: {shown(taken)} was taken (rule: "
+            f"{of_tasks[0].rule}), and {len(others)} {'other was' if len(others) == 1 else 'others were'} "
+            f"passed over: {', '.join(told[:MOST_OTHERS])}{more}."
+        )
+    if (rest := len(notes) - MOST_OTHERS) > 1:
+        notes = [*notes[:MOST_OTHERS], f"likewise on {rest} more sets of tasks."]
+    filtered = " (--filter NAME its filter)" if " behind " in str(list(alike)) else ""
+    return [*notes[:-1], notes[-1] + CHOOSE.format(filtered)] if notes else []
+
+
+def _agreement(judge: str, parts: Sequence[OtherJudge]) -> str:
+    """How far one judge agrees with the one taken, over tasks."""
+    scored = [one for one in parts if one.n and one.equal is not None]
+    n = sum(one.n for one in scored)
+    if not n:
+        return f"{shown(judge)} (no answer in common)"
+    equal = sum(one.n * (one.equal or 0.0) for one in scored) / n
+    said = f"equal on {equal:.0%} of {n} answers"
+    known = [one.correlation for one in scored if one.correlation is not None]
+    if known:
+        ends = f"{min(known):.2f}" if len(known) == 1 else f"{min(known):.2f} to {max(known):.2f}"
+        said += f", correlation {ends}"
+    return f"{shown(judge)} ({said})"

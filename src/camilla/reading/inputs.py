@@ -4,6 +4,7 @@ import gc
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,9 +14,10 @@ import polars as pl
 
 from camilla.errors import CamillaError, CamillaWarning, DataError, SettingError
 from camilla.names import nearest, quoted
-from camilla.reading.account import Files, Reading, repeated_rows_note
+from camilla.reading.account import Files, Reading, judge_notes, repeated_rows_note
 from camilla.reading.formats import FORMATS
 from camilla.reading.joining import Choices, OnError, Runs, merge
+from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
 from camilla.reading.runs import Collection, Join, Run, read_universe
 from camilla.reading.skills import (
     key_source,
@@ -45,8 +47,9 @@ ONLY_TABLES = (
     "missing",
     "ignore",
     "percent",
+    "judge",
 )
-OF_BOTH = ("skills", "skill_graph", "cluster", "key")
+OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric")
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
@@ -64,6 +67,7 @@ class ReadOptions(TypedDict, total=False):
     weight: str | None
     key: str | None
     answer: str | None
+    judge: str | None
     skills: str | Path | Sequence[str] | None
     skill_graph: str | Path | None
     missing: str | Sequence[str]
@@ -101,6 +105,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     key, answer : str, optional
         Where the right answer to a sample is, FILE:column or a column of the table or of what logs say of
         samples; and the column of a long table with what the learner answered.
+    judge : str, optional
+        Column of a long table that names who gave a response, where several judges score the same answers;
+        by default a column of that name.
     skills : str, path or list of str, optional
         FILE (a 0/1 table), FILE:column,column (categories), or :column of the table or logs themselves. A
         list names several such columns.
@@ -117,7 +124,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     tasks : str or list of str, optional
         Logs: only tasks of these names, or patterns such as "mmlu_*".
     metric, filter : str, optional
-        Logs: the metric that is the response, and the filter behind which it was computed.
+        Logs: the metric that is the response, and the filter behind which it was computed. In a table with
+        a column of judges `metric` names the judge. "all" is the mean over all metrics or judges, on answers
+        that all of them scored.
     on_error : {"null", "zero", "drop", "score"}, optional
         Logs: what becomes of samples that are unscored, errored or truncated.
     runs : {"newest", "trials"}, optional
@@ -140,7 +149,8 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     Warns
     -----
     CamillaWarning
-        Rows repeat a learner and sample, and nothing says that they are trials.
+        Rows repeat a learner and sample, and nothing says that they are trials. Several metrics or judges
+        score the same answers, not all alike, and nothing says which is meant.
 
     Examples
     --------
@@ -150,7 +160,7 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     ResponseTable(2 learners × 2 samples, 3 responses)
     """
     reading = read_with_account(*sources, **options)
-    _warn(reading.repeated_rows if reading.merged is None else reading.merged.twice)
+    _warn(reading)
     return reading.table
 
 
@@ -183,7 +193,7 @@ def as_table(source: TableLike, *, rows: WideRows | None = None) -> ResponseTabl
     if not isinstance(source, str | Path):
         source = as_frame(source)
     reading = read_with_account(source, rows=rows)
-    _warn(reading.repeated_rows if reading.merged is None else reading.merged.twice)
+    _warn(reading)
     return reading.table
 
 
@@ -202,8 +212,10 @@ def as_frame(source: Any) -> pl.DataFrame:
         ) from error
 
 
-def _warn(repeated: int) -> None:
-    for note in repeated_rows_note(repeated):
+def _warn(reading: Reading) -> None:
+    repeated = reading.repeated_rows if reading.merged is None else reading.merged.twice
+    passed = [one for one in reading.passed_over if one.matters]
+    for note in (*repeated_rows_note(repeated), *judge_notes(passed)):
         warnings.warn(note, CamillaWarning, stacklevel=4)
 
 
@@ -256,9 +268,13 @@ def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str
         raise SettingError(
             f"{_option(idle[0])} does nothing on a table, and {called} is one; it is for logs."
         )
-    table, repeated = read_table(source, **given)
+    table, repeated, judged, passed = read_table(source, **given)
     files = Files(read={"table": [called]}, reasons={"table": "one table"})
-    return Reading(table, None, files, repeated_rows=repeated)
+    return Reading(
+        table, None, files, repeated_rows=repeated,
+        passed_over=() if passed is None else [passed],
+        judged=partial(answers_of_tables, judged) if judged else None,
+    )  # fmt: skip
 
 
 def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -359,8 +375,12 @@ def joined(collected: Collected, choices: Choices | None = None) -> Reading:
     matches = pl.concat(battles, how="diagonal_relaxed") if battles else None
     if battles and not collection.kept:
         return Reading(None, matches, files)
+    choices = add_mean(collection, choices or Choices())
     merged = merge(collection, choices)
-    return Reading(merged.table, matches, files, merged)
+    codes = collection.codes
+    passed, every = passed_over(merged, codes), partial(answers_of_logs, merged, codes, choices)
+    merged = replace(merged, chosen=named_mean(merged.chosen), kept=[])
+    return Reading(merged.table, matches, files, merged, passed_over=passed, judged=every)
 
 
 def without_collecting(items: Iterable[Item]) -> Iterator[Item]:

@@ -263,6 +263,7 @@ class Merged:
     lacking: list[Lacking] = field(default_factory=list)  # runs without the chosen pair
     no_skills: str = ""  # why the skill maps of tables are not the skill map of all
     namesakes: list[Namesakes] = field(default_factory=list)  # files or tasks that share sample names
+    kept: list[Kept] = field(default_factory=list)  # the runs, with all their metrics
 
 
 def merge(collection: Collection, choices: Choices | None = None) -> Merged:
@@ -281,9 +282,9 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
         raise DataError(_nothing(runs, chosen))
     about = described(collection, rows["sample"])
     rows = rows.with_columns(sample=rows["sample"].cast(pl.Enum(about["sample"])).to_physical())
-    rows, conflicts = _without_conflicts(rows, about["sample"], kept)
+    rows, conflicts = without_conflicts(rows, about["sample"], kept)
     twice = rows.height - rows.select(pl.struct("run", "sample", "trial").n_unique()).item()
-    rows, dropped = _after_errors(rows, about["sample"], choices.on_error)
+    rows, dropped = after_errors(rows, about["sample"], choices.on_error)
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
     table, missing = assembled(rows, about, [one.run for one in kept])
@@ -292,8 +293,9 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
         table, why = with_table_skills(table, [one.run for one in kept])
     twice += sum(one.run.repeated_rows for one in kept)
     return Merged(
-        table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why, namesakes
-    )
+        table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why, namesakes,
+        kept,
+    )  # fmt: skip
 
 
 def _each_once(runs: Sequence[Kept]) -> list[Kept]:
@@ -345,7 +347,7 @@ def _nothing_left(conflicts: list[Conflict], dropped: list[str]) -> str:
 REMEDY = "Load such runs apart, or join samples by what they ask: --join content."
 
 
-def _without_conflicts(
+def without_conflicts(
     rows: pl.DataFrame, names: pl.Series, kept: Sequence[Kept]
 ) -> tuple[pl.DataFrame, list[Conflict]]:
     """Drops samples whose content, or for want of a hash the task's version, differs between runs."""
@@ -368,7 +370,7 @@ def _without_conflicts(
     return rows.filter(~pl.col("sample").is_in(wrong.implode())), list(conflicts.values())
 
 
-def _after_errors(rows: pl.DataFrame, names: pl.Series, on_error: OnError) -> tuple[pl.DataFrame, list[str]]:
+def after_errors(rows: pl.DataFrame, names: pl.Series, on_error: OnError) -> tuple[pl.DataFrame, list[str]]:
     """What becomes of samples that are unscored, errored or truncated."""
     wrong = pl.col("why") > 0
     if on_error == "drop":

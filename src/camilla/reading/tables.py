@@ -1,14 +1,16 @@
 """Long and wide tables, in files and in frames."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
 
 from camilla.errors import DataError, SettingError
 from camilla.names import nearest, quoted
+from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
     SkillSource,
     key_source,
@@ -69,6 +71,8 @@ class TableRead(NamedTuple):
 
     table: ResponseTable
     repeated: int = 0
+    judged: Mapping[str, ResponseTable] = {}  # one table per judge, where a column names judges
+    passed_over: PassedOver | None = None  # where one judge of several was taken without being asked for
 
 
 class LoadedTable(NamedTuple):
@@ -78,6 +82,8 @@ class LoadedTable(NamedTuple):
     frame: pl.DataFrame
     origin: Origin
     id: str
+    judged: Mapping[str, ResponseTable] = {}
+    passed_over: PassedOver | None = None
 
 
 def read_table(
@@ -98,6 +104,8 @@ def read_table(
     missing: str | Sequence[str] = (),
     ignore: Sequence[str] = (),
     percent: bool = False,
+    judge: str | None = None,
+    metric: str | None = None,
 ) -> TableRead:
     """The response table in a file or a frame.
 
@@ -111,6 +119,8 @@ def read_table(
     responses are named in `ignore`. With `percent` responses run from 0 to 100. What `ResponseTable.write`
     made comes back with its trials, weights, tasks and clusters, and of Parquet also with metadata and
     skills, unless learner, sample or response are named: then a long table is what its named columns say.
+    `judge` is the column that names who gave a response, by default one of that name; `metric` is the judge
+    whose responses are taken.
     """
     path = source if isinstance(source, pl.DataFrame) else Path(source)
     names = _column_names(path)
@@ -120,25 +130,28 @@ def read_table(
     keyed = None if key is None else key_source(key)
     own_key = keyed.columns[0] if keyed is not None and keyed.file is None else None
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight, own_key, answer)
-    said = any((*spelled.missing, *ignore, percent))
+    said = any((*spelled.missing, *ignore, percent, judge, metric))
     if rows is None and (written := _read_written(path, given, said=said)) is not None:
         table = with_key(with_skill_source(written, skilled, own), keyed)
         return TableRead(_with_graph(table, skill_graph))
     repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
-        loaded = _read_long(path, roles, own, spelled, given=given)
+        judge = _judge_column(judge, metric, names, roles, path)
+        loaded = _read_long(path, roles, own, spelled, given=given, judge=judge, metric=metric)
         repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own_key, own, tuple(ignore))
         long_only = {"response": response, "trial": trial, "weight": weight, "answer": answer}
+        long_only |= {"judge": judge, "metric": metric}
         _check_wide(wide, names, path, long_only)
         loaded = _read_wide(path, wide, spelled)
     table = _with_skills(loaded, skilled, own)
     if own_key is None:
         table = with_key(table, keyed, id=loaded.id)
-    return TableRead(_with_graph(table, skill_graph), repeated)
+    table = _with_graph(table, skill_graph)
+    return TableRead(table, repeated, loaded.judged, loaded.passed_over)
 
 
 TableSource = Path | pl.DataFrame
@@ -247,19 +260,59 @@ def _own_columns(source: SkillSource | None, path: TableSource) -> tuple[str, ..
     return source.columns
 
 
+def _judge_column(
+    judge: str | None, metric: str | None, names: Sequence[str], roles: Roles, source: TableSource
+) -> str | None:
+    """The column of judges: the given one, else one called judge that is nothing else."""
+    if judge is not None and judge not in names:
+        raise DataError(f"{_called(source)}: no column {judge!r}. {nearest(judge, names)}")
+    if judge in roles[:3]:
+        raise SettingError(f"column {judge!r} cannot be the judge and learner, sample or response as well.")
+    if judge is None and "judge" in names and "judge" not in roles:
+        judge = "judge"
+    if metric is not None and judge is None:
+        raise SettingError(
+            f"--metric does nothing on a table file without a column of judges, and {_called(source)} has "
+            "none called judge. Name it: judge=… (--judge). Metrics are for logs."
+        )
+    return judge
+
+
 def _read_long(
-    path: TableSource, roles: Roles, own: Sequence[str], spelled: Spelled, *, given: Roles
+    path: TableSource,
+    roles: Roles,
+    own: Sequence[str],
+    spelled: Spelled,
+    *,
+    given: Roles,
+    judge: str | None,
+    metric: str | None,
 ) -> LoadedTable:
     """A column of which nobody spoke, and which says nothing, is not there."""
-    frame, origin = _read(path, [*filter(None, roles), *own], [roles.response], spelled)
+    columns = [*filter(None, (*roles, judge)), *own]
+    frame, origin = _read(path, columns, [roles.response], spelled)
     unsaid = [role for role in WRITTEN if getattr(given, role) is None and getattr(roles, role) is not None]
     texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
     silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
     roles = roles._replace(**dict.fromkeys(silent))  # type: ignore[arg-type]
     if roles.task is not None and _tasks_share_names(frame, roles, roles.task, origin):
         frame = _named_by_task(frame, roles.sample, roles.task, origin)
+    if judge is not None:
+        judged = _by_judge(frame, roles, judge, origin)
+        taken: TakenJudge = take_judge(judged, metric, origin.name)
+        return LoadedTable(taken.table, frame, origin, roles.sample, judged, taken.passed_over)
     table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
     return LoadedTable(table, frame, origin, roles.sample)
+
+
+def _by_judge(frame: pl.DataFrame, roles: Roles, judge: str, origin: Origin) -> dict[str, ResponseTable]:
+    """A table of the rows of each judge, judges as they are listed."""
+    judges = name_column(frame, judge, origin)
+    tables = {}
+    for code, name in enumerate(judges.names):
+        rows = np.flatnonzero(judges.codes == code)
+        tables[name] = ResponseTable(**long_parts(frame[rows], roles, origin.at(rows))._asdict())
+    return tables
 
 
 def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedTable:
@@ -312,7 +365,7 @@ def _read(
 
 
 def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
-    table, frame, origin, id = loaded
+    table, frame, origin, id = loaded[:4]
     if source is None:
         return table
     if not own:

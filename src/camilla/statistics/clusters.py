@@ -50,31 +50,39 @@ def plain_spread(mean: Floats, square: Floats, n: Floats) -> MeanSpread:
     return MeanSpread(mean, np.where(n > 1, variance, np.nan), n - 1, n, n)
 
 
-def clustered_spread(parts: Callable[[], Iterable[ClusterPart]]) -> MeanSpread:
-    """Mean, variance and degrees of freedom over clusters; `parts` is gone through twice."""
+def clustered_spread(parts: Callable[[], Iterable[ClusterPart]], *, stacked: bool = False) -> MeanSpread:
+    """Mean, variance and degrees of freedom over clusters; `parts` is gone through twice.
+
+    With `stacked` a part holds many clusters, along the last axis.
+    """
+
+    def over(values: Floats) -> Floats:
+        return values.sum(axis=-1) if stacked else values
+
     n = total = units = np.zeros(())
     for part in parts():
-        n, total, units = n + part.size, total + part.total, units + (part.size > 0)
+        n, total, units = n + over(part.size), total + over(part.total), units + over(part.size > 0)
     meat = own = crossed = np.zeros(())
     with np.errstate(invalid="ignore", divide="ignore"):
         mean = total / n
+        centre = mean[..., None] if stacked else mean
         for part in parts():
             share = part.size / n
             w = 1 / np.where(share < 1, 1 - share, np.nan)
-            meat = meat + w * (part.total - part.size * mean) ** 2
-            own = own + w**2 * share**2 * (1 - 2 * share)
-            crossed = crossed + w * share**2
+            meat = meat + over(w * (part.total - part.size * centre) ** 2)
+            own = own + over(w**2 * share**2 * (1 - 2 * share))
+            crossed = crossed + over(w * share**2)
         variance, df = meat / n**2, 1 / (own + crossed**2)
     return MeanSpread(*(np.asarray(part, np.float64) for part in (mean, variance, df, n, units)))
 
 
-def parts_of(values: Floats, group: NDArray[np.integer]) -> list[ClusterPart]:
+def stacked_parts(values: Floats, group: NDArray[np.integer]) -> ClusterPart:
     """The clusters of values [..., samples], all observed; `group` is each sample's cluster number."""
     order = np.argsort(group, kind="stable")
     sizes = np.bincount(group)
     sizes = sizes[sizes > 0]
     totals = np.add.reduceat(values[..., order], np.cumsum(sizes) - sizes, axis=-1)
-    return [ClusterPart(totals[..., k], np.asarray(size, np.float64)) for k, size in enumerate(sizes)]
+    return ClusterPart(totals, sizes.astype(np.float64))
 
 
 def spread_of(values: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
@@ -83,14 +91,14 @@ def spread_of(values: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
         mean = values.mean(axis=-1)
         square = np.sum((values - mean[..., None]) ** 2, axis=-1)
         return plain_spread(mean, square, np.full(mean.shape, float(values.shape[-1])))
-    parts = parts_of(values, group)
-    return clustered_spread(lambda: parts)
+    part = stacked_parts(values, group)
+    return clustered_spread(lambda: [part], stacked=True)
 
 
 def intraclass(values: Floats, group: NDArray[np.integer]) -> float:
     """Correlation of two samples of one cluster (analysis of variance); 0 if every cluster is one sample."""
     values = values - values.mean()
-    total, size = (np.array(part) for part in zip(*parts_of(values, group), strict=True))
+    total, size = stacked_parts(values, group)
     n, units = size.sum(), len(size)
     if units in (1, n):
         return 0.0

@@ -1,7 +1,8 @@
 """AlpacaEval: `annotations.json`, a judge's preference between a reference (1) and a model (2).
 
 The response is preference − 1: 1 where the model wins, 0 where the reference does, between for weighted
-judges; 0 and 1.5 are draws. The task names judge and reference, for a score means nothing without them.
+judges; 0 and 1.5 are draws. The task names the reference, for a score means nothing without it, and the
+metric is the judge: files of several judges on the answers of one model are parts of one run.
 """
 
 from collections.abc import Iterator
@@ -35,18 +36,19 @@ def response(preference: Any) -> float | None:
 
 
 def runs(path: Path) -> Iterator[Run]:
-    """A run for each model, judge and reference of a file."""
+    """A run for each model and reference of a file."""
     rows: dict[tuple[str, str, str], list[Row]] = {}
     about: dict[str, About] = {}
     for one in decode_file(path, ANNOTATIONS):
         learner = name_in(one.generator_2, where=str(path), what="generator_2")
         reference = name_in(one.generator_1, where=str(path), what="generator_1")
-        task = f"alpaca_eval by {plain(one.annotator) or 'an unnamed judge'} against {reference}"
+        task = f"alpaca_eval against {reference}"
         sample = digest(one.instruction)
         skills = (("dataset", plain(one.dataset)),) if plain(one.dataset) else ()
         about.setdefault(sample, About(shortened(one.instruction), skills))
         score = response(one.preference)
-        row = Row(sample, score, "preference", "", 0, sample, None if score is not None else "unscored")
+        judge = plain(one.annotator) or "an unnamed judge"
+        row = Row(sample, score, judge, "", 0, sample, None if score is not None else "unscored")
         rows.setdefault((learner, task, reference), []).append(row)
     for (learner, task, reference), of_run in rows.items():
         yield Run(
@@ -55,6 +57,7 @@ def runs(path: Path) -> Iterator[Run]:
             of_run,
             source=str(path),
             format="alpaca-eval",
+            run=f"{learner} against {reference}",
             about=about,
             settings={"reference": reference},
             unstable_ids=True,

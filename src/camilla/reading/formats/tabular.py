@@ -21,21 +21,14 @@ def runs(path: Path) -> Iterator[Run]:
     A table that Camilla wrote brings along what its logs said of samples and learners, and its skills.
     """
     written = ResponseTable.read_written(path)
-    table, repeated = TableRead(written) if written is not None else _read(path)
-    task = table.task or (path.stem,) * table.n_samples
+    read = TableRead(written) if written is not None else _read(path)
+    table, repeated = read.table, read.repeated
+    judged = read.judged or {GIVEN: table}
     rows: dict[tuple[str, str], list[Row]] = {}
-    for at, (learner, sample, response) in enumerate(
-        zip(table.learner.tolist(), table.sample.tolist(), table.response.tolist(), strict=True)
-    ):
-        row = Row(
-            table.samples[sample],
-            response,
-            GIVEN,
-            trial=0 if table.trial is None else int(table.trial[at]),
-            weight=None if table.weight is None else float(table.weight[at]),
-        )
-        rows.setdefault((table.learners[learner], task[sample]), []).append(row)
-    about = _about(table)
+    about: dict[str, About] = {}
+    for judge, of_judge in judged.items():
+        _add_rows(rows, of_judge, judge, path.stem)
+        about |= _about(of_judge)
     skills = None
     if table.skill_map is not None:
         skills = SampleSkills(table.samples, table.skill_map, table.skill_graph)
@@ -57,6 +50,22 @@ def runs(path: Path) -> Iterator[Run]:
             skills=skills,
         )
         repeated = 0  # counted with the first run of the file
+
+
+def _add_rows(rows: dict[tuple[str, str], list[Row]], table: ResponseTable, metric: str, called: str) -> None:
+    """The rows of a table by learner and task, as scores of this metric."""
+    task = table.task or (called,) * table.n_samples
+    for at, (learner, sample, response) in enumerate(
+        zip(table.learner.tolist(), table.sample.tolist(), table.response.tolist(), strict=True)
+    ):
+        row = Row(
+            table.samples[sample],
+            response,
+            metric,
+            trial=0 if table.trial is None else int(table.trial[at]),
+            weight=None if table.weight is None else float(table.weight[at]),
+        )
+        rows.setdefault((table.learners[learner], task[sample]), []).append(row)
 
 
 def _read(path: Path) -> TableRead:

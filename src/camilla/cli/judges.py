@@ -1,0 +1,37 @@
+"""`camilla judges`: whether judges of the same answers agree, and whether the choice of one matters."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.cli.options import TableOptions, gathers
+from camilla.display import print_json, say
+
+UNUSED = {"skills", "skill_graph", "key", "answer", "metric", "filter", "weight", "rows", "ignore"}
+
+
+@gathers("columns", TableOptions, without=UNUSED)
+def judges(
+    paths: Annotated[
+        list[Path], typer.Argument(metavar="PATH...", help="A table with a column of judges, or logs.")
+    ],
+    only: Annotated[
+        list[str] | None, typer.Option(help="A judge to compare, by default all; may be repeated.")
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="How many pairs of judges to print.")] = 20,
+    learners: Annotated[int, typer.Option(min=1, help="How many learners to print.")] = 10,
+    level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    *,
+    columns: TableOptions,
+    json: options.JsonOption = False,
+) -> None:
+    """Compare judges of the same answers: agreement, severity, favours, the board under each."""
+    from camilla.learners.judges import judges
+
+    found = judges(*paths, only=only or (), level=level, **columns.options())
+    if json:
+        print_json(found.to_document())
+    else:
+        say(found.text(pairs=pairs, learners=learners))
