@@ -1,0 +1,122 @@
+"""The mean that a harness states of a run beside the one that was read, and why the two differ."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import polars as pl
+
+from camilla.reading.runs import Kept, LearnerTask
+
+SAME = 5e-4  # means are printed to three digits
+
+
+class Differing(NamedTuple):
+    """A run whose harness states another mean than was read, and why."""
+
+    learner: str
+    task: str
+    source: str
+    metric: str
+    stated: float
+    read: float
+    why: str
+
+
+class RunScores(NamedTuple):
+    """What a run holds under the chosen metric, as logged and as it counts here."""
+
+    samples: int  # that the log has a row of
+    scored: int
+    counted: int  # that have a response here
+    read: float  # mean over samples as it counts here
+    logged: float  # mean over samples of the logged scores, whatever became of them here
+    every_row: float  # mean over all trials
+    with_zeros: float  # mean over samples, 0 where there is no score
+    total: float  # sum over samples of the logged scores
+
+
+def differing(
+    kept: Sequence[Kept], pairs: Mapping[str, LearnerTask], logged: pl.DataFrame, counted: pl.DataFrame
+) -> list[Differing]:
+    """The runs whose stated mean is not the one that was read.
+
+    `logged` has the rows of the chosen pairs as logged, `counted` those that count, both with the index of
+    their run. A run in several files is passed over: its harness's mean is over all of them.
+    """
+    parts: dict[tuple[str, str, str], int] = {}
+    for one in kept:
+        key = (one.run.learner, one.run.task, one.run.run)
+        parts[key] = parts.get(key, 0) + 1
+    found = []
+    for index, one in enumerate(kept):
+        run, pair = one.run, pairs.get(one.run.task)
+        if pair is None or parts[run.learner, run.task, run.run] > 1:
+            continue
+        key = pair.words if pair.words in run.stated else pair.metric
+        if key not in run.stated:
+            continue
+        scores = _scores(logged.filter(pl.col("run") == index), counted.filter(pl.col("run") == index))
+        stated = run.stated[key]
+        if scores is not None and not _same(stated, scores.read):
+            why = _why(scores, stated, run.n_stated, run.stated_how.get(key, ""))
+            found.append(Differing(run.learner, run.task, run.source, pair.words, stated, scores.read, why))
+    return found
+
+
+def _same(one: float, other: float) -> bool:
+    return abs(one - other) <= SAME
+
+
+def _scores(logged: pl.DataFrame, counted: pl.DataFrame) -> RunScores | None:
+    by_sample = logged.group_by("sample").agg(pl.col("score").mean())["score"]
+    here = counted.group_by("sample").agg(pl.col("score").mean())["score"].drop_nulls()
+    scored = by_sample.drop_nulls()
+    if len(here) == 0 or len(scored) == 0:
+        return None
+    return RunScores(
+        len(by_sample),
+        len(scored),
+        len(here),
+        float(here.sum()) / len(here),
+        float(scored.sum()) / len(scored),
+        float(logged["score"].drop_nulls().sum()) / logged["score"].count(),
+        float(scored.sum()) / len(by_sample),
+        float(scored.sum()),
+    )
+
+
+def _why(scores: RunScores, stated: float, n_stated: int | None, how: str) -> str:
+    """The first way of counting that gives what the harness states; else what is known of its way."""
+    silent = scores.samples - scores.scored
+    ways = (
+        (scores.logged, _changed_here(scores)),
+        (
+            scores.with_zeros,
+            f"the harness counts {_samples(silent)} without a score as 0, and here they are missing "
+            "(--on-error zero counts them as 0)",
+        ),
+        (
+            scores.every_row,
+            "the harness averages over all trials, and here every sample counts once",
+        ),
+    )
+    for mean, why in ways:
+        if _same(mean, stated):
+            return why
+    if n_stated is not None and n_stated > scores.scored and _same(scores.total / n_stated, stated):
+        return f"the harness counts {_samples(n_stated - scores.scored)} that have no score in the log as 0"
+    if how:
+        return f"the harness {how}, and here a response is the mean of a sample's trials"
+    if n_stated is not None and n_stated != scores.counted:
+        return f"the harness's mean is over {_samples(n_stated)}, and here over {scores.counted}"
+    return "the scores of the samples do not give it: the harness weighs or aggregates them in another way"
+
+
+def _changed_here(scores: RunScores) -> str:
+    if scores.counted < scores.scored:
+        return f"{_samples(scores.scored - scores.counted)} of the log are left out here"
+    return "--on-error says here how samples with an error count"
+
+
+def _samples(count: int) -> str:
+    return "1 sample" if count == 1 else f"{count} samples"
