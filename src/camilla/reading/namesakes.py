@@ -31,10 +31,10 @@ class Renaming(NamedTuple):
 
 def settled(collection: Collection, *, one_benchmark: bool = False) -> list[Namesakes]:
     """Gives all samples of the collection their final names, and says which sources share names."""
+    namesakes = [] if one_benchmark else _of_folders(collection)
     sources = list(dict.fromkeys(source_of(one.run) for one in collection.kept))
     groups = _sharing(collection.kept, sources, one_benchmark)
     renamings = {source: Renaming(source.task, "") for source in sources}
-    namesakes = []
     for group in groups:
         labels = group.labels()
         renamings |= labels
@@ -44,6 +44,46 @@ def settled(collection: Collection, *, one_benchmark: bool = False) -> list[Name
     collection.kept = [_renamed(one, renamings[source_of(one.run)], skills) for one in collection.kept]
     _take_descriptions(collection, renamings)
     return namesakes
+
+
+def with_tasks(collection: Collection, tasks: Mapping[TaskSource, str]) -> None:
+    """Names the task of files that name none."""
+    collection.kept = [
+        replace(one, run=replace(one.run, task=tasks[source], task_is_file=False))
+        if (source := source_of(one.run)) in tasks
+        else one
+        for one in collection.kept
+    ]
+    for source, task in tasks.items():
+        parts = collection.loose.pop(source, [])
+        collection.loose.setdefault(TaskSource(task, ""), []).extend(parts)
+
+
+def _of_folders(collection: Collection) -> list[Namesakes]:
+    """Takes files of one name for one task where each folder is named after the only learner of its files."""
+    learners = _learners(collection.kept)
+    by_name: dict[str, list[TaskSource]] = {}
+    for source, of_source in learners.items():
+        folder = _words(Path(source.file).resolve().parent.name) if source.file else ()
+        if len(of_source) == 1 and folder and _without(folder, _words(*of_source)) is not None:
+            by_name.setdefault(source.task, []).append(source)
+    found = []
+    for task, members in sorted(by_name.items()):
+        distinct = {next(iter(learners[source])) for source in members}
+        if len(members) > 1 and len(distinct) == len(members):
+            own = [one for one in collection.kept if source_of(one.run) in members]
+            names = pl.concat([one.frame.select("sample").unique() for one in own])
+            shared = names.filter(names.is_duplicated()).unique().height
+            found.append(Namesakes(True, [task], sorted({one.run.source for one in own}), shared))
+            with_tasks(collection, dict.fromkeys(members, task))
+    return [one for one in found if one.n_shared]
+
+
+def _learners(kept: Sequence[Kept]) -> dict[TaskSource, set[str]]:
+    learners: dict[TaskSource, set[str]] = {}
+    for one in kept:
+        learners.setdefault(source_of(one.run), set()).add(one.run.learner)
+    return learners
 
 
 class Group(NamedTuple):
@@ -129,12 +169,10 @@ def _says_one(members: Sequence[TaskSource], kept: Sequence[Kept]) -> bool:
 
     At most one task is named, and every other file is called like it. Where none is named, every file holds
     one learner, and file names without the learners' are the same: model_a.csv and model_b.csv, not
-    gsm8k_a.csv and mmlu_b.csv; a/results.csv and b/results.csv in folders named after their learners.
+    gsm8k_a.csv and mmlu_b.csv.
     """
     named = {source.task for source in members if not source.file}
-    learners: dict[TaskSource, set[str]] = {}
-    for one in kept:
-        learners.setdefault(source_of(one.run), set()).add(one.run.learner)
+    learners = _learners(kept)
     rests = {_benchmark_in(Path(source.file), learners[source], named) for source in members if source.file}
     return len(named) <= 1 and (not rests or (len(rests) == 1 and None not in rests))
 
@@ -147,11 +185,8 @@ def _benchmark_in(file: Path, learners: set[str], named: set[str]) -> tuple[str,
         return () if {stem, *(_without(stem, _words(learner)) for learner in learners)} & tasks else None
     if len(learners) > 1:
         return None
-    own = _words(next(iter(learners)))
-    if own and (rest := _without(stem, own)) is not None:
-        return rest
-    folder = _words(file.resolve().parent.name)
-    return ("", *stem) if own and _without(folder, own) is not None else None
+    own = _words(*learners)
+    return _without(stem, own) if own else None
 
 
 def _words(name: str) -> tuple[str, ...]:

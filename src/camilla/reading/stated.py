@@ -45,8 +45,8 @@ def differing(
     """
     parts: dict[tuple[str, str, str], int] = {}
     for one in kept:
-        key = (one.run.learner, one.run.task, one.run.run)
-        parts[key] = parts.get(key, 0) + 1
+        whole = (one.run.learner, one.run.task, one.run.run)
+        parts[whole] = parts.get(whole, 0) + 1
     found = []
     for index, one in enumerate(kept):
         run, pair = one.run, pairs.get(one.run.task)
@@ -114,7 +114,8 @@ def _why(scores: RunScores, stated: float, n_stated: int | None, how: str) -> st
 
 def _changed_here(scores: RunScores) -> str:
     if scores.counted < scores.scored:
-        return f"{_samples(scores.scored - scores.counted)} of the log are left out here"
+        gone = scores.scored - scores.counted
+        return f"{_samples(gone)} of the log {'is' if gone == 1 else 'are'} left out here"
     return "--on-error says here how samples with an error count"
 
 
