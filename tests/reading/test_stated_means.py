@@ -78,7 +78,7 @@ def test_samples_that_are_dropped_here_are_named(tmp_path: Path) -> None:
     path = inspect_log(tmp_path, [*four("C", "I", "I"), limited], results=stated(0.5))
     assert said(load_logs([path])) == []
     (line,) = said(load_logs([path], Choices(on_error="drop")))
-    assert "0.333 was read, because 1 sample of the log are left out here" in line
+    assert "0.333 was read, because 1 sample of the log is left out here" in line
 
 
 def test_a_limit_that_was_scored_counts_as_the_harness_counts_it_and_is_said(tmp_path: Path) -> None:
@@ -114,8 +114,8 @@ def test_lm_eval_of_more_documents_than_were_logged(tmp_path: Path) -> None:
     folder = lm_eval(tmp_path, 0.25, **{"n-samples": {"quiz": {"original": 9, "effective": 4}}})
     (line,) = said(load_logs([folder]))
     assert "0.250 by exact_match behind strict-match, 0.500 was read" in line
-    assert "counts 3 samples that have no score in the log as 0" not in line
-    assert "counts 2 samples" in line
+
+    assert "the harness counts 2 samples that have no score in the log as 0" in line
 
 
 def test_another_way_of_aggregating_is_said_to_be_one(tmp_path: Path) -> None:

@@ -86,10 +86,8 @@ class SampleQuality(Printable):
         for flag, what in (("everyone wrong", "Nobody solves"), ("everyone right", "Everybody solves")):
             names = self.samples.filter(pl.col("flags").str.contains(flag))["sample"].to_list()
             if names:
-                lines.append(
-                    f"{what} {counted(len(names), 'sample')}, which so tell no learner from another and have "
-                    f"no discrimination: {listed(names)}."
-                )
+                count = f"{counted(len(names), 'sample')}, which {'has' if len(names) == 1 else 'have'}"
+                lines.append(f"{what} {count} no discrimination: {listed(names)}.")
         return lines
 
     def _answer(self) -> list[str]:
