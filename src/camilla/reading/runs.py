@@ -113,7 +113,7 @@ class Run:
     rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
     main: str = ""  # the metric that the harness itself reports first, where it says so
     stated: Mapping[str, float] = field(default_factory=dict)  # metric → mean that the harness reports
-    stated_how: Mapping[str, str] = field(default_factory=dict)  # metric → how, where it is no plain mean
+    stated_how: Mapping[str, str] = field(default_factory=dict)  # metric → how, if by no plain mean
     n_stated: int | None = None  # samples that those means are over, where the harness says so
     errors: Mapping[str, int] = field(default_factory=dict)  # message → samples that failed with it
     content: Callable[[], Content] | None = None  # called only where content is kept

@@ -1,5 +1,6 @@
 """The mean that a harness states of a run beside the one that was read, and why the two differ."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -43,23 +44,31 @@ def differing(
     `logged` has the rows of the chosen pairs as logged, `counted` those that count, both with the index of
     their run. A run in several files is passed over: its harness's mean is over all of them.
     """
-    parts: dict[tuple[str, str, str], int] = {}
-    for one in kept:
-        whole = (one.run.learner, one.run.task, one.run.run)
-        parts[whole] = parts.get(whole, 0) + 1
+    keys = _keys(kept, pairs)
+    scores = _scores(logged, counted, list(keys)) if keys else {}
     found = []
+    for index, key in keys.items():
+        run = kept[index].run
+        if index in scores and not _same(run.stated[key], scores[index].read):
+            why = _why(scores[index], run.stated[key], run.n_stated, run.stated_how.get(key, ""))
+            by = pairs[run.task].words
+            found.append(
+                Differing(run.learner, run.task, run.source, by, run.stated[key], scores[index].read, why)
+            )
+    return found
+
+
+def _keys(kept: Sequence[Kept], pairs: Mapping[str, LearnerTask]) -> dict[int, str]:
+    """Under which key each run states the mean of its chosen pair, of those that do and are one file."""
+    parts = Counter((one.run.learner, one.run.task, one.run.run) for one in kept)
+    found = {}
     for index, one in enumerate(kept):
         run, pair = one.run, pairs.get(one.run.task)
         if pair is None or parts[run.learner, run.task, run.run] > 1:
             continue
         key = pair.words if pair.words in run.stated else pair.metric
-        if key not in run.stated:
-            continue
-        scores = _scores(logged.filter(pl.col("run") == index), counted.filter(pl.col("run") == index))
-        stated = run.stated[key]
-        if scores is not None and not _same(stated, scores.read):
-            why = _why(scores, stated, run.n_stated, run.stated_how.get(key, ""))
-            found.append(Differing(run.learner, run.task, run.source, pair.words, stated, scores.read, why))
+        if key in run.stated:
+            found[index] = key
     return found
 
 
@@ -67,22 +76,25 @@ def _same(one: float, other: float) -> bool:
     return abs(one - other) <= SAME
 
 
-def _scores(logged: pl.DataFrame, counted: pl.DataFrame) -> RunScores | None:
-    by_sample = logged.group_by("sample").agg(pl.col("score").mean())["score"]
-    here = counted.group_by("sample").agg(pl.col("score").mean())["score"].drop_nulls()
-    scored = by_sample.drop_nulls()
-    if len(here) == 0 or len(scored) == 0:
-        return None
-    return RunScores(
-        len(by_sample),
-        len(scored),
-        len(here),
-        float(here.sum()) / len(here),
-        float(scored.sum()) / len(scored),
-        float(logged["score"].drop_nulls().sum()) / logged["score"].count(),
-        float(scored.sum()) / len(by_sample),
-        float(scored.sum()),
-    )
+def _scores(logged: pl.DataFrame, counted: pl.DataFrame, runs: Sequence[int]) -> dict[int, RunScores]:
+    """Of these runs; those without any score, or any that counts here, are passed over."""
+    own = pl.col("run").is_in(list(runs))
+    rows = logged.lazy().filter(own)
+    by_sample = rows.group_by("run", "sample").agg(pl.col("score").mean())
+    score = pl.col("score")
+    as_logged = by_sample.group_by("run").agg(samples=pl.len(), scored=score.count(), total=score.sum())
+    every_row = rows.group_by("run").agg(every_row=score.mean())
+    here = counted.lazy().filter(own).group_by("run", "sample").agg(score.mean())
+    as_counted = here.group_by("run").agg(counted=score.count(), read=score.mean())
+    found = as_logged.join(every_row, on="run").join(as_counted, on="run").collect()
+    return {
+        row["run"]: RunScores(
+            row["samples"], row["scored"], row["counted"], row["read"], row["total"] / row["scored"],
+            row["every_row"], row["total"] / row["samples"], row["total"],
+        )
+        for row in found.iter_rows(named=True)
+        if row["scored"] and row["counted"]
+    }  # fmt: skip
 
 
 def _why(scores: RunScores, stated: float, n_stated: int | None, how: str) -> str:
@@ -106,7 +118,7 @@ def _why(scores: RunScores, stated: float, n_stated: int | None, how: str) -> st
     if n_stated is not None and n_stated > scores.scored and _same(scores.total / n_stated, stated):
         return f"the harness counts {_samples(n_stated - scores.scored)} that have no score in the log as 0"
     if how:
-        return f"the harness {how}, and here a response is the mean of a sample's trials"
+        return f"the harness {how}"
     if n_stated is not None and n_stated != scores.counted:
         return f"the harness's mean is over {_samples(n_stated)}, and here over {scores.counted}"
     return "the scores of the samples do not give it: the harness weighs or aggregates them in another way"

@@ -48,6 +48,7 @@ MAIN_OF_GROUP = {
     "wildbench_score_rescaled": ("wildbench",),
     "omni_math_accuracy": ("omni_math",),
 }  # fmt: skip
+UNPERTURBED = "leaves perturbed instances out of its mean, and here they are samples of their own"
 BOOKKEEPING = re.compile(
     r"num_|batch_size|inference_|training_|finish_reason|logprob|max_prob|predicted_index|estimated_|"
     r"truncated|prompt_tokens|completion_tokens|perplexity|bits_per_byte|logits|references"
@@ -140,6 +141,7 @@ def runs(path: Path) -> Iterator[Run]:
         cluster = f"{task}/{digest(texts[id])[:12] if id in texts else id}" if perturbed else None
         about.setdefault(sample, About(shortened(text or ""), shared + _split(instance), cluster))
         rows += _scores(instance, sample, None if text is None else digest(text), left_out)
+    stated = _stated(path)
     rows.sort(key=lambda row: MAIN.index(row.metric) if row.metric in MAIN else len(MAIN))
     yield Run(
         _learner(spec, path),
@@ -153,10 +155,8 @@ def runs(path: Path) -> Iterator[Run]:
         left_out=left_out,
         unstable_ids=True,
         main=_main(spec, {row.metric for row in rows if row.metric not in left_out}),
-        stated=_stated(path),
-        stated_how=dict.fromkeys(_stated(path), "states the mean without perturbed instances")
-        if perturbed
-        else {},
+        stated=stated,
+        stated_how=dict.fromkeys(stated, UNPERTURBED if perturbed else ""),
     )
 
 

@@ -30,6 +30,7 @@ from camilla.reading.runs import About, Row, Run, Why
 WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 COMPARED = 1000  # characters of input that tell samples apart; summaries cut long inputs
 MOST_KINDS = 20
+HERE = "and here a response is the mean of a sample's epochs"
 MEANS = ("accuracy", "mean")  # the metrics of Inspect that are means over samples
 
 
@@ -163,7 +164,7 @@ def _stated(results: EvalResults | None, known: set[str]) -> Stated:
         reducer = plain(score.reducer)
         if metric not in found.means or reducer in ("", "mean"):
             found.means[metric] = number
-            found.how[metric] = "" if reducer in ("", "mean") else f"reduces epochs by {reducer}"
+            found.how[metric] = "" if reducer in ("", "mean") else f"reduces epochs by {reducer}, {HERE}"
         found = found._replace(main=found.main or metric)
     return found
 
