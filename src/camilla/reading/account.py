@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -14,6 +15,7 @@ from camilla.reading.judges import JudgedAnswers, OtherJudge, PassedOver
 from camilla.reading.runs import LearnerTask
 from camilla.reading.skills import offered
 from camilla.reading.stated import Differing
+from camilla.table.frame_files import ENDINGS, read_frame
 from camilla.table.responses import ResponseTable
 
 MOST_LINES = 12
@@ -72,6 +74,25 @@ class Reading:
     def joining_notes(self) -> list[str]:
         """What of it holds whatever metric or judge is taken."""
         return _of_joining(self)
+
+
+def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> str:
+    """Why no log was found under the paths."""
+    if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
+        read_frame(paths[0])  # a table that cannot be read says so itself
+    if files.damaged:
+        return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
+    where = quoted([str(path) for path in paths])
+    if files.companions:
+        names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
+        return (
+            f"{where} hold only files that go with logs ({names}), no scores of samples. "
+            "Was the harness told to log samples?"
+        )
+    return (
+        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
+        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
+    )
 
 
 def _document(loaded: Reading) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import polars as pl
 
 from camilla.errors import CamillaError, CamillaWarning, DataError, SettingError
 from camilla.names import nearest, quoted
-from camilla.reading.account import Files, Reading, judge_notes, repeated_rows_note
+from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
 from camilla.reading.formats import FORMATS
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
@@ -29,7 +29,6 @@ from camilla.reading.skills import (
 )
 from camilla.reading.sniffing import Format, Loader, Match, files_under, match, peek
 from camilla.reading.tables import read_table
-from camilla.table.frame_files import ENDINGS, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
 
@@ -370,7 +369,7 @@ def collect(
         files.reasons.setdefault(found.format, found.sniffed.reason)
     _check_settings(collected.collection, learner_by)
     if not files.read:
-        raise DataError(_none_known(paths, files, formats))
+        raise DataError(none_known(paths, files, list(formats)))
     _note_silent(collected)
     return collected
 
@@ -465,24 +464,6 @@ def _matched(
         else:
             found[one.path] = best
     return sorted(found.items())
-
-
-def _none_known(paths: Sequence[Path], files: Files, formats: Mapping[str, Format | Loader]) -> str:
-    if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
-        read_frame(paths[0])  # a table that cannot be read says so itself
-    if files.damaged:
-        return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
-    where = quoted([str(path) for path in paths])
-    if files.companions:
-        names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
-        return (
-            f"{where} hold only files that go with logs ({names}), no scores of samples. "
-            "Was the harness told to log samples?"
-        )
-    return (
-        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
-        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
-    )
 
 
 def all_formats(only: str | None = None) -> dict[str, Format | Loader]:
