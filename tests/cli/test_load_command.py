@@ -2,10 +2,14 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 from test_commands import camilla
+from typer.main import get_command
+
+from camilla.cli.main import app
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples"
 
@@ -113,3 +117,36 @@ def test_text_from_logs_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
     made = camilla("load", "a.jsonl", cwd=tmp_path)
     assert made.returncode == 0, made.stderr
     assert "\x1b" not in made.stdout + made.stderr
+
+
+LOGS_READ = ("adapt", "check", "compare", "diagnose", "dif", "experiment", "items", "load", "place", "power",
+             "rank", "select", "skills")  # fmt: skip
+
+
+@pytest.mark.parametrize("option", ["--on-error", "--skip-damaged", "--one-benchmark"])
+def test_every_command_that_reads_logs_says_what_becomes_of_errors(option: str) -> None:
+    """A command that takes --metric reads logs, and so takes what else can be said of them."""
+
+    def options(command: Any) -> set[str]:
+        return {name for parameter in command.params for name in parameter.opts}
+
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    reading = {name for name, command in commands.items() if "--metric" in options(command)}
+    assert reading == set(LOGS_READ)
+    assert {name for name in reading if option not in options(commands[name])} == set()
+
+
+def test_rank_takes_several_paths_and_what_becomes_of_errors(tmp_path: Path) -> None:
+    """Learner b has one sample right and one that errored: 1 of 1, or 1 of 2 where errors count as 0."""
+    for name, error in (("a", None), ("b", "boom")):
+        lines = [instance(name, str(at), at, error=error if at == 0 else None) for at in range(2)]
+        (tmp_path / f"{name}.jsonl").write_text("".join(lines))
+
+    def means(*more: str) -> dict[str, float]:
+        ran = camilla("rank", "a.jsonl", "b.jsonl", "--json", *more, cwd=tmp_path)
+        return {row["learner"]: row["mean"] for row in json.loads(ran.stdout)["learners"]}
+
+    assert means() == {"a": 0.5, "b": 1.0}
+    assert means("--on-error", "zero") == {"a": 0.5, "b": 0.5}
+    wrong = camilla("rank", "a.jsonl", "b.jsonl", "--on-error", "one", cwd=tmp_path)
+    assert "--on-error is one of null, zero, drop, score" in wrong.stderr

@@ -6,8 +6,8 @@ import pytest
 from compare_worlds import NULLS, WORLDS
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import norm, ttest_rel
 from scipy.stats import t as student
-from scipy.stats import ttest_rel
 from statsmodels.stats.contingency_tables import mcnemar
 from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
@@ -227,13 +227,26 @@ def test_a_constant_difference_is_judged_by_its_signs_however_many_samples_round
 
 
 @pytest.mark.parametrize("group", [None, np.arange(11)])
-def test_a_learner_with_one_score_everywhere_is_not_known_exactly(group: np.ndarray | None) -> None:
-    """.1 on 11 samples: Wilson's ends e solve |.1 − e| = t √(e(1 − e)/11), t on 10 degrees of freedom."""
-    matrix = np.vstack([np.full(11, 0.1), np.linspace(0, 1, 11)])
+def test_fractions_that_do_not_differ_have_no_interval_and_right_answers_have_wilsons(
+    group: np.ndarray | None,
+) -> None:
+    """.1 on 11 samples shows no spread. All right: Wilson's low end e solves 1 − e = z √(e(1 − e)/11), with
+    Student's t on 10 degrees of freedom over clusters."""
+    matrix = np.vstack([np.full(11, 0.1), np.linspace(0, 1, 11), np.ones(11)])
     ends = learner_ends(matrix, learner_spread(matrix, group), group, 0.95)
-    for e in (ends.low[0], ends.high[0]):
-        assert abs(0.1 - e) == pytest.approx(student.ppf(0.975, 10) * np.sqrt(e * (1 - e) / 11))
-    assert ends.low[0] < 0.1 < ends.high[0]
+    assert np.isnan([ends.low[0], ends.high[0]]).all()
+    e = ends.low[2]
+    critical = norm.ppf(0.975) if group is None else student.ppf(0.975, 10)
+    assert 1 - e == pytest.approx(critical * np.sqrt(e * (1 - e) / 11))
+
+
+def test_rank_says_why_a_learner_has_no_interval() -> None:
+    found = rank(ResponseTable.from_matrix([[0.5, 0.5, 0.5], [1, 0, 1], [0.2, 0.9, 0.1]]))
+    flat = found.rows.row(by_predicate=pl.col("mean") == 0.5, named=True)
+    assert (flat["low"], flat["high"]) == (None, None)
+    assert found.rows.filter(pl.col("mean") != 0.5)["low"].null_count() == 0
+    name = found.learners[found.rows["mean"].to_list().index(0.5)]
+    assert any(note.startswith(f"{name} scores 0.5 on every sample") for note in found.notes)
 
 
 def test_learners_that_answered_different_samples_are_said() -> None:

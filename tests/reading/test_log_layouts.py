@@ -162,7 +162,7 @@ def test_inspect_errors_limits_and_nan_are_missing_and_counted(tmp_path: Path) -
         assert found is not None
         return found.table.response.tolist(), {why: count for why, count in found.missing.items() if count}
 
-    assert account("null") == ([1.0], {"unscored": 1, "errored": 1, "truncated": 1})
+    assert account("null") == ([1.0, 1.0], {"unscored": 1, "errored": 1})
     assert account("zero") == ([1.0, 0.0, 0.0, 0.0], {})
     assert account("score") == ([1.0, 1.0], {"unscored": 1, "errored": 1})
     assert account("drop") == ([1.0], {})

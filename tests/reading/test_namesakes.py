@@ -1,4 +1,4 @@
-"""The same sample name in two tasks is two samples; the same in two files of other learners is one."""
+"""The same sample name in two tasks is two samples, and in two files unless something says they are one."""
 
 import io
 import json
@@ -10,7 +10,10 @@ import pytest
 from log_seeds import LAYOUTS, Seed
 
 import camilla
+from camilla.errors import SettingError
+from camilla.learners.compare import read_two
 from camilla.reading.inputs import load_logs
+from camilla.reading.joining import Choices
 
 TWO_TASKS = [name for name in LAYOUTS if LAYOUTS[name]().format != "arena"]
 
@@ -51,15 +54,75 @@ def test_files_of_other_learners_on_the_same_samples_are_one_benchmark(tmp_path:
     assert any("one benchmark: 2 files share 12 sample names" in line for line in found.notes())
 
 
-def test_files_of_one_name_in_several_folders(tmp_path: Path) -> None:
-    """One task with other learners, several with the same."""
+def test_files_of_one_name_in_several_folders_are_several_tasks(tmp_path: Path) -> None:
+    """Of the same learners or of others."""
     table_of(tmp_path / "may" / "quiz.csv", "a", 1)
     table_of(tmp_path / "june" / "quiz.csv", "b", 2)
     table = load_logs([tmp_path]).table
-    assert (table.n_samples, set(table.task or ())) == (12, {"quiz"})
+    assert (table.n_samples, set(table.task or ())) == (24, {"june/quiz", "may/quiz"})
     table_of(tmp_path / "july" / "quiz.csv", "ab", 3)
     table = load_logs([tmp_path]).table
     assert (table.n_samples, set(table.task or ())) == (36, {"july/quiz", "june/quiz", "may/quiz"})
+
+
+def test_a_folder_per_learner_keeps_each_benchmark_together_and_apart_from_the_others(tmp_path: Path) -> None:
+    for seed, (learner, name) in enumerate((i, j) for i in "ab" for j in ("gsm8k", "mmlu")):
+        table_of(tmp_path / f"model-{learner}" / f"{name}.csv", learner, seed)
+    found = load_logs([tmp_path])
+    assert (found.table.n_samples, found.table.is_complete) == (24, True)
+    assert {"gsm8k/1", "mmlu/12"} <= set(found.table.samples)
+    notes = " ".join(found.notes())
+    assert "one benchmark: 2 files share 12 sample names" in notes
+    assert "several benchmarks" in notes
+
+
+@pytest.mark.parametrize(
+    ("files", "n_samples"),
+    [
+        ({"model_a.csv": "a", "model_b.csv": "b"}, 12),
+        ({"gsm8k_a.csv": "a", "gsm8k_b.csv": "b"}, 12),
+        ({"gsm8k_a.csv": "a", "mmlu_b.csv": "b"}, 24),
+        ({"gsm8k.csv": "a", "mmlu.csv": "b"}, 24),
+        ({"gsm8k.csv": "ab", "mmlu.csv": "cd"}, 24),
+        ({"one.csv": "ab", "two.csv": "c"}, 24),
+    ],
+)
+def test_files_of_other_learners_are_joined_only_where_their_names_say_one_benchmark(
+    files: dict[str, str], n_samples: int, tmp_path: Path
+) -> None:
+    for seed, (name, learners) in enumerate(files.items()):
+        table_of(tmp_path / name, learners, seed)
+    found = load_logs([tmp_path])
+    assert found.table.n_samples == n_samples
+    assert found.document()["shared_sample_names"][0]["joined"] is (n_samples == 12)
+    together = load_logs([tmp_path], Choices(one_benchmark=True))
+    assert together.table.n_samples == 12
+    if n_samples == 24:
+        assert any("say --one-benchmark" in note for note in found.notes())
+
+
+def test_a_file_is_of_a_named_task_only_if_it_is_called_like_it(tmp_path: Path) -> None:
+    (tmp_path / "first.csv").write_text("learner,sample,response,task\na,1,1,quiz\na,2,0,quiz\n")
+    table_of(tmp_path / "b.csv", "b", 1, n=2)
+    assert load_logs([tmp_path]).table.n_samples == 4
+    (tmp_path / "b.csv").rename(tmp_path / "quiz_b.csv")
+    assert load_logs([tmp_path]).table.n_samples == 2
+
+
+def test_one_benchmark_does_not_join_named_tasks(tmp_path: Path) -> None:
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text(f"learner,sample,response,task\n{name},1,1,{name}\n")
+    with pytest.raises(SettingError, match="cannot join tasks that are named: 'one', 'two'"):
+        load_logs([tmp_path], Choices(one_benchmark=True))
+
+
+def test_two_files_are_compared_on_the_samples_of_one_task(tmp_path: Path) -> None:
+    """Two py-irt files that name no task: whoever compares them says that they are of one."""
+    for name, value in (("old", 1), ("new", 0)):
+        line = {"subject_id": name[::-1], "responses": {"q1": value, "q2": 1, "q3": 0}}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(line))
+    found = read_two(tmp_path / "old.jsonl", tmp_path / "new.jsonl")
+    assert (found.table.n_samples, found.table.is_complete) == (3, True)
 
 
 def test_samples_of_other_names_keep_them(tmp_path: Path) -> None:
@@ -99,6 +162,20 @@ def test_two_tasks_with_the_same_sample_names_give_the_sum_of_their_samples(
     both = load_logs([tmp_path]).table
     assert both.n_samples == one.n_samples + two.n_samples
     assert both.n_responses == one.n_responses + two.n_responses
+    tasks = np.array(both.task or ())[both.sample]
+    means = {
+        (task, i): both.response[rows].mean()
+        for task in set(tasks)
+        for i in range(both.n_learners)
+        if (rows := (both.learner == i) & (tasks == task)).any()
+    }
+    alone = [
+        part.response[part.learner == i].mean()
+        for part in (one, two)
+        for i in range(part.n_learners)
+        if (part.learner == i).any()
+    ]
+    assert sorted(means.values()) == pytest.approx(sorted(alone))
 
 
 def written(seed: Seed, folder: Path) -> None:

@@ -55,8 +55,14 @@ def test_inspect_accuracies_are_those_of_the_logs(fixtures: Path) -> None:
         metrics = scores[0]["metrics"]
         if "accuracy" not in metrics:
             continue
-        table = read(path)
+        found = load_logs([path])
+        table = found.table
         assert table.learner_means().mean[0] == pytest.approx(metrics["accuracy"]["value"], abs=1e-9), path
+        assert found.merged is not None
+        assert found.merged.differing == []
+        if table.n_samples > 1:
+            error = table.learner_means().se[0]
+            assert error == pytest.approx(metrics["stderr"]["value"], abs=1e-9), path
         assert table.learners == (log["eval"]["model"],)
         compared += 1
     assert compared >= 13
@@ -110,6 +116,24 @@ def test_helm_means_are_those_of_stats_json(fixtures: Path, metric: str) -> None
         assert table.learners == (spec["adapter_spec"]["model"],)
 
 
+def test_helm_is_read_by_its_main_metric_and_agrees_with_its_means(fixtures: Path) -> None:
+    """narrative_qa by F1, hellaswag and mmlu by exact match; mean and standard error from raw instances."""
+    mains = {"narrative_qa": "f1_score", "commonsense": "exact_match", "mmlu": "exact_match"}
+    for folder in sorted((fixtures / "helm").iterdir()):
+        found = load_logs([folder])
+        assert found.merged is not None
+        (chosen,) = found.merged.chosen.values()
+        main = next(metric for start, metric in mains.items() if folder.name.startswith(start))
+        assert chosen is not None
+        assert (chosen.pair.metric, chosen.rule) == (main, "the harness's main score")
+        assert found.merged.differing == []
+        raw = json.loads((folder / "per_instance_stats.json").read_bytes())
+        scores = [s["mean"] for one in raw for s in one["stats"] if s["name"]["name"] == main]
+        means = found.table.learner_means()
+        assert means.mean[0] == pytest.approx(np.mean(scores), abs=1e-12)
+        assert means.se[0] == pytest.approx(np.std(scores, ddof=1) / np.sqrt(len(scores)), abs=1e-12)
+
+
 def _by_split(stats: list[dict], name: dict[str, str]) -> tuple[int, float]:
     """How many instances the split has, and the mean of the metric over them."""
     mean = next((stat["mean"] for stat in stats if stat["name"] == name), 0.0)
@@ -126,7 +150,21 @@ def test_lm_eval_names_and_hashes(fixtures: Path) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     assert table.learners[0].startswith("RylanSchaeffer/mem_Qwen3-93M")
     assert table.samples == tuple(f"math_perturbed_full/{row['doc_id']}" for row in rows)
-    np.testing.assert_array_equal(table.response, [row["exact_match"] for row in rows])
+    scores = [row["exact_match"] for row in rows]
+    np.testing.assert_array_equal(table.response, scores)
+    means = table.learner_means()
+    assert means.mean[0] == pytest.approx(np.mean(scores))
+    assert means.se[0] == pytest.approx(np.std(scores, ddof=1) / np.sqrt(len(scores)))
+
+
+def test_lm_eval_agrees_with_the_results_file_or_says_why_not(fixtures: Path) -> None:
+    """results_*.json states the mean of exact_match over all documents of the task."""
+    found = load_logs([fixtures / "lm_eval_every_eval_ever"])
+    (path,) = (fixtures / "lm_eval_every_eval_ever").glob("results_*.json")
+    stated = json.loads(path.read_bytes())["results"]["math_perturbed_full"]["exact_match,none"]
+    assert found.merged is not None
+    read_mean = found.table.learner_means().mean[0]
+    assert (found.merged.differing == []) is bool(abs(stated - read_mean) < 5e-4)
 
 
 def test_lm_eval_without_its_hashes_is_the_same_log(fixtures: Path, tmp_path: Path) -> None:
@@ -153,6 +191,10 @@ def test_swe_bench_counts_are_those_of_the_report(fixtures: Path) -> None:
     table = read(path)
     assert table.response.sum() == report["resolved_instances"] == 6
     assert table.n_samples == report["unresolved_instances"] + report["resolved_instances"] + 3 == 85
+    error = np.std(table.response, ddof=1) / np.sqrt(table.n_samples)
+    assert table.learner_means().se[0] == pytest.approx(error)
+    (line,) = (note for note in load_logs([path]).notes() if "the harness says" in note)
+    assert f"{6 / report['total_instances']:.3f} by resolved, {6 / 85:.3f} was read" in line
     skilled = read(path, skills=["repo"])
     assert skilled.skill_map is not None
     assert "fasterxml/jackson-core" in skilled.skill_map.skills
@@ -163,8 +205,11 @@ def test_alpaca_eval_means_are_those_of_the_preferences(fixtures: Path) -> None:
         rows = json.loads(path.read_bytes())
         table = read(path)
         assert table.learners == (rows[0]["generator_2"],)
-        mean = np.mean([row["preference"] - 1 for row in rows])
-        assert table.learner_means().mean[0] == pytest.approx(mean, abs=1e-9)
+        scores = [row["preference"] - 1 for row in rows]
+        means = table.learner_means()
+        assert means.mean[0] == pytest.approx(np.mean(scores), abs=1e-9)
+        error = np.std(scores, ddof=1) / np.sqrt(len(scores))
+        assert means.se[0] == pytest.approx(error, abs=1e-9)
 
 
 def test_models_under_one_judge_share_their_samples(fixtures: Path) -> None:

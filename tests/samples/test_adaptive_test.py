@@ -3,13 +3,16 @@
 import json
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import camilla
 from camilla.errors import DataError, SettingError
+from camilla.reading.inputs import read
 from camilla.samples.adapt import AdaptiveTest, adapt, answers
+from camilla.samples.bank import calibrate, trials_of
 from camilla.samples.replay import calibrate_with_misfit, play, replay
 from camilla.table.responses import ResponseTable
 
@@ -276,3 +279,56 @@ def test_a_test_prints_as_where_it_stands() -> None:
     test = camilla.adapt(camilla.simulate(12, 20, seed=1).table, budget=2)
     assert repr(test).startswith("AdaptiveTest: 0 of 20 samples asked; score 0.")
     assert len(repr(test)) < 200
+
+
+def with_trials(seed: int, *, learners: int = 60, samples: int = 120, trials: int = 5) -> ResponseTable:
+    """A 2PL, each cell answered several times independently."""
+    rng = np.random.default_rng(seed)
+    slope, difficulty = np.exp(rng.normal(0, 0.3, samples)), rng.normal(0, 1.2, samples)
+    p = 1 / (1 + np.exp(-slope * (rng.normal(size=(learners, 1)) - difficulty)))
+    x = (rng.random((learners, samples, trials)) < p[..., None]).astype(float)
+    learner, sample, trial = (part.ravel() for part in np.indices(x.shape))
+    names = {"learner": learner, "sample": sample, "trial": trial, "response": x.ravel()}
+    return read(pl.DataFrame(names), trial="trial")
+
+
+def test_five_trials_of_a_sample_narrow_the_score_as_their_variance_says() -> None:
+    """The mean of n independent trials has p(1 − p)/n: over learners that were not calibrated on, squared
+    errors over squared standard errors have mean 1 if the errors are right and 1/4 or less if trials count as
+    one answer. 40 ratios with a variance of about 2 each have a mean that is good to .22; allow three."""
+    table = with_trials(1, learners=100, samples=80)
+    bank = calibrate(table.take_learners(range(60)), dimensions=1)
+    new = table.take_learners(range(60, 100))
+    found = play(bank, new.matrix(), [12], trials_of(new))
+    ratio = ((found.score[0] - new.matrix().mean(axis=1)) / found.se[0]) ** 2
+    assert 0.4 < ratio.mean() < 1.7
+    one_answer = play(bank, new.matrix(), [12])
+    assert one_answer.se[0].mean() > 1.6 * found.se[0].mean()
+
+
+def test_a_recorded_mean_of_trials_counts_for_more_than_one_answer() -> None:
+    bank = calibrate(with_trials(2, learners=30, samples=40), dimensions=1)
+    test, other = AdaptiveTest(bank), AdaptiveTest(bank)
+    sample = test.next()
+    assert sample is not None
+    one, five = test.record(sample, 0.6), other.record(sample, 0.6, trials=5)
+    assert five.ability_se < one.ability_se
+    assert five.score_se < one.score_se
+    with pytest.raises(DataError, match="trials are a whole number from 1"):
+        test.record(test.next() or "", 1.0, trials=0)
+
+
+@pytest.mark.slow
+def test_standard_errors_cover_on_tables_with_trials_whatever_the_splits() -> None:
+    """Eight tables, ten splits of twelve tested learners each: 960 intervals of 8 × 60 learners, so the share
+    that covers has a standard error of 1 point at most; 93 to 97 % is two. Ten and twenty splits of one table
+    have means of τ within each other's intervals."""
+    tables = [with_trials(seed) for seed in range(10, 18)]
+    covered = [replay(table, shares=(0.1, 0.25), dimensions=1).shares["covered"] for table in tables]
+    assert 0.93 <= np.mean(covered) <= 0.97
+    few, many = (
+        replay(with_trials(1), shares=(0.1,), dimensions=1, splits=splits).shares.row(0, named=True)
+        for splits in (10, 20)
+    )
+    assert few["kendall_low"] <= many["kendall"] <= few["kendall_high"]
+    assert many["kendall_low"] <= few["kendall"] <= many["kendall_high"]

@@ -8,6 +8,7 @@ import pytest
 from item_worlds import ItemWorld, curve, item_world
 
 import camilla
+from camilla.display import Grid
 from camilla.errors import DataError, SettingError
 from camilla.samples.items import items
 from camilla.table.responses import ResponseTable
@@ -171,3 +172,21 @@ def test_provenance_says_what_it_rests_on() -> None:
     hashes = {ResponseTable.from_matrix(x).digest() for x in (table.matrix(), matrix)}
     assert made["data_hash"] in hashes
     assert len(hashes) == 2
+
+
+def test_samples_that_all_solve_or_fail_have_no_discrimination_and_a_line_of_their_own() -> None:
+    rng = np.random.default_rng(5)
+    ability = rng.normal(size=(40, 1))
+    x = (rng.random((40, 12)) < 1 / (1 + np.exp(rng.normal(size=12) - ability))).astype(float)
+    x[:, 3], x[:, 7], x[:, 8] = 0, 1, 1
+    found = items(ResponseTable.from_matrix(x))
+    names = ResponseTable.from_matrix(x).samples
+    alike = {names[3], names[7], names[8]}
+    rows = found.samples.filter(pl.col("sample").is_in(alike))
+    assert rows["discrimination"].null_count() == rows["item_rest"].null_count() == 3
+    assert found.samples.filter(~pl.col("sample").is_in(alike))["discrimination"].null_count() == 0
+    grid = next(part for part in found.parts() if isinstance(part, Grid))
+    assert not alike & set(grid.frame["sample"])
+    text = found.text()
+    assert f"no discrimination: {names[3]}." in text
+    assert f"no discrimination: {names[7]}, {names[8]}." in text

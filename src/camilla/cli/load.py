@@ -1,5 +1,6 @@
 """`camilla load`: logs of evaluation harnesses in, one table of responses out."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_args
 
@@ -25,9 +26,7 @@ def load(
     task: Annotated[
         list[str] | None, typer.Option(help="Only this task, or tasks like mmlu_*; may be repeated.")
     ] = None,
-    on_error: Annotated[
-        str, typer.Option(help="Unscored, errored, truncated samples: null, zero, drop, or score.")
-    ] = "null",
+    on_error: options.OnErrorOption = None,
     runs: Annotated[
         str, typer.Option(help="Several runs of a learner on a task: newest, or trials.")
     ] = "newest",
@@ -46,6 +45,7 @@ def load(
     as_: Annotated[
         str | None, typer.Option("--as", help="every-eval-ever: write its instance JSONL instead of a table.")
     ] = None,
+    one_benchmark: options.OneBenchmarkOption = False,
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and say which.")
     ] = False,
@@ -56,7 +56,8 @@ def load(
 
     options.keep_input(output, paths)
     _check_output(output, as_)
-    choices = _choices(task, metric, filter, on_error, runs, samples)
+    choices = _choices(task, metric, filter, on_error or "null", runs, samples)
+    choices = replace(choices, one_benchmark=one_benchmark)
     options.checked_one("join", join, ("id", "content"))
     with progress("loading") as watch:
         loaded = load_logs(

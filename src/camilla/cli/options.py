@@ -98,6 +98,19 @@ AcrossBlocksOption = Annotated[
 SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
 
 
+OnErrorOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Logs: samples unscored, errored or at a limit count as null (missing; scored at a limit: as "
+        "scored), zero, drop, or score."
+    ),
+]
+OneBenchmarkOption = Annotated[
+    bool,
+    typer.Option("--one-benchmark", help="Logs: files without a task hold the same samples, by name."),
+]
+
+
 if TYPE_CHECKING:
     from camilla.reading.inputs import ReadOptions
     from camilla.table.responses import ResponseTable
@@ -150,6 +163,11 @@ class TableOptions:
     join: Annotated[
         str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
     ] = None
+    on_error: OnErrorOption = None
+    one_benchmark: OneBenchmarkOption = False
+    skip_damaged: Annotated[
+        bool, typer.Option("--skip-damaged", help="Logs: leave out files that cannot be read.")
+    ] = False
 
     def options(self) -> "ReadOptions":
         """What was given, as `camilla.read` takes it."""
@@ -159,13 +177,17 @@ class TableOptions:
             from camilla.reading.runs import Join
 
             checked_one("join", self.join, get_args(Join))
+        if self.on_error is not None:
+            from camilla.reading.joining import OnError
+
+            checked_one("on-error", self.on_error, get_args(OnError))
         return {name: value for name, value in vars(self).items() if value is not None}  # type: ignore[return-value]
 
-    def read(self, path: Path) -> "ResponseTable":
+    def read(self, *paths: Path) -> "ResponseTable":
         """The table a command was given; standard error says what a reader of its result must know."""
         from camilla.reading.inputs import read_with_account
 
-        reading = read_with_account(path, **self.options())
+        reading = read_with_account(*paths, **self.options())
         notes, table = reading.notes(), reading.table
         self.say(notes)
         return table

@@ -1,5 +1,6 @@
 """`camilla rank`: learners by mean response, and which of them can be told apart."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -11,7 +12,10 @@ from camilla.display import print_json, progress, say
 
 @reads_table("cluster")
 def rank(
-    table: options.TableOption,
+    tables: Annotated[
+        list[Path],
+        typer.Argument(metavar="TABLE…", help="Responses: a table, or logs; several paths are joined."),
+    ],
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
@@ -26,7 +30,7 @@ def rank(
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
-    responses = columns.read(table)
+    responses = columns.read(*tables)
     columns.refuse_idle_weight(responses)
     with progress("ranking") as watch:
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)

@@ -24,6 +24,8 @@ from camilla.reading.inputs import (
     read_with_account,
     with_extras,
 )
+from camilla.reading.namesakes import with_tasks
+from camilla.reading.runs import Kept, TaskSource, source_of
 from camilla.statistics.clusters import FEW
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import (
@@ -347,6 +349,8 @@ def _two_logs(one: Path, other: Path, given: Mapping[str, Any]) -> Two:
         learners = {kept.run.learner for kept, of in zip(runs, owner, strict=True) if of == path}
         names.append(_one_learner(str(path), sorted(learners)))
     a, b = names if names[0] != names[1] else (str(one), str(other))
+    with_tasks(collected.collection, _tasks_of_both(runs, owner))
+    runs = collected.collection.kept
     collected.collection.kept = [
         replace(kept, run=replace(kept.run, learner=a if of == one else b))
         for kept, of in zip(runs, owner, strict=True)
@@ -354,6 +358,21 @@ def _two_logs(one: Path, other: Path, given: Mapping[str, Any]) -> Two:
     reading = with_extras(joined(collected, choices), given)
     _both_scored(reading, a, b)
     return Two(reading.table, a, b, tuple(reading.notes()))
+
+
+def _tasks_of_both(runs: Sequence[Kept], owner: Sequence[Path]) -> dict[TaskSource, str]:
+    """The tasks of files that name none: two files are compared because they are of one task.
+
+    So are files of one name in two folders.
+    """
+    both = " + ".join(sorted({path.stem for path in owner}))
+    return {
+        source_of(kept.run): Path(kept.run.source).relative_to(path).with_suffix("").as_posix()
+        if path.is_dir()
+        else both
+        for kept, path in zip(runs, owner, strict=True)
+        if kept.run.task_is_file
+    }
 
 
 def _both_scored(together: Reading, a: str, b: str) -> None:

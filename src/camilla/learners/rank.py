@@ -153,7 +153,7 @@ def rank(
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
-        (*apart, *_notes(table, matrix)),
+        (*apart, *_notes(table, matrix), *_flat_notes(learners, matrix, spread)),
         made_of(table, level=level, across_blocks=across_blocks),
     )
 
@@ -178,8 +178,14 @@ def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpr
 
 def learner_ends(matrix: Floats, spread: MeanSpread, group: NDArray[np.integer] | None, level: float) -> Ends:
     """Wilson's interval of each row; for rows with scores, and clusters, with Student's t over units."""
-    exact = np.asarray((zero_or_one(matrix) | np.isnan(matrix)).all(axis=1) & (group is None))
-    return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level)
+    binary = _is_binary(matrix)
+    exact = np.asarray(binary & (group is None))
+    return mean_ends(spread.mean, spread.variance, spread.units, spread.df, exact, level, binary)
+
+
+def _is_binary(matrix: Floats) -> NDArray[np.bool_]:
+    """Of each row whether its responses are right or wrong."""
+    return np.asarray((zero_or_one(matrix) | np.isnan(matrix)).all(axis=1))
 
 
 def _rows(
@@ -199,6 +205,19 @@ def _rows(
             "n": spread.n.astype(np.int64),
         }
     ).with_columns(pl.col("se", "low", "high").fill_nan(None))
+
+
+def _flat_notes(learners: tuple[str, ...], matrix: Floats, spread: MeanSpread) -> list[str]:
+    """Whose mean has no interval, because equal fractions say nothing of how others would differ."""
+    flat = np.flatnonzero(spread.is_flat & ~_is_binary(matrix))
+    if len(flat) == 0:
+        return []
+    names = listed([learners[i] for i in flat])
+    scores = "score the same" if len(flat) > 1 else f"scores {spread.mean[flat[0]]:.3g}"
+    return [
+        f"{names} {scores} on every sample: responses that are not 0 or 1 and do not differ show no spread, "
+        "so no interval is given."
+    ]
 
 
 def _notes(table: ResponseTable, matrix: Floats) -> list[str]:

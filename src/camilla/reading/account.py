@@ -2,16 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 
 from camilla.errors import DataError
 from camilla.names import quoted, shown
+from camilla.reading.decoding import shortened
 from camilla.reading.joining import REMEDY, Merged
 from camilla.reading.judges import JudgedAnswers, OtherJudge, PassedOver
 from camilla.reading.runs import LearnerTask
 from camilla.reading.skills import offered
+from camilla.reading.stated import Differing
+from camilla.table.frame_files import ENDINGS, read_frame
 from camilla.table.responses import ResponseTable
 
 MOST_LINES = 12
@@ -27,6 +31,7 @@ class Files:
     unknown: list[str] = field(default_factory=list)
     damaged: dict[str, str] = field(default_factory=dict)
     empty: list[str] = field(default_factory=list)  # logs without a single row
+    unusable: dict[str, str] = field(default_factory=dict)  # logs none of whose metrics is a score: why
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,25 @@ class Reading:
         return _of_joining(self)
 
 
+def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> str:
+    """Why no log was found under the paths."""
+    if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
+        read_frame(paths[0])  # a table that cannot be read says so itself
+    if files.damaged:
+        return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
+    where = quoted([str(path) for path in paths])
+    if files.companions:
+        names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
+        return (
+            f"{where} hold only files that go with logs ({names}), no scores of samples. "
+            "Was the harness told to log samples?"
+        )
+    return (
+        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
+        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
+    )
+
+
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
     found: dict[str, Any] = {
@@ -85,6 +109,7 @@ def _document(loaded: Reading) -> dict[str, Any]:
         "unknown_files": files.unknown,
         "damaged_files": files.damaged,
         "empty_logs": files.empty,
+        "unusable_logs": files.unusable,
         "matches": 0 if loaded.matches is None else loaded.matches.height,
         "passed_over": [
             one._asdict() | {"others": [other._asdict() for other in one.others]}
@@ -115,6 +140,9 @@ def _of_merged(merged: Merged) -> dict[str, Any]:
         "repeated_rows": merged.twice,
         "without_the_metric": [one._asdict() for one in merged.lacking],
         "shared_sample_names": [one._asdict() for one in merged.namesakes],
+        "scored_at_a_limit": merged.limited,
+        "errors": merged.errors,
+        "stated_otherwise": [one._asdict() for one in merged.differing],
         "skills_left_out": merged.no_skills,
         "skills": offered(table),
     }
@@ -149,8 +177,8 @@ def _lines(loaded: Reading) -> list[str]:
         return [*out, f"{size}, {table.n_responses} responses", *_notes(loaded)]
     out.append(f"{size}, {table.n_responses} responses from {merged.n_runs} runs")
     out += _first([_task_line(merged, task) for task in merged.chosen], "tasks")
-    out += [*_lacking(merged), *_missing(merged), *_repeated(merged), *_refused(merged)]
-    return [*out, *_namesakes(merged), *_rest(merged)]
+    out += [*_lacking(merged), *_missing(merged), *_limited(merged), *_repeated(merged), *_refused(merged)]
+    return [*out, *_stated(merged), *_namesakes(merged), *_rest(merged)]
 
 
 def _notes(loaded: Reading) -> list[str]:
@@ -164,12 +192,13 @@ def _notes(loaded: Reading) -> list[str]:
     merged = loaded.merged
     metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
-    out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged)]
-    out += [*_of_joining(loaded), *_no_skills(merged)]
+    out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged), *_limited(merged)]
+    out += [*_stated(merged), *_of_joining(loaded), *_no_skills(merged)]
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
         out.append(f"logs without a sample: {quoted(loaded.files.empty)}")
+    out += _unusable(loaded.files)
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
@@ -194,7 +223,17 @@ def _of_files(files: Files) -> list[str]:
         out.append(f"no log: {len(files.unknown)} files, {quoted(files.unknown)}")
     if files.empty:
         out.append(f"without a sample: {quoted(files.empty)}")
+    out += _unusable(files)
     return out + [f"damaged and left out: {shown(reason)}" for reason in files.damaged.values()]
+
+
+def _unusable(files: Files) -> list[str]:
+    """Logs that have samples, but no metric that could be a response."""
+    details = [f"  {shown(source)}: {shown(why)}" for source, why in files.unusable.items()]
+    if not details:
+        return []
+    first = f"left out, because no metric of theirs is a score in [0, 1]: {len(details)} logs"
+    return [first, *_first(details, "logs")]
 
 
 def _first(texts: list[str], what: str) -> list[str]:
@@ -237,7 +276,35 @@ def _missing(merged: Merged) -> list[str]:
         return []
     cells = merged.table.n_learners * merged.table.n_samples
     reasons = ", ".join(f"{count} {why}" for why, count in merged.missing.items() if count)
-    return [f"missing: {total} of {cells} cells: {reasons}"]
+    line = f"missing: {total} of {cells} cells: {reasons}"
+    if merged.missing.get("errored") and merged.errors:
+        message, count = next(iter(merged.errors.items()))
+        line += f" ({count} with {shown(shortened(message))})"
+    return [line]
+
+
+def _limited(merged: Merged) -> list[str]:
+    """What became of samples that hit a limit and have a score."""
+    if not merged.limited:
+        return []
+    what = "1 score is of a sample" if merged.limited == 1 else f"{merged.limited} scores are of samples"
+    return [
+        f"limits: {what} that hit a limit of time, tokens or messages; they count as the harness "
+        "scored them. --on-error zero counts them as 0, --on-error drop leaves such samples out."
+    ]
+
+
+def _stated(merged: Merged) -> list[str]:
+    """Where the harness states another mean than was read, and why."""
+    return _first([_stated_line(one) for one in merged.differing], "runs with another mean")
+
+
+def _stated_line(one: Differing) -> str:
+    digits = next((n for n in (3, 4) if f"{one.stated:.{n}f}" != f"{one.read:.{n}f}"), 4)
+    return (
+        f"{shown(one.learner)} on {shown(one.task)}: the harness says {one.stated:.{digits}f} by "
+        f"{shown(one.metric)}, {one.read:.{digits}f} was read, because {shown(one.why)}."
+    )
 
 
 def _repeated(merged: Merged) -> list[str]:
@@ -295,13 +362,14 @@ def _namesakes(merged: Merged) -> list[str]:
         what = f"{len(one.files)} files share {one.n_shared} sample names ({quoted(one.files)})"
         if one.joined:
             out.append(
-                f"one benchmark: {what}, and no learner has the same sample in two of them, so their samples "
-                "are the same. If they are not, name the task of each in a column called task."
+                f"one benchmark: {what}, so a sample of one name is the same in all of them. If the files "
+                "are of several benchmarks, name the task of each in a column called task."
             )
         else:
             out.append(
                 f"several benchmarks: {what}, so their samples are called task/name; the tasks are "
-                f"{quoted(one.tasks)}. If they are one benchmark, name one task in a column called task."
+                f"{quoted(one.tasks)}. If they are one benchmark, say --one-benchmark, or name one task in a "
+                "column called task."
             )
     return out
 

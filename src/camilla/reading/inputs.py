@@ -8,13 +8,13 @@ from functools import partial
 from importlib import import_module
 from importlib.metadata import entry_points
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, TypedDict, TypeVar, Unpack
+from typing import Any, NamedTuple, NoReturn, TypeAlias, TypedDict, TypeVar, Unpack
 
 import polars as pl
 
 from camilla.errors import CamillaError, CamillaWarning, DataError, SettingError
 from camilla.names import nearest, quoted
-from camilla.reading.account import Files, Reading, judge_notes, repeated_rows_note
+from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
 from camilla.reading.formats import FORMATS
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
@@ -29,7 +29,6 @@ from camilla.reading.skills import (
 )
 from camilla.reading.sniffing import Format, Loader, Match, files_under, match, peek
 from camilla.reading.tables import read_table
-from camilla.table.frame_files import ENDINGS, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
 
@@ -83,6 +82,7 @@ class ReadOptions(TypedDict, total=False):
     learner_by: str | Sequence[str]
     universe: str | Path | Sequence[str]
     skip_damaged: bool
+    one_benchmark: bool
 
 
 def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
@@ -128,7 +128,8 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         a column of judges `metric` names the judge. "all" is the mean over all metrics or judges, on answers
         that all of them scored.
     on_error : {"null", "zero", "drop", "score"}, optional
-        Logs: what becomes of samples that are unscored, errored or truncated.
+        Logs: what becomes of samples that are unscored, errored or truncated. By default ("null") they are
+        missing, but a sample that hit a limit and has a score counts as the harness scored it.
     runs : {"newest", "trials"}, optional
         Logs: whether the newest run of a learner on a task counts, or all of them as trials.
     join : {"id", "content"}, optional
@@ -139,6 +140,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         Logs: all samples of the benchmark, or a file of them, for logs that name only what was solved.
     skip_damaged : bool, optional
         Logs: leave out files that cannot be read.
+    one_benchmark : bool, optional
+        Logs: files that name no task hold the same samples, so a sample of one name is the same in all. By
+        default they are told apart unless their names say that they are one benchmark.
 
     Returns
     -------
@@ -284,6 +288,7 @@ def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
     choices = Choices(
         tuple(given.get("tasks", ())), given.get("metric"), given.get("filter"),
         given.get("on_error", "null"), given.get("runs", "newest"), names,
+        given.get("one_benchmark", False),
     )  # fmt: skip
     others = {name: given[name] for name in ("format", "join", "learner_by", "skip_damaged") if name in given}
     return {"choices": choices} | others
@@ -357,16 +362,33 @@ def collect(
             _take(path, loaders[found.format], collected, learner_by)
         except CamillaError as error:
             if not skip_damaged:
-                raise
+                _raise_with_remedy(error, alone=list(paths) == [path])
             files.damaged[str(path)] = str(error)
             continue
         files.read.setdefault(found.format, []).append(str(path))
         files.reasons.setdefault(found.format, found.sniffed.reason)
     _check_settings(collected.collection, learner_by)
     if not files.read:
-        raise DataError(_none_known(paths, files, formats))
-    files.empty = [one.run.source for one in collected.collection.kept if one.frame.height == 0]
+        raise DataError(none_known(paths, files, list(formats)))
+    _note_silent(collected)
     return collected
+
+
+def _note_silent(collected: Collected) -> None:
+    """Keeps which logs have no sample, and which have no metric that could be a response."""
+    for one in collected.collection.kept:
+        if one.frame.height == 0 and one.run.left_out:
+            reasons = (f"{metric} is {reason}" for metric, reason in one.run.left_out.items())
+            collected.files.unusable[one.run.source] = ", ".join(reasons)
+        elif one.frame.height == 0:
+            collected.files.empty.append(one.run.source)
+
+
+def _raise_with_remedy(error: CamillaError, *, alone: bool) -> NoReturn:
+    """The error of a file; of one among several with the option that leaves such files out."""
+    if alone:
+        raise error
+    raise DataError(f"{error} To leave out files that cannot be read: --skip-damaged.") from error
 
 
 def joined(collected: Collected, choices: Choices | None = None) -> Reading:
@@ -442,24 +464,6 @@ def _matched(
         else:
             found[one.path] = best
     return sorted(found.items())
-
-
-def _none_known(paths: Sequence[Path], files: Files, formats: Mapping[str, Format | Loader]) -> str:
-    if len(paths) == 1 and paths[0].is_file() and paths[0].suffix.lower() in ENDINGS:
-        read_frame(paths[0])  # a table that cannot be read says so itself
-    if files.damaged:
-        return f"no file could be read; the first: {next(iter(files.damaged.values()))}"
-    where = quoted([str(path) for path in paths])
-    if files.companions:
-        names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
-        return (
-            f"{where} hold only files that go with logs ({names}), no scores of samples. "
-            "Was the harness told to log samples?"
-        )
-    return (
-        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
-        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
-    )
 
 
 def all_formats(only: str | None = None) -> dict[str, Format | Loader]:

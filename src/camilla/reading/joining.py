@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
@@ -15,17 +15,19 @@ from camilla.names import name_index, nearest, quoted
 from camilla.reading.namesakes import settled
 from camilla.reading.runs import (
     GIVEN,
+    REASON,
     REASONS,
-    SCHEMA,
-    About,
     Collection,
     Kept,
     LearnerTask,
     Namesakes,
-    Row,
     Run,
+    completed,
+    error_messages,
+    nothing_scored,
 )
 from camilla.reading.skills import with_table_skills
+from camilla.reading.stated import Differing, differing
 from camilla.table.responses import ResponseTable
 
 
@@ -113,7 +115,8 @@ def choose(
 ) -> dict[str, Chosen | None]:
     """A pair for each task, None where no metric scored anything.
 
-    The asked metric and filter; else, of the pairs that most runs have, the one the logs list first.
+    The asked metric and filter; else, of the pairs that most runs have, the main metric of their harness, or
+    the one the logs list first.
     """
     by_task: dict[str, list[Kept]] = {}
     for one in sorted(runs, key=lambda one: one.run.source):
@@ -146,9 +149,21 @@ def _choose(runs: list[Kept], metric: str | None, filter: str | None) -> Chosen 
         return None
     pairs = [pair for pair in pairs if pair.metric != GIVEN] or pairs
     asked = [p for p in pairs if metric in (None, p.metric) and filter in (None, p.filter)]
-    best = max(asked or pairs, key=lambda pair: count[pair])
+    main = [] if metric is not None else _main(runs, asked, count)
+    best = max(main or asked or pairs, key=lambda pair: count[pair])
     others = [pair for pair in pairs if pair != best]
-    return Chosen(best, _rule(best, pairs, asked, count, len(runs)), others, left_out)
+    rule = MAIN_SCORE if main and len(pairs) > 1 else _rule(best, pairs, asked, count, len(runs))
+    return Chosen(best, rule, others, left_out)
+
+
+MAIN_SCORE = "the harness's main score"
+
+
+def _main(runs: list[Kept], pairs: list[LearnerTask], count: dict[LearnerTask, int]) -> list[LearnerTask]:
+    """Of the pairs that most runs have, those of the metric that their harness reports first."""
+    names = {one.run.main for one in runs if one.run.main}
+    most = max((count[pair] for pair in pairs), default=0)
+    return [pair for pair in pairs if pair.metric in names and count[pair] == most] if len(names) == 1 else []
 
 
 def _rule(
@@ -169,52 +184,6 @@ def _rule(
     return f"{count[best]} of {n_runs} runs have it, and of those it is listed first"
 
 
-def completed(
-    runs: Sequence[Kept],
-    universe: Sequence[str],
-    collection: Collection,
-    namesakes: Sequence[Namesakes] = (),
-) -> list[Kept]:
-    """The runs, with a 0 for each sample that a list of solved ones leaves out.
-
-    Without a universe it is all samples that any run of the task names; what nobody solved is then not
-    among them, which flatters everyone alike.
-    """
-    named: dict[str, dict[str, None]] = {}
-    apart = {task for one in namesakes if not one.joined for task in one.tasks}
-    for one in runs:
-        if one.run.rest_is_wrong or universe:
-            prefix = f"{one.run.task}/" if one.run.task in apart else ""
-            names = named.setdefault(one.run.task, dict.fromkeys(prefix + name for name in universe))
-            names.update(dict.fromkeys(one.frame["sample"].to_list()))
-    return [
-        _completed(one, list(named[one.run.task]), collection) if one.run.rest_is_wrong else one
-        for one in runs
-    ]
-
-
-def _completed(one: Kept, names: list[str], collection: Collection) -> Kept:
-    known = set(one.frame["sample"].to_list())
-    absent = [name for name in names if name not in known]
-    pair = next(iter(one.pairs), LearnerTask("resolved", ""))
-    rows = {
-        "sample": absent,
-        "score": [0.0] * len(absent),
-        "pair": [collection.codes.setdefault(pair, len(collection.codes))] * len(absent),
-        "trial": [0] * len(absent),
-        "content": [None] * len(absent),
-        "why": [0] * len(absent),
-        "weight": [None] * len(absent),
-    }
-    described = replace(
-        one.run, rows=[Row(name, 0.0) for name in absent], about=dict.fromkeys(absent, About())
-    )
-    collection.describe(described, absent)
-    frame = pl.concat([one.frame, pl.DataFrame(rows, schema=SCHEMA)])
-    pairs = one.pairs | {pair: one.pairs.get(pair, 0) + len(absent)}
-    return Kept(one.run, frame, pairs)
-
-
 OnError = Literal["null", "zero", "drop", "score"]
 Runs = Literal["newest", "trials"]
 
@@ -229,6 +198,7 @@ class Choices:
     on_error: OnError = "null"
     runs: Runs = "newest"
     universe: tuple[str, ...] = ()  # all samples of a benchmark whose logs name only some
+    one_benchmark: bool = False  # whether files that name no task hold the same samples
 
 
 class Conflict(NamedTuple):
@@ -264,6 +234,9 @@ class Merged:
     no_skills: str = ""  # why the skill maps of tables are not the skill map of all
     namesakes: list[Namesakes] = field(default_factory=list)  # files or tasks that share sample names
     kept: list[Kept] = field(default_factory=list)  # the runs, with all their metrics
+    limited: int = 0  # scores of samples that hit a limit, counted as the harness counts them
+    differing: list[Differing] = field(default_factory=list)  # runs whose harness states another mean
+    errors: dict[str, int] = field(default_factory=dict)  # message → samples, the most frequent first
 
 
 def merge(collection: Collection, choices: Choices | None = None) -> Merged:
@@ -272,21 +245,25 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     The order in which runs were collected does not matter, and a run collected twice counts once.
     """
     choices = choices or Choices()
-    namesakes = [] if all(one.run.named_by_task for one in collection.kept) else settled(collection)
+    named = all(one.run.named_by_task for one in collection.kept)
+    namesakes = [] if named else settled(collection, one_benchmark=choices.one_benchmark)
     runs = of_tasks(_each_once(collection.kept), choices.tasks)
     kept, repeated = newest(runs) if choices.runs == "newest" else (runs, [])
     chosen = choose(kept, metric=choices.metric, filter=choices.filter)
     kept = completed(kept, choices.universe, collection, namesakes)
     rows, lacking = _rows(kept, chosen, collection)
     if rows.height == 0:
-        raise DataError(_nothing(runs, chosen))
+        raise DataError(nothing_scored(runs, list(chosen)))
     about = described(collection, rows["sample"])
     rows = rows.with_columns(sample=rows["sample"].cast(pl.Enum(about["sample"])).to_physical())
+    logged = rows
     rows, conflicts = without_conflicts(rows, about["sample"], kept)
     twice = rows.height - rows.select(pl.struct("run", "sample", "trial").n_unique()).item()
+    limited = rows.filter(LIMITED).height if choices.on_error in ("null", "score") else 0
     rows, dropped = after_errors(rows, about["sample"], choices.on_error)
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
+    pairs = {task: one.pair for task, one in chosen.items() if one is not None}
     table, missing = assembled(rows, about, [one.run for one in kept])
     why = ""
     if any(one.run.skills is not None for one in kept):
@@ -294,7 +271,7 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     twice += sum(one.run.repeated_rows for one in kept)
     return Merged(
         table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why, namesakes,
-        kept,
+        kept, limited, differing(kept, pairs, logged, rows), error_messages(kept),
     )  # fmt: skip
 
 
@@ -324,14 +301,6 @@ def _rows(
             lacking.append(Lacking(one.run.learner, one.run.task, one.run.source, has))
         frames.append(part.drop("pair").with_columns(run=pl.lit(index, pl.Int32)))
     return pl.concat(frames) if frames else pl.DataFrame(), lacking
-
-
-def _nothing(runs: Sequence[Kept], chosen: dict[str, Chosen | None]) -> str:
-    if not runs:
-        return "the logs hold no runs."
-    why = {f"{name}: {reason}" for one in runs for name, reason in one.run.left_out.items()}
-    seen = f" Metrics that are no scores: {quoted(sorted(why))}." if why else ""
-    return f"no sample of {quoted(list(chosen))} has a score in [0, 1].{seen}"
 
 
 def _nothing_left(conflicts: list[Conflict], dropped: list[str]) -> str:
@@ -370,8 +339,15 @@ def without_conflicts(
     return rows.filter(~pl.col("sample").is_in(wrong.implode())), list(conflicts.values())
 
 
+LIMITED = (pl.col("why") == REASON["truncated"]) & pl.col("score").is_not_null()
+
+
 def after_errors(rows: pl.DataFrame, names: pl.Series, on_error: OnError) -> tuple[pl.DataFrame, list[str]]:
-    """What becomes of samples that are unscored, errored or truncated."""
+    """What becomes of samples that are unscored, errored or truncated.
+
+    A sample that hit a limit and was scored nevertheless counts as the harness counts it, unless zero or drop
+    is asked for.
+    """
     wrong = pl.col("why") > 0
     if on_error == "drop":
         dropped = rows.filter(wrong)["sample"].unique().sort()
@@ -381,7 +357,7 @@ def after_errors(rows: pl.DataFrame, names: pl.Series, on_error: OnError) -> tup
             score=pl.when(wrong).then(0.0).otherwise("score"), why=pl.lit(0, pl.Int8)
         ), []
     if on_error == "null":
-        rows = rows.with_columns(score=pl.when(wrong).then(None).otherwise("score"))
+        rows = rows.with_columns(score=pl.when(wrong & ~LIMITED).then(None).otherwise("score"))
     return rows, []
 
 

@@ -2,10 +2,12 @@
 
 Formats whose sample names do not hold their task (tables, py-irt, SWE-bench) may use 1, 2, 3, … in every
 file. A source is a task that was named, or a file in which none was. Sources that share sample names are
-joined if they can be one benchmark: at most one task was named, and no learner has the same sample in two of
-them. Otherwise each keeps its own samples, called task/name or file/name; they are never joined.
+joined only where names say that they are one benchmark (`_says_one`), or the caller does. Otherwise each
+keeps its own samples, called task/name or file/name: told apart wrongly they share nothing, which is seen;
+joined wrongly they give a wrong number, which is not.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +15,8 @@ from typing import NamedTuple
 
 import polars as pl
 
+from camilla.errors import SettingError
+from camilla.names import quoted
 from camilla.reading.runs import Collection, Kept, Namesakes, Run, TaskSource, source_of
 
 MOST_NAMES = 3
@@ -25,12 +29,12 @@ class Renaming(NamedTuple):
     prefix: str
 
 
-def settled(collection: Collection) -> list[Namesakes]:
+def settled(collection: Collection, *, one_benchmark: bool = False) -> list[Namesakes]:
     """Gives all samples of the collection their final names, and says which sources share names."""
+    namesakes = [] if one_benchmark else _of_folders(collection)
     sources = list(dict.fromkeys(source_of(one.run) for one in collection.kept))
-    groups = _sharing(collection.kept, sources)
+    groups = _sharing(collection.kept, sources, one_benchmark)
     renamings = {source: Renaming(source.task, "") for source in sources}
-    namesakes = []
     for group in groups:
         labels = group.labels()
         renamings |= labels
@@ -40,6 +44,46 @@ def settled(collection: Collection) -> list[Namesakes]:
     collection.kept = [_renamed(one, renamings[source_of(one.run)], skills) for one in collection.kept]
     _take_descriptions(collection, renamings)
     return namesakes
+
+
+def with_tasks(collection: Collection, tasks: Mapping[TaskSource, str]) -> None:
+    """Names the task of files that name none."""
+    collection.kept = [
+        replace(one, run=replace(one.run, task=tasks[source], task_is_file=False))
+        if (source := source_of(one.run)) in tasks
+        else one
+        for one in collection.kept
+    ]
+    for source, task in tasks.items():
+        parts = collection.loose.pop(source, [])
+        collection.loose.setdefault(TaskSource(task, ""), []).extend(parts)
+
+
+def _of_folders(collection: Collection) -> list[Namesakes]:
+    """Takes files of one name for one task where each folder is named after the only learner of its files."""
+    learners = _learners(collection.kept)
+    by_name: dict[str, list[TaskSource]] = {}
+    for source, of_source in learners.items():
+        folder = _words(Path(source.file).resolve().parent.name) if source.file else ()
+        if len(of_source) == 1 and folder and _without(folder, _words(*of_source)) is not None:
+            by_name.setdefault(source.task, []).append(source)
+    found = []
+    for task, members in sorted(by_name.items()):
+        distinct = {next(iter(learners[source])) for source in members}
+        if len(members) > 1 and len(distinct) == len(members):
+            own = [one for one in collection.kept if source_of(one.run) in members]
+            names = pl.concat([one.frame.select("sample").unique() for one in own])
+            shared = names.filter(names.is_duplicated()).unique().height
+            found.append(Namesakes(True, [task], sorted({one.run.source for one in own}), shared))
+            with_tasks(collection, dict.fromkeys(members, task))
+    return [one for one in found if one.n_shared]
+
+
+def _learners(kept: Sequence[Kept]) -> dict[TaskSource, set[str]]:
+    learners: dict[TaskSource, set[str]] = {}
+    for one in kept:
+        learners.setdefault(source_of(one.run), set()).add(one.run.learner)
+    return learners
 
 
 class Group(NamedTuple):
@@ -78,7 +122,7 @@ def _distinct(sources: Sequence[TaskSource]) -> list[str]:
     return [source.file or source.task for source in sources]
 
 
-def _sharing(kept: Sequence[Kept], sources: Sequence[TaskSource]) -> list[Group]:
+def _sharing(kept: Sequence[Kept], sources: Sequence[TaskSource], one_benchmark: bool) -> list[Group]:
     place = {source: at for at, source in enumerate(sources)}
     loose = pl.concat([one.frame.select("sample") for one in kept if not one.run.named_by_task]).unique()
     cells = pl.concat(
@@ -103,9 +147,59 @@ def _sharing(kept: Sequence[Kept], sources: Sequence[TaskSource]) -> list[Group]
         members = [source for at, source in enumerate(sources) if root[at] == head]
         files = sorted({one.run.source for one in kept if source_of(one.run) in members})
         n_shared = sum(n for group, n in links.rows() if root[group[0]] == head)
-        named = {source.task for source in members if not source.file}
-        groups.append(Group(members, files, n_shared, len(named) <= 1 and head not in clashes))
+        is_one = one_benchmark or (head not in clashes and _says_one(members, kept))
+        if one_benchmark:
+            _check_one(members, n_shared)
+        groups.append(Group(members, files, n_shared, is_one))
     return groups
+
+
+def _check_one(members: Sequence[TaskSource], n_shared: int) -> None:
+    """Refuses to join what is named as several tasks."""
+    named = sorted({source.task for source in members if not source.file})
+    if len(named) > 1:
+        raise SettingError(
+            f"--one-benchmark cannot join tasks that are named: {quoted(named)} share {n_shared} sample "
+            "names. Leave it out, or read the tasks apart."
+        )
+
+
+def _says_one(members: Sequence[TaskSource], kept: Sequence[Kept]) -> bool:
+    """Whether names say that the sources are one benchmark.
+
+    At most one task is named, and every other file is called like it. Where none is named, every file holds
+    one learner, and file names without the learners' are the same: model_a.csv and model_b.csv, not
+    gsm8k_a.csv and mmlu_b.csv.
+    """
+    named = {source.task for source in members if not source.file}
+    learners = _learners(kept)
+    rests = {_benchmark_in(Path(source.file), learners[source], named) for source in members if source.file}
+    return len(named) <= 1 and (not rests or (len(rests) == 1 and None not in rests))
+
+
+def _benchmark_in(file: Path, learners: set[str], named: set[str]) -> tuple[str, ...] | None:
+    """The words of a file's name that are not its only learner's; None if it is not named after it."""
+    stem = _words(file.stem)
+    if named:
+        tasks = {_words(task) for task in named}
+        return () if {stem, *(_without(stem, _words(learner)) for learner in learners)} & tasks else None
+    if len(learners) > 1:
+        return None
+    own = _words(*learners)
+    return _without(stem, own) if own else None
+
+
+def _words(name: str) -> tuple[str, ...]:
+    return tuple(re.findall(r"[^\W_]+", name.casefold()))
+
+
+def _without(words: tuple[str, ...], own: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The words without those of a learner, none where all of them are its; None where it is not named."""
+    for at in range(len(words) - len(own) + 1):
+        if words[at : at + len(own)] == own:
+            return words[:at] + words[at + len(own) :]
+    inside = any(own[at : at + len(words)] == words for at in range(len(own) - len(words) + 1))
+    return () if words and inside else None
 
 
 def _roots(count: int, links: Iterable[Sequence[int]]) -> list[int]:

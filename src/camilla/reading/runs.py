@@ -10,7 +10,8 @@ import numpy as np
 import polars as pl
 
 from camilla.errors import DataError
-from camilla.reading.decoding import read_bytes
+from camilla.names import quoted
+from camilla.reading.decoding import read_bytes, shortened
 from camilla.table.columns import Origin, name_column
 from camilla.table.frame_files import ENDINGS, column_names, read_frame
 
@@ -90,7 +91,7 @@ class Run:
 
     Files that share a `run` are parts of one run; runs of the same learner and task that do not are
     repetitions, of which the newest by `date` is kept. `left_out` says which metrics of the log are no
-    scores, and why.
+    scores, and why. `stated` is keyed as `LearnerTask.words` writes a metric and its filter.
     """
 
     learner: str
@@ -112,6 +113,9 @@ class Run:
     rest_is_wrong: bool = False  # whether samples of the benchmark that the log does not name were failed
     main: str = ""  # the metric that the harness itself reports first, where it says so
     stated: Mapping[str, float] = field(default_factory=dict)  # metric → mean that the harness reports
+    stated_how: Mapping[str, str] = field(default_factory=dict)  # metric → how, if by no plain mean
+    n_stated: int | None = None  # samples that those means are over, where the harness says so
+    errors: Mapping[str, int] = field(default_factory=dict)  # message → samples that failed with it
     content: Callable[[], Content] | None = None  # called only where content is kept
 
 
@@ -307,6 +311,84 @@ def _by_content(row: Row, seen: Counter[str]) -> str:
     name = row.content[:12]
     seen[name] += 1
     return name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+def completed(
+    runs: Sequence[Kept],
+    universe: Sequence[str],
+    collection: Collection,
+    namesakes: Sequence[Namesakes] = (),
+) -> list[Kept]:
+    """The runs, with a 0 for each sample that a list of solved ones leaves out.
+
+    Without a universe it is all samples that any run of the task names; what nobody solved is then not
+    among them, which flatters everyone alike.
+    """
+    named: dict[str, dict[str, None]] = {}
+    apart = {task for one in namesakes if not one.joined for task in one.tasks}
+    for one in runs:
+        if one.run.rest_is_wrong or universe:
+            prefix = f"{one.run.task}/" if one.run.task in apart else ""
+            names = named.setdefault(one.run.task, dict.fromkeys(prefix + name for name in universe))
+            names.update(dict.fromkeys(one.frame["sample"].to_list()))
+    return [
+        _completed(one, list(named[one.run.task]), collection) if one.run.rest_is_wrong else one
+        for one in runs
+    ]
+
+
+def _completed(one: Kept, names: list[str], collection: Collection) -> Kept:
+    known = set(one.frame["sample"].to_list())
+    absent = [name for name in names if name not in known]
+    pair = next(iter(one.pairs), LearnerTask("resolved", ""))
+    rows = {
+        "sample": absent,
+        "score": [0.0] * len(absent),
+        "pair": [collection.codes.setdefault(pair, len(collection.codes))] * len(absent),
+        "trial": [0] * len(absent),
+        "content": [None] * len(absent),
+        "why": [0] * len(absent),
+        "weight": [None] * len(absent),
+    }
+    described = replace(
+        one.run, rows=[Row(name, 0.0) for name in absent], about=dict.fromkeys(absent, About())
+    )
+    collection.describe(described, absent)
+    frame = pl.concat([one.frame, pl.DataFrame(rows, schema=SCHEMA)])
+    pairs = one.pairs | {pair: one.pairs.get(pair, 0) + len(absent)}
+    return Kept(one.run, frame, pairs)
+
+
+def error_messages(runs: Sequence[Kept]) -> dict[str, int]:
+    """How many samples failed with each message, the most frequent first."""
+    count = Counter[str]()
+    for one in runs:
+        count.update(one.run.errors)
+    return dict(sorted(count.items(), key=lambda item: (-item[1], item[0])))
+
+
+def nothing_scored(runs: Sequence[Kept], named: Sequence[str]) -> str:
+    """Why there is no response: no sample, errors, scores that are none, or no scores at all."""
+    if not runs:
+        return "the logs hold no runs."
+    tasks = quoted(named)
+    why = {f"{name}: {reason}" for one in runs for name, reason in one.run.left_out.items()}
+    n_samples = sum(one.frame["sample"].n_unique() for one in runs)
+    if n_samples == 0 and not why:
+        status = {one.run.settings["status"] for one in runs if "status" in one.run.settings}
+        ended = f" (status: {', '.join(sorted(status))})" if status else ""
+        return (
+            f"the log of {tasks} holds no sample{ended}: {quoted(sorted({one.run.source for one in runs}))}. "
+            "Was the run finished, and the harness told to log samples?"
+        )
+    failed = sum(one.frame.filter(pl.col("why") == REASON["errored"])["sample"].n_unique() for one in runs)
+    if failed:
+        said = [f"{n} with {shortened(message)!r}" for message, n in error_messages(runs).items()]
+        errors = f": {', '.join(said[:3])}" if said else ""
+        all_of = f"all {n_samples}" if failed == n_samples else f"{failed} of {n_samples}"
+        return f"{all_of} samples of {tasks} errored, and no other has a score{errors}."
+    seen = f" Metrics that are no scores: {quoted(sorted(why))}." if why else ""
+    return f"no sample of {tasks} has a score in [0, 1].{seen}"
 
 
 UNIVERSE_COLUMNS = ("instance_id", "sample", "sample_id", "id", "item")

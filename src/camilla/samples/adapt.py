@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 import numpy as np
 
-from camilla.arrays import Watch
+from camilla.arrays import Floats, Watch
 from camilla.errors import CamillaError, DataError, SettingError
 from camilla.names import name_index, nearest
 from camilla.provenance import made_of
@@ -92,6 +92,7 @@ class AdaptiveTest:
         self._seen = np.zeros((1, len(self.bank.samples)), bool)
         self._left_out = np.zeros((1, len(self.bank.samples)), bool)
         self._response = np.zeros((1, len(self.bank.samples)))
+        self._trials = np.ones((1, len(self.bank.samples)))
         self._standing: TestStanding = at_start(self.bank, 1)
         self._state: TestState | None = None
 
@@ -108,20 +109,34 @@ class AdaptiveTest:
         """The sample to ask now; None when the test is over."""
         if self.state().done:
             return None
-        found = best_next(self.bank, self._standing, ~self._seen, ~(self._seen | self._left_out))
+        askable = ~(self._seen | self._left_out)
+        found = best_next(self.bank, self._standing, ~self._seen, askable, self._all_trials())
         return self.bank.samples[int(found[0])]
 
-    def record(self, sample: str, response: float) -> TestState:
-        """What is known once the learner's response, in [0, 1], to any sample has come."""
+    def record(self, sample: str, response: float, *, trials: int = 1) -> TestState:
+        """What is known once the learner's response, in [0, 1], to any sample has come.
+
+        A response that is the mean of several `trials` of the sample tells more than one trial does, as far
+        as the trials of the calibration table do not go together.
+        """
         j = self._unanswered(sample)
         if not isinstance(response, int | float) or not 0 <= response <= 1:
             raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
-        self._seen[0, j], self._response[0, j] = True, float(response)
+        if not isinstance(trials, int) or trials < 1:
+            raise DataError(f"trials are a whole number from 1; {trials!r} came for {sample!r}.")
+        self._seen[0, j], self._response[0, j], self._trials[0, j] = True, float(response), trials
         self._left_out[0, j] = False
         asked = np.flatnonzero(self._seen[0])[None]
-        self._standing = after(self.bank, self._standing, asked, self._response[0, asked])
+        self._standing = after(
+            self.bank, self._standing, asked, self._response[0, asked], trials=self._trials[0, asked]
+        )
         self._state = None
         return self.state()
+
+    def _all_trials(self) -> Floats:
+        """Of responses seen what was said, of those to come as many as those had in the mean."""
+        usual = self._trials[self._seen].mean() if self._seen.any() else 1.0
+        return np.where(self._seen, self._trials, usual)
 
     def leave_out(self, sample: str) -> TestState:
         """Says that a sample could not be run: it is not asked again, and the score has its expectation.
@@ -153,7 +168,13 @@ class AdaptiveTest:
         n = int(self._seen.sum())
         level = overall_share(self.bank.models[0], self._standing[0])
         asked = np.flatnonzero(self._seen[0])[None]
-        answers = Answers(asked, self._response[0, asked], ~self._seen, np.array([self._seen.size]))
+        answers = Answers(
+            asked,
+            self._response[0, asked],
+            ~self._seen,
+            np.array([self._seen.size]),
+            self._all_trials(),
+        )
         total = full_score(self.bank, self._standing, answers)
         met = (
             bool((self._seen | self._left_out).all()),
@@ -177,8 +198,8 @@ class AdaptiveTest:
 LONGEST_LINE = 100_000  # characters
 
 WANTED = (
-    'wanted {"sample": "name", "response": 0 to 1, or null if it could not be run}, {"next": true} or '
-    '{"stop": true}'
+    'wanted {"sample": "name", "response": 0 to 1, or null if it could not be run} (and "trials": N if it '
+    'is the mean of several), {"next": true} or {"stop": true}'
 )
 
 
@@ -187,6 +208,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
 
     sample: str | None = None
     response: float | bool | msgspec.UnsetType | None = msgspec.UNSET
+    trials: int = 1
     next: bool = False
     stop: bool = False
 
@@ -220,7 +242,7 @@ def _taken(test: AdaptiveTest, line: Line) -> bool:
     if line.response is None:
         test.leave_out(line.sample)
     else:
-        test.record(line.sample, float(line.response))
+        test.record(line.sample, float(line.response), trials=line.trials)
     return False
 
 

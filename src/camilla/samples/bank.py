@@ -21,6 +21,9 @@ MOST_PEERS = 200  # evenly spaced by score: each is placed anew for every score
 PLACING_STEPS = 100  # of L-BFGS: averaged predictions have settled, the loss has not
 
 
+Trials = Floats | float  # of each response, or of all
+
+
 class BankModel(NamedTuple):
     """p = σ(aⱼ·θ + cⱼ) of every sample, and the pool θ ~ N(mean, covariance) that learners come from."""
 
@@ -29,11 +32,16 @@ class BankModel(NamedTuple):
     mean: Floats  # [dims]
     covariance: Floats  # [dims, dims]
     ability: Floats  # [learners, dims], of the learners it was calibrated on
-    dispersion: float = 1.0  # of fractional responses: their variance over p(1 − p)
+    dispersion: float = 1.0  # of the response of one trial: its variance over p(1 − p)
+    shared: float = 1.0  # the part of it that all trials of a learner on a sample have in common
 
     def probabilities(self) -> Floats:
         """Expected responses of the learners it was calibrated on: [learners, samples]."""
         return _sigmoid(self.ability @ self.loading.T + self.intercept)
+
+    def spread(self, trials: Trials) -> Floats:
+        """The variance of a mean of trials over p(1 − p): φ(ρ + (1 − ρ)/n)."""
+        return self.dispersion * (self.shared + (1 - self.shared) / np.asarray(trials, np.float64))
 
 
 class Peers(NamedTuple):
@@ -41,6 +49,7 @@ class Peers(NamedTuple):
 
     learner: NDArray[np.integer]  # [peers], rows of the models' abilities
     response: Floats  # [peers, samples]
+    trials: Trials = 1.0  # [peers, samples]
 
 
 class Bank(NamedTuple):
@@ -75,7 +84,24 @@ def _peers(table: ResponseTable) -> Peers | None:
         return None
     by_score = whole[np.argsort(matrix[whole].mean(axis=1), kind="stable")]
     chosen = by_score[np.unique(np.linspace(0, len(whole) - 1, MOST_PEERS).astype(np.intp))]
-    return Peers(chosen, matrix[chosen])
+    trials = trials_of(table)
+    return Peers(chosen, matrix[chosen], trials if isinstance(trials, float) else trials[chosen])
+
+
+def trials_of(table: ResponseTable) -> Trials:
+    """How many responses each cell is the mean of, [learners, samples], 1 where there is none; 1 of all."""
+    if table.trial is None:
+        return 1.0
+    cell = table.learner.astype(np.int64) * table.n_samples + table.sample
+    count = np.bincount(cell, minlength=table.n_learners * table.n_samples)
+    return np.maximum(count, 1).reshape(table.n_learners, table.n_samples).astype(np.float64)
+
+
+def of_asked(trials: Trials, asked: NDArray[np.integer]) -> Trials:
+    """Those of the responses to the samples asked: [learners, responses]; one row serves all learners."""
+    if isinstance(trials, float):
+        return trials
+    return np.take_along_axis(trials, np.broadcast_to(asked, (len(trials), asked.shape[1])), axis=1)
 
 
 def fitted_model(
@@ -95,14 +121,26 @@ def fitted_model(
         ).params
     covariance = np.atleast_2d(np.cov(found.ability.T)) + 1e-3 * np.eye(dimensions)
     model = BankModel(found.loading, found.intercept, found.ability.mean(axis=0), covariance, found.ability)
-    return model if table.is_binary else model._replace(dispersion=_bank_dispersion(model, table))
+    if table.is_binary and table.trial is None:
+        return model
+    return _with_dispersion(model, table)
 
 
-def _bank_dispersion(model: BankModel, table: ResponseTable) -> float:
-    """Σ(x − p)² / Σp(1 − p) over the observed cells."""
+def _with_dispersion(model: BankModel, table: ResponseTable) -> BankModel:
+    """Σ(x − p)² over the observed cells, as a share of Σp(1 − p).
+
+    Of n trials that are right or wrong it is ρ + (1 − ρ)/n, with ρ how far trials of a cell go together. Of
+    fractional responses nothing says what one trial would have been: all of it is shared.
+    """
     cells = table.cells()
     p = model.probabilities()[cells.learner, cells.sample]
-    return float(np.sum((cells.response - p) ** 2) / np.sum(p * (1 - p)))
+    chance = p * (1 - p)
+    squares = np.sum((cells.response - p) ** 2)
+    trials = trials_of(table)
+    if isinstance(trials, float) or not table.is_binary:
+        return model._replace(dispersion=float(squares / np.sum(chance)))
+    least = np.sum(chance / trials[cells.learner, cells.sample])
+    return model._replace(shared=float(np.clip((squares - least) / (np.sum(chance) - least), 0, 1)))
 
 
 def _sigmoid(x: Floats) -> Floats:
@@ -130,22 +168,23 @@ def prior(model: BankModel, n_learners: int) -> Posterior:
 
 
 def placed(
-    model: BankModel, start: Floats, asked: NDArray[np.integer], response: Floats, *, most_steps: int = 30
-) -> Posterior:
-    """Damped Newton from `start` with samples frozen; asked, response: [learners, responses].
+    model: BankModel, start: Floats, asked: NDArray[np.integer], response: Floats, *,
+    trials: Trials = 1.0, most_steps: int = 30,
+) -> Posterior:  # fmt: skip
+    """Damped Newton from `start` with samples frozen; asked, response, trials: [learners, responses].
 
-    One row of `asked` serves all learners. Fractional responses count 1/dispersion each, as their smaller
-    variance deserves.
+    One row of `asked` serves all learners. Fractional responses and means of several trials count by 1 over
+    their spread, as their smaller variance deserves.
     """
     loading, offset = model.loading[asked], model.intercept[asked]
     precision = np.linalg.inv(model.covariance)
-    weight = 1 / model.dispersion
+    weight = 1 / model.spread(trials)
 
     def objective(at: Floats) -> Floats:
         logit = np.matmul(loading, at[..., None])[..., 0] + offset
         off = at - model.mean
-        loss = (np.logaddexp(0, logit) - response * logit).sum(axis=1)
-        return weight * loss + 0.5 * np.einsum("lk,kj,lj->l", off, precision, off)
+        loss = (weight * (np.logaddexp(0, logit) - response * logit)).sum(axis=1)
+        return loss + 0.5 * np.einsum("lk,kj,lj->l", off, precision, off)
 
     def information(at: Floats) -> tuple[Floats, Floats]:
         p = _sigmoid(np.matmul(loading, at[..., None])[..., 0] + offset)
@@ -155,7 +194,7 @@ def placed(
     at, value = start, objective(start)
     for _ in range(most_steps):
         p, curve = information(at)
-        slope = weight * np.einsum("lnk,ln->lk", loading, response - p) - (at - model.mean) @ precision
+        slope = np.einsum("lnk,ln->lk", loading, weight * (response - p)) - (at - model.mean) @ precision
         step = np.linalg.solve(curve, slope[..., None])[..., 0]
         for _ in range(30):
             trial = objective(at + step)
@@ -180,24 +219,26 @@ def expected(model: BankModel, posterior: Posterior) -> tuple[Floats, Floats]:
     return _sigmoid(logit / np.sqrt(1 + np.pi * variance / 8)), variance
 
 
-def gain(model: BankModel, posterior: Posterior, unseen: NDArray[np.bool_]) -> Floats:
+def gain(model: BankModel, posterior: Posterior, unseen: NDArray[np.bool_], trials: Trials = 1.0) -> Floats:
     """By how much each unseen sample's response is expected to narrow the score's variance; −1 elsewhere.
 
     With f the slope of the mean response by ability, a sample of variance w = p(1 − p) has covariance
     w(a·Cf + 1/M) with the score, its own response included, and variance w(1 + w a·Ca): the gain is the
-    square of the one over the other. Fractional responses have w times the dispersion.
+    square of the one over the other. Fractional responses and means of trials have w times their spread.
     """
     p, variance = expected(model, posterior)
     weight = p * (1 - p)
     slope = (weight * unseen) @ model.loading
     shared = np.einsum("lk,lkj,mj->lm", slope, posterior.covariance, model.loading, optimize=True)
-    found = weight * (shared + model.dispersion) ** 2 / (model.dispersion + weight * variance)
+    spread = model.spread(trials)
+    found = weight * (shared + spread) ** 2 / (spread + weight * variance)
     return np.where(unseen, found, -1.0)
 
 
 def score(
-    model: BankModel, posterior: Posterior, unseen: NDArray[np.bool_], total: Floats, n: NDArray[np.integer]
-) -> Score:
+    model: BankModel, posterior: Posterior, unseen: NDArray[np.bool_], total: Floats,
+    n: NDArray[np.integer], trials: Trials = 1.0,
+) -> Score:  # fmt: skip
     """(`total` of the responses seen + expectations of the unseen) / n, for each learner.
 
     The variance has the ability's part and that of the responses not yet seen.
@@ -206,7 +247,7 @@ def score(
     weight = p * (1 - p) * unseen
     slope = weight @ model.loading
     by_ability = np.einsum("lk,lkj,lj->l", slope, posterior.covariance, slope)
-    by_chance = model.dispersion * weight.sum(axis=1)
+    by_chance = (weight * model.spread(trials)).sum(axis=1)
     return Score((total + (p * unseen).sum(axis=1)) / n, np.sqrt(by_ability + by_chance) / n)
 
 
@@ -226,6 +267,7 @@ class Answers(NamedTuple):
     response: Floats
     unseen: NDArray[np.bool_]  # [learners, samples]
     n: NDArray[np.integer]  # [learners], samples that their score is the mean of
+    trials: Trials = 1.0  # [learners, samples], of the responses seen and of those to come
 
 
 TestStanding = tuple[Posterior, ...]  # one per model
@@ -237,25 +279,27 @@ def at_start(bank: Bank, n_learners: int) -> TestStanding:
 
 
 def after(
-    bank: Bank, standing: TestStanding, asked: NDArray[np.integer], response: Floats, *, most_steps: int = 30
-) -> TestStanding:
+    bank: Bank, standing: TestStanding, asked: NDArray[np.integer], response: Floats, *,
+    trials: Trials = 1.0, most_steps: int = 30,
+) -> TestStanding:  # fmt: skip
     """After the responses [learners, responses] to the samples asked, from where learners stood before."""
     return tuple(
-        placed(model, one.at, asked, response, most_steps=most_steps)
+        placed(model, one.at, asked, response, trials=trials, most_steps=most_steps)
         for model, one in zip(bank.models, standing, strict=True)
     )
 
 
 def best_next(
-    bank: Bank, standing: TestStanding, unseen: NDArray[np.bool_], askable: NDArray[np.bool_] | None = None
-) -> NDArray[np.intp]:
+    bank: Bank, standing: TestStanding, unseen: NDArray[np.bool_],
+    askable: NDArray[np.bool_] | None = None, trials: Trials = 1.0,
+) -> NDArray[np.intp]:  # fmt: skip
     """The sample expected to narrow the variance of each learner's score most, in the mean of the models.
 
     `askable` are the unseen that may be asked, all of them if it is not given. Of samples whose gains agree
     to six digits the first is taken.
     """
     gains = np.sum(
-        [gain(model, one, unseen) for model, one in zip(bank.models, standing, strict=True)], axis=0
+        [gain(model, one, unseen, trials) for model, one in zip(bank.models, standing, strict=True)], axis=0
     )
     return np.where(unseen if askable is None else askable, rounded(gains), -np.inf).argmax(axis=1)
 
@@ -267,7 +311,7 @@ def full_score(bank: Bank, standing: TestStanding, answers: Answers) -> Score:
     """
     pairs = tuple(zip(bank.models, standing, strict=True))
     total = answers.response.sum(axis=1)
-    each = [score(model, one, answers.unseen, total, answers.n) for model, one in pairs]
+    each = [score(model, one, answers.unseen, total, answers.n, answers.trials) for model, one in pairs]
     scores = np.array([one.score for one in each])
     variance = np.mean([one.se**2 for one in each], axis=0) + scores.var(axis=0)
     found = Score(scores.mean(axis=0), np.sqrt(variance))
@@ -302,8 +346,9 @@ def missed_in_peers(bank: Bank, answers: Answers, own: Floats, found: Score) -> 
 def _missed(bank: Bank, peers: Peers, answers: Answers, own: Floats, found: Score, i: np.intp) -> float:
     asked, unseen, n = answers.asked[i], answers.unseen[i], answers.n[i]
     shown = peers.response[:, asked]
+    trials = of_asked(peers.trials, asked[None])
     places = [
-        placed(model, model.ability[peers.learner], asked[None], shown, most_steps=PEER_STEPS)
+        placed(model, model.ability[peers.learner], asked[None], shown, trials=trials, most_steps=PEER_STEPS)
         for model in bank.models
     ]
     p = np.mean([expected(model, at)[0] for model, at in zip(bank.models, places, strict=True)], axis=0)

@@ -40,6 +40,9 @@ ABLEST = 5.0  # independent learners that all must fail before a sample stands i
 ABLEST_SHOWN = 5  # samples of that list printed
 FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
 LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
+UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
+          "item_rest_high", "negative_q")  # fmt: skip
+ALIKE = pl.col("flags").str.contains("everyone wrong|everyone right")  # no learner is told from another
 VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0, 1)
 
 
@@ -60,7 +63,7 @@ class SampleQuality(Printable):
 
     def parts(self, *, samples: int = 15) -> list[Part]:
         """How many samples are flagged, those to look at first, who contradicts them, and twins."""
-        first = self.samples.head(samples)
+        first = self.samples.filter(~ALIKE).head(samples)
         interval = "95 % CI"
         judged = ["error_share"] if self.provenance["verdicts"] else []
         frame = first.with_columns(
@@ -72,8 +75,20 @@ class SampleQuality(Printable):
         spare = ("n", "outfit", "infit", "item_rest", interval)
         grid = Grid("Samples to look at first", frame, fixed=("flags", interval), spare=spare)
         odd = first.filter(pl.col("flags").str.contains("contrary|negative"))
-        told: list[Part] = [*self._answer(), grid, *map(_contradiction, odd.to_dicts())]
+        grids = [grid] if first.height or not self._alike_lines() else []
+        told: list[Part] = [*self._answer(), *grids, *self._alike_lines()]
+        told += map(_contradiction, odd.to_dicts())
         return [*told, *self._ablest_lines(samples), *self._twin_lines()]
+
+    def _alike_lines(self) -> list[str]:
+        """The samples that all learners solved or failed, which nothing can be said of."""
+        lines = []
+        for flag, what in (("everyone wrong", "Nobody solves"), ("everyone right", "Everybody solves")):
+            names = self.samples.filter(pl.col("flags").str.contains(flag))["sample"].to_list()
+            if names:
+                count = f"{counted(len(names), 'sample')}, which {'has' if len(names) == 1 else 'have'}"
+                lines.append(f"{what} {count} no discrimination: {listed(names)}.")
+        return lines
 
     def _answer(self) -> list[str]:
         made, flagged = self.provenance, self.flagged()
@@ -306,10 +321,11 @@ def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) ->
     alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
     frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
     order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
+    none = [name for name in UNTOLD if name in frame.columns or name in columns]
     return frame[order.tolist()].with_columns(
         *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
         worst=pl.Series(np.where(alike, len(LOOK) + 1, worst)),
-    )  # fmt: skip
+    ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
 
 
 def _quarters(judge: JudgingFit) -> tuple[Floats, Floats]:

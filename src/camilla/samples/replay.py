@@ -15,7 +15,19 @@ from camilla.display import Grid, Part, Printable, counted, intervals, percent, 
 from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
-from camilla.samples.bank import Answers, Bank, Score, after, at_start, best_next, calibrate, full_score
+from camilla.samples.bank import (
+    Answers,
+    Bank,
+    Score,
+    Trials,
+    after,
+    at_start,
+    best_next,
+    calibrate,
+    full_score,
+    of_asked,
+    trials_of,
+)
 from camilla.samples.crossfit import Way, offer_in_words
 from camilla.statistics.intervals import Z, mean_interval
 from camilla.statistics.prediction import ErrorGain, Offer, error_gain
@@ -43,15 +55,20 @@ class Played(NamedTuple):
     se: Floats
 
 
-def play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
-    """Every learner tested adaptively up to the largest stop; each must have as many responses."""
+def play(bank: Bank, matrix: Floats, stops: list[int], trials: Trials = 1.0) -> Played:
+    """Every learner tested adaptively up to the largest stop; each must have as many responses.
+
+    matrix, trials: [learners, samples]; the mean of its trials is the response to a sample.
+    """
+    blocks = [slice(start, start + PLAY_BLOCK) for start in range(0, len(matrix), PLAY_BLOCK)]
     parts = [
-        _play(bank, matrix[start : start + PLAY_BLOCK], stops) for start in range(0, len(matrix), PLAY_BLOCK)
+        _play(bank, matrix[block], stops, trials if isinstance(trials, float) else trials[block])
+        for block in blocks
     ]
     return Played(*(np.concatenate(part, axis=1) for part in zip(*parts, strict=True)))
 
 
-def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
+def _play(bank: Bank, matrix: Floats, stops: list[int], trials: Trials) -> Played:
     there = ~np.isnan(matrix)
     every = np.arange(len(matrix))
     response = np.where(there, matrix, 0.0)
@@ -59,13 +76,14 @@ def _play(bank: Bank, matrix: Floats, stops: list[int]) -> Played:
     asked = np.empty((len(matrix), 0), np.int64)
     found: dict[int, Score] = {}
     for step in range(1, max(stops) + 1):
-        chosen = best_next(bank, standing, unseen)
+        chosen = best_next(bank, standing, unseen, trials=trials)
         unseen[every, chosen] = False
         asked = np.column_stack([asked, chosen])
         answers = response[every[:, None], asked]
-        standing = after(bank, standing, asked, answers, most_steps=4)
+        standing = after(bank, standing, asked, answers, trials=of_asked(trials, asked), most_steps=4)
         if step in stops:
-            found[step] = full_score(bank, standing, Answers(asked, answers, unseen, there.sum(axis=1)))
+            given = Answers(asked, answers, unseen, there.sum(axis=1), trials)
+            found[step] = full_score(bank, standing, given)
     return Played(
         np.array([found[stop].score for stop in stops]), np.array([found[stop].se for stop in stops])
     )
@@ -127,12 +145,14 @@ def _held_out_errors(
     rest = np.setdiff1d(np.arange(table.n_learners), held_out)
     most = None if dimensions is None else min(dimensions, len(rest) - 1)
     bank = calibrate(table.take_learners(rest), dimensions=most, seed=seed)
-    matrix = table.take_learners(np.sort(held_out)).matrix()
+    tested = table.take_learners(np.sort(held_out))
+    matrix, trials = tested.matrix(), trials_of(tested)
     counts = (~np.isnan(matrix)).sum(axis=1)
-    matrix, counts = matrix[counts > stop], counts[counts > stop]
+    enough = counts > stop
+    matrix, counts = matrix[enough], counts[enough]
     if len(matrix) == 0:
         return ScoreErrors(*np.empty((3, 0)))
-    played = play(bank, matrix, [stop])
+    played = play(bank, matrix, [stop], trials if isinstance(trials, float) else trials[enough])
     return ScoreErrors(played.score[0] - np.nanmean(matrix, axis=1), played.se[0], 1 - stop / counts)
 
 
@@ -231,7 +251,7 @@ def replay(
             f"{table.n_learners - n_calibrated} to test; at least 3 and 3 were wanted."
         )
     ordered = table.canonical().table
-    matrix = ordered.matrix()
+    matrix, trials = ordered.matrix(), trials_of(ordered)
     tests: list[TestedShare] = []
     with watching("replaying", progress, watch) as watch:
         for number in range(splits):
@@ -241,7 +261,7 @@ def replay(
             bank = calibrate_with_misfit(
                 ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
             )
-            tests += _compared(bank, matrix, np.sort(order[n_calibrated:]), shares, rng, number)
+            tests += _compared(bank, matrix, trials, np.sort(order[n_calibrated:]), shares, rng, number)
     each = pl.DataFrame([test.row for test in tests])
     offers = tuple(_offer([test for test in tests if test.row["share"] == share]) for share in shares)
     made = made_of(
@@ -270,7 +290,7 @@ def _offer(tests: list[TestedShare]) -> Offer:
 
 
 def _compared(
-    bank: Bank, everybody: Floats, tested: NDArray[np.int64], shares: tuple[float, ...],
+    bank: Bank, everybody: Floats, trials: Trials, tested: NDArray[np.int64], shares: tuple[float, ...],
     rng: np.random.Generator, split: int,
 ) -> list[TestedShare]:  # fmt: skip
     stops = [max(1, round(share * everybody.shape[1])) for share in shares]
@@ -283,7 +303,8 @@ def _compared(
             f"them; {FEWEST} at least were wanted. Ask for smaller shares."
         )
     truth = np.nanmean(matrix, axis=1)
-    adaptive = play(bank, matrix, stops)
+    trials = trials if isinstance(trials, float) else trials[tested]
+    adaptive = play(bank, matrix, stops, trials)
     rows = []
     for k, (share, stop) in enumerate(zip(shares, stops, strict=True)):
         orders = rng.random((RANDOM_DRAWS, matrix.shape[1]))
@@ -292,7 +313,9 @@ def _compared(
         errors = {
             "adaptive": np.abs(adaptive.score[k] - truth),
             "random": np.mean([np.abs(one - truth) for one in plain], axis=0),
-            "scored": np.mean([np.abs(one - truth) for one in _scored(bank, matrix, stop, split)], axis=0),
+            "scored": np.mean(
+                [np.abs(one - truth) for one in _scored(bank, matrix, trials, stop, split)], axis=0
+            ),
             "guess": np.abs(guess - truth),
         }
         rows.append(
@@ -315,7 +338,7 @@ def _first_in(order: Floats, matrix: Floats, size: int) -> NDArray[np.int64]:
     return np.argsort(np.where(np.isnan(matrix), np.inf, order), axis=1)[:, :size].astype(np.int64)
 
 
-def _scored(bank: Bank, matrix: Floats, size: int, split: int) -> Iterator[Floats]:
+def _scored(bank: Bank, matrix: Floats, trials: Trials, size: int, split: int) -> Iterator[Floats]:
     """Scores that the bank gives learners for random samples, drawn anew for each learner."""
     rng = np.random.default_rng([size, split])
     there = ~np.isnan(matrix)
@@ -323,8 +346,8 @@ def _scored(bank: Bank, matrix: Floats, size: int, split: int) -> Iterator[Float
         asked = _first_in(rng.random(matrix.shape), matrix, size)
         answers, unseen = np.take_along_axis(matrix, asked, axis=1), there.copy()
         np.put_along_axis(unseen, asked, False, axis=1)
-        standing = after(bank, at_start(bank, len(matrix)), asked, answers)
-        yield full_score(bank, standing, Answers(asked, answers, unseen, there.sum(axis=1))).score
+        standing = after(bank, at_start(bank, len(matrix)), asked, answers, trials=of_asked(trials, asked))
+        yield full_score(bank, standing, Answers(asked, answers, unseen, there.sum(axis=1), trials)).score
 
 
 def tau(estimate: Floats, truth: Floats) -> float:

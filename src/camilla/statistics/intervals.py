@@ -63,12 +63,14 @@ def wilson(mean: ArrayLike, n: ArrayLike, critical: ArrayLike) -> Ends:
 
 
 def mean_ends(
-    mean: Floats, variance: Floats, n: Floats, df: Floats, exact: NDArray[np.bool_], level: float
-) -> Ends:
+    mean: Floats, variance: Floats, n: Floats, df: Floats, exact: NDArray[np.bool_], level: float,
+    counted: NDArray[np.bool_] | None = None,
+) -> Ends:  # fmt: skip
     """Of means of n draws in [0, 1] with these variances: Wilson's where draws are right or wrong (`exact`).
 
     Else m = p(1 − p)/variance stands for n and Student's t on df for the normal: the usual interval away
-    from 0 and 1, which stays inside them. Where no draw differs from another, m is n.
+    from 0 and 1, which stays inside them. Where no draw differs from another, m is n if draws are right or
+    wrong (`counted`, `exact` if not given); of fractions that are all the same there is no interval: NaN.
     """
     z = critical_value(level, np.inf)
     if exact.all():
@@ -77,7 +79,9 @@ def mean_ends(
 
     with np.errstate(invalid="ignore", divide="ignore"):
         effective = mean * (1 - mean) / variance
-    effective = np.where((variance < NONE**2) | exact, n, effective)
+    counted = exact if counted is None else counted
+    effective = np.where(variance < NONE**2, np.where(counted, n, np.nan), effective)
+    effective = np.where(exact, n, effective)
     return wilson(mean, effective, np.where(exact, z, stdtrit(df, 0.5 + level / 2)))
 
 

@@ -62,6 +62,13 @@ FORMATS: dict[str, Format] = {
                 endings=JSON,
                 keys=frozenset({"version", "status", "eval"}),
             ),
+            Signature(
+                0.9,
+                "a JSON object with eval and plan, as Inspect writes when a run starts",
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"eval", "plan"}),
+            ),
         ),
     ),
     "helm": Format(

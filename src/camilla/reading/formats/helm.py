@@ -19,6 +19,36 @@ MAIN = (
     "final_number_exact_match", "math_equiv_chain_of_thought", "math_equiv", "chain_of_thought_correctness",
     "f1_score", "rouge_l", "bleu_4",
 )  # fmt: skip
+# The main metric of scenarios, by the first group of a run: main_name in HELM's schemas (classic, lite,
+# capabilities), as far as it is a per-instance score that is better when higher. Where schemas of several
+# releases differ (gsm), the first that the run has.
+MAIN_OF_GROUP = {
+    "exact_match": ("hellaswag", "openbookqa", "truthful_qa", "mmlu", "blimp", "test_custom_qa"),
+    "quasi_exact_match": (
+        "boolq", "imdb", "raft", "civil_comments", "wikifact", "babi_qa", "synthetic_reasoning", "legalbench",
+        "legal_support", "lsat_qa", "med_qa", "entity_data_imputation", "entity_matching", "bbq",
+    ),
+    "f1_score": ("narrative_qa", "natural_qa_closedbook", "natural_qa_openbook_longans", "quac"),
+    "f1_set_match": ("synthetic_reasoning_natural",),
+    "exact_match_indicator": ("dyck_language", "gsm"),
+    "final_number_exact_match": ("gsm",),
+    "math_equiv": ("math_regular",),
+    "math_equiv_chain_of_thought": ("math_chain_of_thought",),
+    "test_avg": ("code_apps",),
+    "pass": ("code_humaneval",),
+    "rouge_2": (
+        "summarization_cnndm", "summarization_xsum", "billsum_legal_summarization",
+        "multilexsum_legal_summarization", "eurlexsum_legal_summarization",
+    ),
+    "bleu_4": ("wmt_14",),
+    "RR@10": ("msmarco_regular",),
+    "NDCG@10": ("msmarco_trec",),
+    "chain_of_thought_correctness": ("mmlu_pro", "gpqa"),
+    "ifeval_strict_accuracy": ("ifeval",),
+    "wildbench_score_rescaled": ("wildbench",),
+    "omni_math_accuracy": ("omni_math",),
+}  # fmt: skip
+UNPERTURBED = "leaves perturbed instances out of its mean, and here they are samples of their own"
 BOOKKEEPING = re.compile(
     r"num_|batch_size|inference_|training_|finish_reason|logprob|max_prob|predicted_index|estimated_|"
     r"truncated|prompt_tokens|completion_tokens|perplexity|bits_per_byte|logits|references"
@@ -85,6 +115,7 @@ class ScenarioState(msgspec.Struct):
     request_states: list[RequestState] = []
 
 
+STATS = msgspec.json.Decoder(list[Stat])
 INSTANCES = msgspec.json.Decoder(list[HelmInstance])
 RUN_SPEC = msgspec.json.Decoder(RunSpec)
 ASKED = msgspec.json.Decoder(list[Asked])
@@ -110,6 +141,7 @@ def runs(path: Path) -> Iterator[Run]:
         cluster = f"{task}/{digest(texts[id])[:12] if id in texts else id}" if perturbed else None
         about.setdefault(sample, About(shortened(text or ""), shared + _split(instance), cluster))
         rows += _scores(instance, sample, None if text is None else digest(text), left_out)
+    stated = _stated(path)
     rows.sort(key=lambda row: MAIN.index(row.metric) if row.metric in MAIN else len(MAIN))
     yield Run(
         _learner(spec, path),
@@ -122,7 +154,38 @@ def runs(path: Path) -> Iterator[Run]:
         settings=_settings(spec),
         left_out=left_out,
         unstable_ids=True,
+        main=_main(spec, {row.metric for row in rows if row.metric not in left_out}),
+        stated=stated,
+        stated_how=dict.fromkeys(stated, UNPERTURBED if perturbed else ""),
     )
+
+
+def _main(spec: RunSpec, metrics: set[str]) -> str:
+    """The main metric of the scenario, if its groups say it and the run has it."""
+    groups = [plain(group) for group in spec.groups]
+    mains = (name for group in groups for name, of in MAIN_OF_GROUP.items() if group in of)
+    return next((name for name in mains if name in metrics), "")
+
+
+def _stated(path: Path) -> dict[str, float]:
+    """The means of stats.json over the unperturbed instances of all splits, which it gives for each split."""
+    stats: list[Stat] = _beside(path, "stats.json", STATS) or []
+    plain_stats = [stat for stat in stats if stat.name.perturbation is None]
+    sizes = {
+        plain(stat.name.split): number_in(stat.mean) or 0.0
+        for stat in plain_stats
+        if stat.name.name == "num_instances"
+    }
+    totals: dict[str, list[tuple[float, float]]] = {}
+    for stat in plain_stats:
+        mean, size = number_in(stat.mean), sizes.get(plain(stat.name.split), 0.0)
+        if mean is not None and size and not BOOKKEEPING.search(stat.name.name):
+            totals.setdefault(stat.name.name, []).append((mean, size))
+    return {
+        name: sum(mean * size for mean, size in parts) / sum(size for _, size in parts)
+        for name, parts in totals.items()
+        if sum(size for _, size in parts) == sum(sizes.values())
+    }
 
 
 def _split(instance: HelmInstance) -> tuple[tuple[str, str], ...]:

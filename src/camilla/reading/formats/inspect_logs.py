@@ -4,9 +4,10 @@ Of an archive the header and the summaries of samples are read, and whole sample
 missing. An unfinished run has a journal instead: `_journal/start.json`, `_journal/summaries/*.json`.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -29,6 +30,8 @@ from camilla.reading.runs import About, Row, Run, Why
 WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 COMPARED = 1000  # characters of input that tell samples apart; summaries cut long inputs
 MOST_KINDS = 20
+HERE = "and here a response is the mean of a sample's epochs"
+MEANS = ("accuracy", "mean")  # the metrics of Inspect that are means over samples
 
 
 class Dataset(msgspec.Struct):
@@ -69,9 +72,28 @@ class Reduction(msgspec.Struct):
     samples: list[ReducedSample] = []
 
 
+class Metric(msgspec.Struct):
+    value: Any = None
+
+
+class EvalScore(msgspec.Struct):
+    """What the harness states of a scorer, or of one value of a scorer that gives several."""
+
+    name: Any = None
+    scorer: Any = None
+    reducer: Any = None
+    metrics: dict[str, Metric] = {}
+
+
+class EvalResults(msgspec.Struct):
+    scores: list[EvalScore] = []
+    completed_samples: Any = None
+
+
 class Log(msgspec.Struct):
     eval: Eval
     status: Any = "started"
+    results: EvalResults | None = None
     samples: list[InspectSample] | None = None
     reductions: list[Reduction] | None = None
 
@@ -102,6 +124,7 @@ def runs(path: Path) -> Iterator[Run]:
         rows += _rows(sample, name, digest(asked, _text(sample.target)[:COMPARED]), left_out)
     if not rows:
         rows = list(_reduced(log.reductions or (), left_out, path))
+    main, stated, how = _stated(log.results, {row.metric for row in rows})
     yield Run(
         name_in(log.eval.model, where=str(path), what="eval.model"),
         name_in(log.eval.task, where=str(path), what="eval.task"),
@@ -113,7 +136,47 @@ def runs(path: Path) -> Iterator[Run]:
         about=about,
         settings=_settings(log),
         left_out=left_out,
+        main=main,
+        stated=stated,
+        stated_how=how,
+        errors=_errors(log.samples or ()),
     )
+
+
+class Stated(NamedTuple):
+    """The metric that is reported first, the mean of each, and how epochs were reduced if not by the mean."""
+
+    main: str
+    means: dict[str, float]
+    how: dict[str, str]
+
+
+def _stated(results: EvalResults | None, known: set[str]) -> Stated:
+    """Accuracy or mean of each scorer; of several reducers of epochs the mean, else the first."""
+    found = Stated("", {}, {})
+    for score in results.scores if results is not None else ():
+        scorer, name = plain(score.scorer), plain(score.name)
+        metric = next((one for one in (f"{scorer}/{name}", name, scorer) if one in known), "")
+        value = next((score.metrics[one].value for one in MEANS if one in score.metrics), None)
+        number = number_in(value)
+        if not metric or number is None:
+            continue
+        reducer = plain(score.reducer)
+        if metric not in found.means or reducer in ("", "mean"):
+            found.means[metric] = number
+            found.how[metric] = "" if reducer in ("", "mean") else f"reduces epochs by {reducer}, {HERE}"
+        found = found._replace(main=found.main or metric)
+    return found
+
+
+def _errors(samples: Iterable[InspectSample]) -> Counter[str]:
+    """How many samples failed with each message."""
+    found = Counter[str]()
+    for sample in samples:
+        if sample.error:
+            said = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
+            found[shortened(said if isinstance(said, str) else plain(said)) or "no message"] += 1
+    return found
 
 
 def _from_archive(archive: Archive) -> Log:

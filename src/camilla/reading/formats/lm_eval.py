@@ -27,7 +27,7 @@ from camilla.reading.decoding import (
     plain,
     shortened,
 )
-from camilla.reading.runs import About, Row, Run, Why
+from camilla.reading.runs import About, LearnerTask, Row, Run, Why
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 ANSWERS = ("target", "arguments", "resps", "filtered_resps")
@@ -217,7 +217,7 @@ class TaskConfig(msgspec.Struct):
     tag: Any = None
 
 
-class LmEvalResults(msgspec.Struct, rename={"n_shot": "n-shot"}):
+class LmEvalResults(msgspec.Struct, rename={"n_shot": "n-shot", "n_samples": "n-samples"}):
     """What is used of a results file."""
 
     model_name: Any = None
@@ -228,6 +228,7 @@ class LmEvalResults(msgspec.Struct, rename={"n_shot": "n-shot"}):
     higher_is_better: dict[str, Any] = {}
     group_subtasks: dict[str, Any] = {}
     n_shot: dict[str, Any] = {}
+    n_samples: dict[str, Any] = {}
     lm_eval_version: Any = None
     chat_template_sha: Any = None
 
@@ -274,7 +275,29 @@ def runs(path: Path) -> Iterator[Run]:
         about=about,
         settings=_settings(header),
         left_out=left_out,
+        stated=_stated(header),
+        n_stated=_n_stated(header),
     )
+
+
+def _stated(header: Header) -> dict[str, float]:
+    """The means of the results file, whose keys are "metric,filter"; standard errors are none."""
+    raw = header.results.results.get(header.task)
+    said = None if raw is None else decode(raw, ANY_JSON, f"results.{header.task}")
+    found = {}
+    for key, value in said.items() if isinstance(said, dict) else ():
+        metric, _, filter = str(key).partition(",")
+        number = number_in(value) if not isinstance(value, str) else None
+        if number is not None and not metric.endswith("_stderr"):
+            found[LearnerTask(metric, filter or "none").words] = number
+    return found
+
+
+def _n_stated(header: Header) -> int | None:
+    """How many documents were evaluated."""
+    said = header.results.n_samples.get(header.task)
+    number = number_in(said.get("effective")) if isinstance(said, dict) else None
+    return None if number is None else int(number)
 
 
 def _name(entry: Entry, path: Path) -> str:

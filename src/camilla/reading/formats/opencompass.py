@@ -22,6 +22,7 @@ PROMPTS = ("prompt", "origin_prompt", "question")
 
 class OpenCompassResults(msgspec.Struct):
     details: Any = None
+    accuracy: Any = None  # percent
 
 
 class OpenCompassPrediction(msgspec.Struct):
@@ -34,7 +35,8 @@ PREDICTIONS = msgspec.json.Decoder(dict[str, OpenCompassPrediction])
 
 def runs(path: Path) -> Iterator[Run]:
     """The one run of a file; model and dataset are in its path."""
-    details = decode_file(path, RESULTS).details
+    results = decode_file(path, RESULTS)
+    details, accuracy = results.details, number_in(results.accuracy)
     rows: list[Row] = []
     left_out: dict[str, str] = {}
     entries = list(_entries(details, path))
@@ -52,6 +54,7 @@ def runs(path: Path) -> Iterator[Run]:
         date=stamp if stamp[:8].isdecimal() else "",
         about={sample: About(shortened(parts[-1])) for sample, parts in prompts.items()},
         left_out=left_out,
+        stated={} if accuracy is None else {"correct": accuracy / 100},
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from camilla.errors import DataError
-from camilla.reading.decoding import decode_file, name_in
+from camilla.reading.decoding import decode_file, name_in, number_in
 from camilla.reading.runs import About, Row, Run
 
 TASK = "swe-bench"
@@ -31,6 +31,8 @@ class Report(msgspec.Struct):
     empty_patch_ids: list[Any] = []
     no_generation: list[Any] = []
     completed_ids: list[Any] = []
+    total_instances: Any = None
+    resolved_instances: Any = None
 
 
 class Verdict(msgspec.Struct):
@@ -62,8 +64,17 @@ def runs(path: Path) -> Iterator[Run]:
             rows.setdefault(name, Row(name, score, "resolved", why="errored" if score is None else None))
     learner, task, date = _named(path)
     yield _run(
-        learner, task, list(rows.values()), path, date=date, rest_is_wrong=report.unresolved_ids is None
-    )
+        learner, task, list(rows.values()), path, date=date, rest_is_wrong=report.unresolved_ids is None,
+        **_stated(report),
+    )  # fmt: skip
+
+
+def _stated(report: Report) -> dict[str, Any]:
+    """Resolved of all instances of the benchmark, submitted or not, as the harness reports it."""
+    total, resolved = number_in(report.total_instances), number_in(report.resolved_instances)
+    if not total or resolved is None:
+        return {}
+    return {"stated": {"resolved": resolved / total}, "n_stated": int(total)}
 
 
 def _of_instances(path: Path) -> Run:
