@@ -117,7 +117,7 @@ def lay_out(seed: Any, hurt: str, data: bytes, folder: Path) -> Path:
 
 
 def one(format: str, path: Path, number: int) -> None:
-    """What `camilla load` does with one file, without what it prints."""
+    """What `camilla load` does with one file, keeping its content, without what it prints."""
     from camilla.reading.formats import FORMATS
     from camilla.reading.inputs import loader_of
     from camilla.reading.joining import merge
@@ -132,6 +132,9 @@ def one(format: str, path: Path, number: int) -> None:
         if loader.matches is not None:
             loader.matches(path)
         runs = list(loader.runs(path))
+        for run in runs:
+            if run.content is not None:
+                run.content()
         if number % 10 == 0:
             collection = Collection()
             for run in runs:
