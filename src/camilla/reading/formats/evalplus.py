@@ -7,6 +7,7 @@ Results of 2023 have lists of [status, details] for base and plus in place of an
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -65,7 +66,7 @@ def runs(path: Path) -> Iterator[Run]:
             settings=settings,
             main="plus" if has_plus else "base",
             stated=_stated(file.pass_at_k) if len(datasets) == 1 else {},
-            content=lambda solutions=solutions: _content(solutions),  # type: ignore[misc]
+            content=partial(_content, solutions),
         )
 
 

@@ -22,7 +22,7 @@ from camilla.reading.decoding import (
     plain,
     shortened,
 )
-from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run, trial_numbers
 
 METRIC = "reward"
 POLICY = re.compile(r"#\s*(\w{1,40})\s+agent\s+policy", re.IGNORECASE)
@@ -71,7 +71,7 @@ def runs(path: Path) -> Iterator[Run]:
     """The one run of a file."""
     results = decode_file(path, RESULTS)
     names = [name_in(one.task_id, where=str(path), what="task_id") for one in results]
-    numbers = _numbers(results, names)
+    numbers = trial_numbers(names, (one.trial for one in results))
     left_out: dict[str, str] = {}
     rows = [_row(*one, left_out) for one in zip(results, names, numbers, strict=True)]
     learner, settings, date = _named(path)
@@ -110,20 +110,6 @@ def _row(one: RunResult, name: str, number: int, left_out: dict[str, str]) -> Ro
     if reward is not None and not is_score(reward):
         left_out[METRIC] = "outside 0 to 1"
     return Row(name, reward, METRIC, "", number, content, None if reward is not None else "unscored")
-
-
-def _numbers(results: list[RunResult], names: list[str]) -> list[int]:
-    """The trial of each entry; one that repeats a task's trial, or says none, is the next free."""
-    taken: set[tuple[str, int]] = set()
-    numbers = []
-    for one, name in zip(results, names, strict=True):
-        said = isinstance(one.trial, int) and not isinstance(one.trial, bool) and 0 <= one.trial < 1 << 30
-        number = one.trial if said else 0
-        while (name, number) in taken:
-            number += 1
-        taken.add((name, number))
-        numbers.append(number)
-    return numbers
 
 
 def _named(path: Path) -> tuple[str, dict[str, str], str]:

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, plain, shortened
-from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run, trial_numbers
 
 METRIC = "is_resolved"
 QUIET = ("", "unset", "none")  # failure modes that say nothing
@@ -66,7 +66,7 @@ def runs(path: Path) -> Iterator[Run]:
 
 def _run(trials: list[Trial], path: Path, folder: Path, stated: dict[str, float] | None = None) -> Run:
     names = [name_in(one.task_id, where=str(path), what="task_id") for one in trials]
-    numbers = _numbers(trials, names)
+    numbers = trial_numbers(names, map(_attempt, trials, names))
     rows = [_row(one, name, number) for one, name, number in zip(trials, names, numbers, strict=True)]
     about = {name: About(shortened(_text(one.instruction))) for one, name in zip(trials, names, strict=True)}
     learner, task, date, settings = _named(path, folder)
@@ -104,18 +104,10 @@ def _row(one: Trial, name: str, number: int) -> Row:
     return Row(name, float(one.is_resolved), METRIC, "", number, content)
 
 
-def _numbers(trials: list[Trial], names: list[str]) -> list[int]:
-    """The number of each trial from 0: task.2-of-5 is 1; one that is taken or not said is the next free."""
-    taken: set[tuple[str, int]] = set()
-    numbers = []
-    for one, name in zip(trials, names, strict=True):
-        found = ATTEMPT.search(_text(one.trial_name).removeprefix(name))
-        number = max(int(found[1]) - 1, 0) if found else 0
-        while (name, number) in taken:
-            number += 1
-        taken.add((name, number))
-        numbers.append(number)
-    return numbers
+def _attempt(one: Trial, name: str) -> int | None:
+    """Trial 1 of task.2-of-5."""
+    found = ATTEMPT.search(_text(one.trial_name).removeprefix(name))
+    return max(int(found[1]) - 1, 0) if found else None
 
 
 def _reason(one: Trial) -> str:
