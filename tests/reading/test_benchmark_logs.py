@@ -284,6 +284,26 @@ def test_mt_bench_turns_of_a_question_are_a_cluster(tmp_path: Path) -> None:
     assert {one.answer for one in content_of(run).answers} == {"So."}
 
 
+def test_mt_bench_answers_that_play_the_user_do_not_change_the_question(tmp_path: Path) -> None:
+    """Weak models go on with the conversation; their samples are the same as those of others."""
+    lines = [seeds.mt_judgment(0, 10, turn=2), seeds.mt_judgment(0, 1, turn=2, model="n")]
+    lines[1]["user_prompt"] = lines[1]["user_prompt"].replace(
+        "So.", "So.\n\n### User:\nMore?\n\n### Assistant A:\nNo."
+    )
+    table = read(one_file(tmp_path, "x.jsonl", as_lines(lines)))
+    np.testing.assert_array_equal(table.matrix(), [[0.0], [1.0]])
+
+
+def test_mt_bench_references_of_math(tmp_path: Path) -> None:
+    turn = "### User:\nOne?\n\n### Reference answer:\n1\n\n### User:\nTwo?\n\n### Reference answer:\n2\n\n"
+    line = seeds.mt_judgment(0, 10, turn=2)
+    block = f"<|The Start of Reference Answer|>\n\n{turn}<|The End of Reference Answer|>\n\n\n"
+    line["user_prompt"] = block + line["user_prompt"]
+    (run,) = runs_of(one_file(tmp_path, "x.jsonl", as_lines([line])), "mt-bench")
+    (asked,) = content_of(run).asked.values()
+    assert (asked.prompt, asked.reference) == ("How fast is light? 2", "2")
+
+
 def test_mt_bench_ratings_off_the_scale_are_said(tmp_path: Path) -> None:
     path = one_file(tmp_path, "x.jsonl", as_lines([seeds.mt_judgment(0, 11)]))
     with pytest.raises(DataError, match="rating by gpt-4: a rating outside 1 to 10"):

@@ -24,7 +24,8 @@ FIRST_QUESTION, OF_CATEGORY = 81, 10
 QUESTION, NEXT = "[Question]\n", "\n\n[The Start of "
 ANSWER, ANSWERED = "[The Start of Assistant's Answer]\n", "\n[The End of Assistant's Answer]"
 REFERENCE, REFERRED = "[The Start of Reference Answer]\n", "\n[The End of Reference Answer]"
-USER, ASSISTANT, END = "### User:\n", "### Assistant A:\n", "\n\n<|The End of Assistant A"
+CONVERSATION = "<|The Start of "
+USER, ASSISTANT, END = "### User:\n", "\n\n### Assistant A:\n", "\n\n<|The End of Assistant A"
 REFERENCES, LAST_REFERENCE = "<|The End of Reference Answer|>", "### Reference answer:\n"
 
 
@@ -54,6 +55,7 @@ class Shown(NamedTuple):
     prompt: str
     answer: str
     reference: str
+    first: str  # question of the conversation, which no answer can be taken for
 
 
 class Judged(NamedTuple):
@@ -114,7 +116,7 @@ def _run(model: str, task: str, judged: list[Judged], path: Path, categories: Ma
 
 
 def _row(one: Judged, left_out: dict[str, str]) -> Row:
-    content = digest(one.shown.prompt) if one.shown.prompt else None
+    content = digest(one.shown.first) if one.shown.first else None
     rating = number_in(one.line.score)
     if rating is None or rating == NO_RATING:
         why = "errored" if one.line.judgment == API_ERROR else "unscored"
@@ -150,17 +152,15 @@ def _categories(path: Path, task: str) -> dict[str, str]:
 def _shown(one: Judgment) -> Shown:
     """The question, the answer and the reference of the turn that was judged, from the judge's prompt."""
     text = one.user_prompt if isinstance(one.user_prompt, str) else ""
-    if QUESTION in text:
+    if not text.startswith(CONVERSATION):
         question = text.partition(QUESTION)[2].partition(NEXT)[0]
         answer = text.partition(ANSWER)[2].rpartition(ANSWERED)[0]
-        return Shown(question, answer, text.partition(REFERENCE)[2].partition(REFERRED)[0])
+        return Shown(question, answer, text.partition(REFERENCE)[2].partition(REFERRED)[0], question)
     references, has_reference, conversation = text.rpartition(REFERENCES)
-    turn = conversation.rpartition(USER)[2] if USER in conversation else ""
-    question, said, rest = turn.partition(f"\n\n{ASSISTANT}")
-    if not said:
-        return Shown("", "", "")
+    first = conversation.partition(USER)[2].partition(ASSISTANT)[0]
+    question, _, rest = conversation.rpartition(USER)[2].partition(ASSISTANT)
     last = references.rpartition(LAST_REFERENCE)[2] if has_reference else ""
-    return Shown(question, rest.rpartition(END)[0], last.strip())
+    return Shown(question, rest.rpartition(END)[0], last.strip(), first)
 
 
 def _content(judged: list[Judged]) -> Content:
