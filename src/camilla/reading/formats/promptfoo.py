@@ -107,6 +107,7 @@ def runs(path: Path) -> Iterator[Run]:
     samples = _samples(columns)
     config = file.config if isinstance(file.config, dict) else {}
     task = plain(config.get("description"))
+    options = _options(config)
     for column, results in columns.items():
         places = _places(results, samples)
         left_out: dict[str, str] = {}
@@ -122,7 +123,7 @@ def runs(path: Path) -> Iterator[Run]:
             run=f"{path}#{column.provider}#{column.prompt}#{column.place}",
             date=plain(file.results.timestamp) or plain(file.created_at),
             about={place.sample: _about(one) for one, place in zip(results, places, strict=True)},
-            settings=_settings(column, results, config, prompts),
+            settings=_settings(results, options, prompts[column.prompt]),
             left_out=left_out,
             named_by_task=bool(task),
             task_is_file=not task,
@@ -162,13 +163,15 @@ def _learners(columns: Mapping[Column, Sequence[Result]], prompts: Mapping[str, 
 def _prompt_names(columns: Mapping[Column, Sequence[Result]]) -> dict[str, str]:
     """For each prompt its label where that is short and no other's, else its number."""
     found: dict[str, str] = {}
+    taken: set[str] = set()
     for column, results in columns.items():
+        if column.prompt in found:
+            continue
         prompt = results[0].prompt
         label = as_text(prompt.get("label")) if isinstance(prompt, dict) else ""
-        short = plain(label) if 0 < len(label) <= LONGEST_LABEL and "\n" not in label else ""
-        if column.prompt not in found:
-            taken = not short or short in found.values()
-            found[column.prompt] = str(len(found) + 1) if taken else short
+        short = plain(label) if len(label) <= LONGEST_LABEL and "\n" not in label else ""
+        found[column.prompt] = short if short and short not in taken else str(len(found) + 1)
+        taken.add(short)
     return found
 
 
@@ -234,24 +237,27 @@ def _words(one: Result) -> str:
     return as_text(one.of_test("description"))
 
 
-def _settings(
-    column: Column, results: Sequence[Result], config: Mapping[str, Any], prompts: Mapping[str, str]
-) -> dict[str, str]:
-    """The provider's id, its options in the eval's configuration, and the prompt."""
-    provider = results[0].provider
-    id = plain(provider.get("id")) if isinstance(provider, dict) else plain(provider)
+def _options(config: Mapping[str, Any]) -> dict[str, dict[str, str]]:
+    """The options of each provider in the eval's configuration, by its label and its id."""
+    found: dict[str, dict[str, str]] = {}
     providers = config.get("providers")
-    options: Any = next(
-        (
-            one.get("config")
-            for one in (providers if isinstance(providers, list) else [])
-            if isinstance(one, dict) and column.provider in (one.get("label"), one.get("id"))
-        ),
-        None,
-    )
-    options = options if isinstance(options, dict) else {}
-    settings = {plain(name): plain(value) for name, value in list(options.items())[:20]}
-    settings |= {"provider": id, "prompt": prompts[column.prompt]}
+    for one in providers if isinstance(providers, list) else []:
+        options = one.get("config") if isinstance(one, dict) else None
+        if isinstance(options, dict):
+            said = {plain(name): plain(value) for name, value in list(options.items())[:20]}
+            for name in {plain(one.get("label")), plain(one.get("id"))}:
+                found.setdefault(name, said)
+    return found
+
+
+def _settings(
+    results: Sequence[Result], options: Mapping[str, dict[str, str]], prompt: str
+) -> dict[str, str]:
+    """The provider's id and options, and the prompt."""
+    provider = results[0].provider
+    provider = provider if isinstance(provider, dict) else {"id": provider}
+    id, label = plain(provider.get("id")), plain(provider.get("label"))
+    settings = options.get(label or id, {}) | {"provider": id, "prompt": prompt}
     return {name: value for name, value in settings.items() if name and value}
 
 
