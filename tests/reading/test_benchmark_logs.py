@@ -407,6 +407,16 @@ def test_big_bench_hard_answers(
     assert (run.learner, run.task, run.settings) == ("m-direct", "bbh t", {"prompting": "direct"})
 
 
+def test_big_bench_hard_samples_are_the_same_however_they_were_prompted(tmp_path: Path) -> None:
+    for style, start in (("cot", " Let's think step by step."), ("direct", "")):
+        output = {"input": f"Do.\n\nQ: One?\nA: x\n\nQ: Two?\nA:{start}", "prediction": "x", "target": "x"}
+        name = f"m-{style}/t_few_shot_template_0.json"
+        one_file(tmp_path, name, as_json({"canary": "c", "outputs": [output]}))
+    found = load_logs([tmp_path])
+    assert found.merged is not None
+    assert (found.merged.conflicts, found.table.matrix().tolist()) == ([], [[1.0], [1.0]])
+
+
 @pytest.mark.parametrize("choice", ["null", "zero"])
 def test_missing_follows_on_error(choice: str, tmp_path: Path) -> None:
     failed = seeds.tau_result(1, 0.0, info={"error": "x"}, traj=[])

@@ -83,8 +83,9 @@ def answer(prediction: str) -> str:
 
 
 def _question(prompt: str) -> str:
-    """The last question of a prompt, behind the examples."""
-    return prompt.rpartition("\n\nQ: ")[2]
+    """The last question of a prompt, behind the examples and before what the answer is to begin with."""
+    last = prompt.rpartition("\n\nQ: ")[2]
+    return last.rpartition("\nA:")[0] or last
 
 
 def _stated(path: Path) -> dict[str, float]:
