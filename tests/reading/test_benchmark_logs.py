@@ -152,7 +152,7 @@ def test_terminal_bench_errors_have_no_verdict_and_timeouts_of_the_agent_do(tmp_
         ("1", 0, 1.0, None),
         ("1", 1, 0.0, None),
     ]
-    assert run.stated == {"is_resolved": 0.4}
+    assert (run.stated, run.errors) == ({"is_resolved": 0.4}, {"test_timeout": 1})
     reasons = [one.reason for one in content_of(run).answers]
     assert reasons[:3] == ["test_timeout", "agent_timeout; failed 1 of 2 tests: test_text", "agent_timeout"]
 
@@ -167,6 +167,7 @@ def test_tau_bench_errors_are_missing_not_zero(tmp_path: Path) -> None:
     ]
     first, second = content_of(run).answers
     assert (first.reason, first.answer) == ("timed out", "")
+    assert run.errors == {"timed out": 1}
     assert second.answer == 'user: Hi!\n\nassistant: [{"function":{"name":"send"}}]'
     assert second.reason == '{"r_actions":1.0,"gt_data_hash":"ea"}'
     assert content_of(run).asked["0"].reference.startswith('{"actions":[{"name":"send"')
@@ -221,6 +222,7 @@ def test_promptfoo_errors_are_missing_and_rejections_are_not(tmp_path: Path) -> 
     ]
     assert read(path, metric="brevity").response.tolist() == [1]
     assert [one.reason for one in content_of(run).answers] == ["429", "did not match"]
+    assert run.errors == {"429": 1}
 
 
 def test_promptfoo_repeats_are_trials_and_prompts_and_providers_are_learners(tmp_path: Path) -> None:

@@ -267,6 +267,7 @@ def test_terminal_bench_means_are_those_of_the_trials(fixtures: Path) -> None:
             assert count == file["resolved_ids"].count(name.removeprefix("terminal-bench/"))
         (run,) = runs_of(path, "terminal-bench")
         assert run.stated == {"is_resolved": file["accuracy"]}
+        assert run.n_stated == len({*file["resolved_ids"], *file["unresolved_ids"]}) == 80
         assert file["accuracy"] == len(file["resolved_ids"]) / (file["n_resolved"] + file["n_unresolved"])
 
 

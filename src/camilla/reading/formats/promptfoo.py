@@ -6,6 +6,7 @@ table, and results have no index of their test. A result that failed for an erro
 files, an error without a grading) is missing; one that an assertion rejected is not.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -129,6 +130,7 @@ def runs(path: Path) -> Iterator[Run]:
             task_is_file=not task,
             main=SCORE,
             stated=_stated(file.results, column.place, len(columns)),
+            errors=Counter(shortened(as_text(one.error)) for one in results if one.errored),
             content=_content(results, places),
         )
 

@@ -6,6 +6,7 @@ the policy that a conversation starts with.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -98,6 +99,7 @@ def runs(path: Path) -> Iterator[Run]:
         named_by_task=bool(environment),
         task_is_file=not environment,
         main=METRIC,
+        errors=Counter(shortened(one.error) for one in results if one.error),
         content=content,
     )
 

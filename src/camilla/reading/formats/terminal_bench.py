@@ -6,7 +6,9 @@ which the agent ran out of time was tested nevertheless, and has one.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,8 @@ class ResultsFile(Trial):
 
     results: list[Trial] | None = None
     accuracy: Any = None
+    resolved_ids: list[Any] = []
+    unresolved_ids: list[Any] = []
 
 
 class RunMetadata(msgspec.Struct):
@@ -61,7 +65,9 @@ def runs(path: Path) -> Iterator[Run]:
         return
     accuracy = number_in(found.accuracy)
     stated = {METRIC: accuracy} if accuracy is not None and is_score(accuracy) else {}
-    yield _run(found.results, path, path.resolve().parent, stated)
+    run = _run(found.results, path, path.resolve().parent, stated)
+    tasks = {plain(id) for id in found.resolved_ids + found.unresolved_ids}
+    yield replace(run, n_stated=len(tasks) or None)
 
 
 def _run(trials: list[Trial], path: Path, folder: Path, stated: dict[str, float] | None = None) -> Run:
@@ -92,6 +98,7 @@ def _run(trials: list[Trial], path: Path, folder: Path, stated: dict[str, float]
         settings=settings,
         main=METRIC,
         stated=stated or {},
+        errors=Counter(plain(one.failure_mode) for one in trials if one.is_resolved is None),
         content=content,
     )
 
