@@ -15,26 +15,12 @@ from typing import Any, NamedTuple
 
 import polars as pl
 import zstandard
+from benchmark_seeds import BENCHMARK_LAYOUTS
+from seed_files import Seed
+from seed_files import as_json as _json
+from seed_files import as_lines as _lines
 
 TIME = "2026-01-21T03-44-18.458309"
-
-
-class Seed(NamedTuple):
-    """Files of one log by path; `target` is the one that holds the scores."""
-
-    format: str
-    target: str
-    files: dict[str, bytes]
-
-
-def _json(value: Any) -> bytes:
-    return json.dumps(value).encode()
-
-
-def _lines(values: list[Any]) -> bytes:
-    return b"".join(_json(value) + b"\n" for value in values)
-
-
 DOCS = [{"question": "How fast is light?", "subject": "physics"}, {"question": "Who sues?", "subject": "law"}]
 
 
@@ -419,4 +405,5 @@ LAYOUTS: dict[str, Callable[[], Seed]] = {
     "table csv": table,
     "table jsonl": lambda: table("jsonl"),
     "table parquet": lambda: table("parquet"),
+    **BENCHMARK_LAYOUTS,
 }  # fmt: skip

@@ -77,7 +77,7 @@ def test_a_folder_that_mixes_all_formats_loads(tmp_path: Path) -> None:
     assert found.files.unknown == [str(tmp_path / "README.md")]
     assert found.matches is not None
     assert {"org/m", "m", "run_77"} <= set(found.table.learners)
-    assert any("matches: 10" in line for line in found.lines())
+    assert any("matches: 15" in line for line in found.lines())
 
 
 def test_of_repeated_runs_the_newest_is_kept_and_said(tmp_path: Path) -> None:

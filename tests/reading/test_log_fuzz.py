@@ -1,11 +1,14 @@
 """A short run of what scripts/fuzz_loaders.py does at length."""
 
+import subprocess
+import sys
 import time
 from pathlib import Path
 from random import Random
 
 import log_seeds
 import pytest
+from benchmark_seeds import BENCHMARK_LAYOUTS
 from mutations import bombs, mutated
 
 from camilla.errors import CamillaError, DataError
@@ -33,7 +36,9 @@ def test_damaged_logs_load_or_end_in_our_own_error(format: str, tmp_path: Path) 
         start = time.process_time()
         try:
             match(peek(tmp_path / seed.target), FORMATS)
-            list(loader.runs(tmp_path / seed.target))
+            for run in loader.runs(tmp_path / seed.target):
+                if run.content is not None:
+                    run.content()
             if loader.matches is not None:
                 loader.matches(tmp_path / seed.target)
             ended["loaded"] += 1
@@ -41,6 +46,18 @@ def test_damaged_logs_load_or_end_in_our_own_error(format: str, tmp_path: Path) 
             ended["refused"] += 1
         assert time.process_time() - start < 2, f"{format} {number}"
     assert min(ended.values()) > 0
+
+
+FUZZ = Path(__file__).parents[2] / "scripts/fuzz_loaders.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("format", sorted({make().format for make in BENCHMARK_LAYOUTS.values()}))
+def test_a_hundred_thousand_damaged_logs(format: str) -> None:
+    """Only our own errors, at most 2 CPU seconds a file and 1 GB in all; nothing is written."""
+    command = [sys.executable, str(FUZZ), "--only", format, "--files", "100000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("bomb", range(4))

@@ -15,7 +15,7 @@ from camilla.learners.compare import read_two
 from camilla.reading.inputs import load_logs
 from camilla.reading.joining import Choices
 
-TWO_TASKS = [name for name in LAYOUTS if LAYOUTS[name]().format != "arena"]
+TWO_TASKS = [name for name in LAYOUTS if LAYOUTS[name]().format not in ("arena", "mt-bench-pairs")]
 
 
 def table_of(path: Path, learners: str, seed: int, n: int = 12) -> Path:
@@ -190,6 +190,7 @@ def of_another_task(seed: Seed) -> Seed:
 
     def moved(name: str) -> str:
         name = name.replace("quiz", "exam").replace("evaluation/verified", "evaluation/lite")
+        name = name.replace("codegeneration", "selfrepair")
         return name.replace("subjects.jsonl", "exam.jsonl").replace("long.", "exam.")
 
     files = {moved(name): _changed(seed.format, name, data) for name, data in seed.files.items()}

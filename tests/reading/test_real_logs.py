@@ -3,13 +3,17 @@
 import json
 import shutil
 import zipfile
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from camilla.errors import DataError
-from camilla.reading.inputs import load_logs, read
+from camilla.reading.formats import FORMATS
+from camilla.reading.inputs import load_logs, loader_of, read
+from camilla.reading.runs import Content, Run
 
 
 @pytest.fixture(scope="module")
@@ -18,19 +22,21 @@ def fixtures(data_folder: Path) -> Path:
 
 
 def test_all_of_them_load_as_one_folder(fixtures: Path) -> None:
-    """25 logs and 13 files that go with them: nothing under the folders is unknown."""
-    names = ("alpaca_eval", "helm", "inspect_ai", "lm_eval_every_eval_ever", "swebench")
-    found = load_logs([fixtures / name for name in names])
+    """32 logs and 13 files that go with them: nothing under the folders is unknown."""
+    found = load_logs([fixtures])
     counts = {name: len(files) for name, files in found.files.read.items()}
-    assert counts == {"alpaca-eval": 4, "helm": 3, "inspect": 16, "lm-eval": 1, "swe-bench": 1}
+    assert counts == {
+        "alpaca-eval": 4, "helm": 3, "inspect": 16, "lm-eval": 1, "mt-bench": 1, "promptfoo": 1,
+        "swe-bench": 1, "tau-bench": 1, "terminal-bench": 4,
+    }  # fmt: skip
     assert found.files.companions == {"helm": 12, "lm-eval": 1}
     assert (found.files.unknown, found.files.damaged) == ([], {})
 
 
 def test_terminal_bench_is_not_taken_for_swe_bench(fixtures: Path) -> None:
     """Its resolved_ids name a task once per trial that resolved it, which SWE-bench's do not."""
-    with pytest.raises(DataError, match="no known"):
-        load_logs([fixtures / "terminal_bench"])
+    with pytest.raises(DataError, match="does not look like swe-bench"):
+        load_logs([next((fixtures / "terminal_bench").rglob("results.json"))], format="swe-bench")
 
 
 def every(fixtures: Path, folder: str, ending: str) -> list[Path]:
@@ -215,3 +221,143 @@ def test_alpaca_eval_means_are_those_of_the_preferences(fixtures: Path) -> None:
 def test_models_under_one_judge_share_their_samples(fixtures: Path) -> None:
     table = read(fixtures / "alpaca_eval", tasks=["*gpt4_1106_preview"])
     assert (table.n_learners, table.n_samples, table.is_complete) == (2, 12, True)
+
+
+def runs_of(path: Path, format: str) -> list[Run]:
+    return list(loader_of(FORMATS[format]).runs(path))
+
+
+def content_of(run: Run) -> Content:
+    assert run.content is not None
+    return run.content()
+
+
+def mean_and_error(trials: Mapping[Any, Sequence[float]]) -> tuple[float, float]:
+    """The mean over all trials, and its standard error with samples as draws: the ratio estimator's."""
+    n, total = len(trials), sum(map(len, trials.values()))
+    mean = sum(map(sum, trials.values())) / total
+    spread = sum((sum(scores) - len(scores) * mean) ** 2 for scores in trials.values())
+    return mean, (spread * n / (n - 1)) ** 0.5 / total
+
+
+def check_means(path: Path, trials: Mapping[Any, Sequence[float]], **options: Any) -> None:
+    table = read(path, **options)
+    means = table.learner_means()
+    mean, error = mean_and_error(trials)
+    assert len(set(table.sample)) == len(trials)
+    assert table.n_responses == sum(map(len, trials.values()))
+    np.testing.assert_allclose([means.mean[0], means.se[0]], [mean, error], rtol=1e-9)
+
+
+def test_terminal_bench_means_are_those_of_the_trials(fixtures: Path) -> None:
+    """A null has no verdict. The lists of ids name a task once for each trial, a null as unresolved."""
+    paths = sorted((fixtures / "terminal_bench").rglob("*results.json"))
+    assert len(paths) == 4
+    for path in paths:
+        file = json.loads(path.read_bytes())
+        trials: dict[str, list[float]] = {}
+        for one in file["results"]:
+            if one["is_resolved"] is not None:
+                trials.setdefault(one["task_id"], []).append(float(one["is_resolved"]))
+        check_means(path, trials)
+        table = read(path)
+        assert len({one["task_id"] for one in file["results"]}) == table.n_samples
+        resolved = np.bincount(table.sample, table.response, table.n_samples)
+        for name, count in zip(table.samples, resolved, strict=True):
+            assert count == file["resolved_ids"].count(name.removeprefix("terminal-bench/"))
+        (run,) = runs_of(path, "terminal-bench")
+        assert run.stated == {"is_resolved": file["accuracy"]}
+        assert run.n_stated == len({*file["resolved_ids"], *file["unresolved_ids"]}) == 80
+        assert file["accuracy"] == len(file["resolved_ids"]) / (file["n_resolved"] + file["n_unresolved"])
+
+
+def test_terminal_bench_with_errors_as_zero_is_what_the_harness_counts(fixtures: Path) -> None:
+    path = fixtures / "terminal_bench/20250902_orchestrator_qwen-3-coder-480B/results.json"
+    trials: dict[str, list[float]] = {}
+    for one in json.loads(path.read_bytes())["results"]:
+        trials.setdefault(one["task_id"], []).append(float(bool(one["is_resolved"])))
+    assert set(map(len, trials.values())) == {5}
+    check_means(path, trials, on_error="zero")
+
+
+def test_terminal_bench_attempts_are_trials_and_runs_of_a_submission_are_told(fixtures: Path) -> None:
+    (run,) = runs_of(
+        fixtures / "terminal_bench/20250902_orchestrator_qwen-3-coder-480B/results.json", "terminal-bench"
+    )
+    assert sorted(row.trial for row in run.rows if row.sample == "crack-7z-hash") == [0, 1, 2, 3, 4]
+    found = load_logs([fixtures / "terminal_bench"])
+    assert found.table.learners == (
+        "20250711_openhands_claude-4-sonnet",
+        "20250829_goose_claude-4-opus",
+        "20250902_orchestrator_qwen-3-coder-480B",
+    )
+    assert found.merged is not None
+    (again,) = found.merged.repeated
+    assert [Path(source).parent.name for source in again.kept] == ["openhands-sonnet2"]
+    both = read(fixtures / "terminal_bench/20250711_openhands_claude-4-sonnet", runs="trials")
+    assert both.n_responses == 26  # 14 trials each, of which one each was not judged
+
+
+def test_tau_bench_means_are_those_of_the_rewards(fixtures: Path) -> None:
+    """Average reward and pass^1 of tau_bench/run.py are the mean here: every task has as many trials."""
+    path = fixtures / "tau_bench/gpt-4o-airline.json"
+    trials: dict[int, list[float]] = {}
+    for one in json.loads(path.read_bytes()):
+        trials.setdefault(one["task_id"], []).append(one["reward"])
+    check_means(path, trials)
+    table = read(path)
+    assert (table.learners, set(table.task or ())) == (("gpt-4o",), {"tau-bench airline"})
+    assert table.trial is not None
+    assert sorted(set(table.trial)) == [0, 1, 2, 3]
+
+
+def test_promptfoo_means_are_those_of_its_metrics(fixtures: Path) -> None:
+    """Sum of scores and count of passed tests of the prompt's metrics, over all tests."""
+    path = fixtures / "promptfoo/results.json"
+    summary = json.loads(path.read_bytes())["results"]
+    scores = {one["testIdx"]: [float(one["score"])] for one in summary["results"]}
+    check_means(path, scores)
+    (run,) = runs_of(path, "promptfoo")
+    metrics, stats = summary["prompts"][0]["metrics"], summary["stats"]
+    total = stats["successes"] + stats["failures"] + stats["errors"]
+    assert run.stated == {"score": metrics["score"] / total, "success": stats["successes"] / total}
+    assert mean_and_error(scores)[0] == pytest.approx(run.stated["score"])
+    assert (run.learner, run.task, run.main) == (
+        "openai:chat:gpt-4o-mini",
+        "Prompt eval smoke tests",
+        "score",
+    )
+    assert run.settings == {
+        "temperature": "0",
+        "max_tokens": "256",
+        "provider": "openai:chat:gpt-4o-mini",
+        "prompt": "1",
+    }
+    content = content_of(run)
+    assert content.asked["1"].reference == r"regex: \b56\b"
+    assert ("1", 0, "64") in [answer[:3] for answer in content.answers]
+
+
+def test_mt_bench_means_are_those_of_the_ratings(fixtures: Path) -> None:
+    """As show_result.py averages them, without -1; a rating r is (r - 1) / 9 here."""
+    path = fixtures / "mt_bench/gpt-4_single.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    ratings = [one["score"] for one in lines if one["score"] != -1]
+    check_means(path, {at: [(rating - 1) / 9] for at, rating in enumerate(ratings)})
+    (run,) = runs_of(path, "mt-bench")
+    assert (run.learner, run.main, run.settings) == (
+        lines[0]["model"],
+        "rating by gpt-4",
+        {"scale": "1:10"},
+    )
+    assert 1 + 9 * read(path).learner_means().mean[0] == pytest.approx(np.mean(ratings))
+    skilled = read(path, skills=["category"])
+    assert skilled.skill_map is not None
+    assert skilled.skill_map.skills == ("roleplay", "writing")  # questions 81 to 90 and 91 to 92
+    content = content_of(run)
+    for one, answer in zip(lines, content.answers, strict=True):
+        asked = content.asked[answer.sample].prompt
+        assert asked
+        assert f"[Question]\n{asked}\n" in one["user_prompt"]
+        assert f"{answer.answer}\n[The End of" in one["user_prompt"]
+        assert answer.reason == one["judgment"]

@@ -136,6 +136,18 @@ def plain(value: Any) -> str:
     return ""
 
 
+def as_text(value: Any) -> str:
+    """A text as it is, anything else as JSON; nothing for null and for what cannot be written as JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    try:
+        return msgspec.json.encode(value).decode()
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        return ""
+
+
 def shortened(text: str) -> str:
     """The start of a text, with single spaces."""
     start = start_of(text[: 8 * LONGEST_TEXT], LONGEST_TEXT + 1)

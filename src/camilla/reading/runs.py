@@ -391,6 +391,24 @@ def nothing_scored(runs: Sequence[Kept], named: Sequence[str]) -> str:
     return f"no sample of {tasks} has a score in [0, 1].{seen}"
 
 
+def trial_numbers(samples: Sequence[str], said: Iterable[Any]) -> list[int]:
+    """The number of each trial, as the log says; one that is taken, or is no number, is the next free."""
+    taken: set[tuple[str, int]] = set()
+    free: Counter[str] = Counter()
+    numbers: list[int] = []
+    for sample, value in zip(samples, said, strict=True):
+        usable = isinstance(value, int) and not isinstance(value, bool) and 0 <= value < LARGEST_TRIAL
+        number = value
+        if not usable or (sample, value) in taken:
+            while (sample, free[sample]) in taken:
+                free[sample] += 1
+            number = free[sample]
+        taken.add((sample, number))
+        numbers.append(number)
+    return numbers
+
+
+LARGEST_TRIAL = 1 << 30
 UNIVERSE_COLUMNS = ("instance_id", "sample", "sample_id", "id", "item")
 
 

@@ -9,6 +9,7 @@ import polars as pl
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
+from camilla.reading.formats import mt_bench_pairs
 from camilla.reading.formats.arena import matches
 from camilla.reading.sniffing import peek
 from camilla.table import score_tables
@@ -135,13 +136,16 @@ class _Source(NamedTuple):
 
 
 def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
-    """The table in a file; a JSON array of battles or of AlpacaEval's annotations is a list of matches."""
+    """The table in a file; battles, AlpacaEval's annotations and MT-Bench's pairs are lists of matches."""
     if path.suffix.lower() == ".json" and path.is_file() and BATTLE_KEYS & peek(path).keys:
         origin = Origin(str(path), lambda row: f"row {row + 1}", missing)
         frame = matches(path)
         if "probability" in frame.columns:
             columns = replace(columns, probability="probability", round=columns.round or "round")
         return _Source(frame, columns, origin)
+    if path.suffix.lower() in (".jsonl", ".ndjson") and path.is_file() and "g1_winner" in peek(path).keys:
+        origin = Origin(str(path), lambda row: f"row {row + 1}", missing)
+        return _Source(mt_bench_pairs.matches(path), columns, origin)
     read = read_frame(path, text=is_written_text(path))
     frame, place = frame_with_lines(read, path)
     return _Source(frame, columns, Origin(called(path), place, missing))

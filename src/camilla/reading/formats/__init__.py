@@ -17,6 +17,11 @@ OPENML = "ARFF with row_id, prediction and correct, as of OpenML's runs"
 ARFF = (b"@relation", b"prediction")
 EVERY_EVAL_EVER = frozenset({"evaluation_id", "model_id", "evaluation_name", "sample_id", "evaluation"})
 
+TERMINAL_TRIALS = (b'"trial_name"', b'"is_resolved"')
+PROMPTFOO = "results of tests with score, success and gradingResult, as promptfoo writes"
+EVALPLUS = "results of base and extra tests for each task, as EvalPlus writes"
+LIVECODEBENCH = "problems with question_id and graded_list, as LiveCodeBench writes"
+
 
 def _lighteval(query: str, metrics: str) -> Signature:
     reason = f"Parquet with columns {query} and {metrics}, as LightEval's details"
@@ -209,6 +214,173 @@ FORMATS: dict[str, Format] = {
                 0.95,
                 "lines have subject_id and responses, as py-irt reads them",
                 keys=frozenset({"subject_id", "responses"}),
+            ),
+        ),
+    ),
+    "terminal-bench": Format(
+        "terminal_bench",
+        (
+            Signature(
+                0.97,
+                "an object with results of trials, as Terminal-Bench writes",
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"results"}),
+                head=TERMINAL_TRIALS,
+            ),
+            Signature(
+                0.95,
+                "results.json of one trial of Terminal-Bench",
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"trial_name", "task_id", "is_resolved"}),
+            ),
+            Signature(
+                0.9,
+                "what a run of Terminal-Bench was started with",
+                companion=True,
+                name="run_metadata[.]json",
+                keys=frozenset({"run_id", "agent_name"}),
+            ),
+        ),
+    ),
+    "tau-bench": Format(
+        "tau_bench",
+        (
+            Signature(
+                0.95,
+                "entries have task_id, reward, info and traj, as τ-bench writes",
+                endings=JSON,
+                keys=frozenset({"task_id", "reward", "info"}),
+                some_keys=frozenset({"traj", "trial"}),
+            ),
+        ),
+    ),
+    "promptfoo": Format(
+        "promptfoo",
+        (
+            Signature(
+                0.95,
+                PROMPTFOO,
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"evalId", "results"}),
+            ),
+            Signature(
+                0.9,
+                PROMPTFOO,
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"results"}),
+                head=(b'"gradingResult"', b'"success"', b'"timestamp"'),
+            ),
+            Signature(
+                0.9,
+                PROMPTFOO,
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"results", "createdAt"}),
+                head=(b'"testPassCount"',),
+            ),
+        ),
+    ),
+    "mt-bench": Format(
+        "mt_bench",
+        (
+            Signature(
+                0.95,
+                "lines have question_id, model, judge, judgment and score, as MT-Bench's single gradings",
+                endings=LINES,
+                keys=frozenset({"question_id", "model", "judge", "score"}),
+                some_keys=frozenset({"judgment", "user_prompt", "turn"}),
+                least=2,
+            ),
+            Signature(
+                0.7,
+                "questions of MT-Bench",
+                companion=True,
+                endings=LINES,
+                keys=frozenset({"question_id", "category", "turns"}),
+            ),
+            Signature(
+                0.7,
+                "answers to MT-Bench, judged in model_judgment/",
+                companion=True,
+                endings=LINES,
+                keys=frozenset({"question_id", "answer_id", "model_id", "choices"}),
+            ),
+        ),
+    ),
+    "mt-bench-pairs": Format(
+        "mt_bench_pairs",
+        (
+            Signature(
+                0.95,
+                "lines have model_1, model_2, g1_winner and g2_winner, as MT-Bench's pairwise judgments",
+                endings=LINES,
+                keys=frozenset({"question_id", "model_1", "model_2", "g1_winner", "g2_winner"}),
+            ),
+        ),
+    ),
+    "evalplus": Format(
+        "evalplus",
+        (
+            Signature(
+                0.95,
+                EVALPLUS,
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"date", "hash", "eval"}),
+                head=(b'"base',),
+            ),
+            Signature(
+                0.9,
+                EVALPLUS,
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"eval"}),
+                head=(b'"base_status"',),
+            ),
+        ),
+    ),
+    "livecodebench": Format(
+        "livecodebench",
+        (
+            Signature(
+                0.95,
+                LIVECODEBENCH,
+                endings=JSON,
+                name="(?s:.*_eval_all[.]json)",
+                keys=frozenset({"question_id", "contest_id"}),
+            ),
+            Signature(0.9, LIVECODEBENCH, endings=JSON, keys=frozenset({"question_id", "graded_list"})),
+            Signature(
+                0.8,
+                "what LiveCodeBench's problems come to, or answers that it has not graded",
+                companion=True,
+                endings=JSON,
+                name=r"(?s:Scenario[.].*_[\d.]+(_eval)?[.]json)",
+            ),
+        ),
+    ),
+    "big-bench-hard": Format(
+        "big_bench_hard",
+        (
+            Signature(
+                0.9,
+                "outputs with input, prediction and target, as published with BIG-Bench Hard",
+                endings=JSON,
+                object_only=True,
+                keys=frozenset({"canary", "outputs"}),
+                head=(b'"prediction"', b'"target"'),
+            ),
+            Signature(
+                0.8,
+                "the accuracy of outputs of BIG-Bench Hard",
+                companion=True,
+                endings=LINES,
+                name="(?s:.*_few_shot_template_.*_eval_metrics[.]jsonl)",
+                keys=frozenset({"accuracy"}),
             ),
         ),
     ),
