@@ -363,3 +363,24 @@ def test_the_command_prints_and_gives_json(tmp_path: Path) -> None:
     assert set(told) == set(document(camilla.judges(frame)))
     graded = frame.with_columns(response=pl.col("response") * 0.8)
     assert "correlation" in camilla.judges(graded).text()
+
+
+def test_files_of_several_judges_of_mt_bench_are_compared(tmp_path: Path) -> None:
+    """Each judge writes a file of its own; both score the same answers."""
+    folder = tmp_path / "mt_bench" / "model_judgment"
+    folder.mkdir(parents=True)
+    for judge, ratings in {"gpt-4": (9, 3, 5, 10), "claude": (8, 3, 1, 10)}.items():
+        same = {
+            "model": "vicuna",
+            "judge": [judge, "single-v1"],
+            "turn": 1,
+            "user_prompt": "",
+            "judgment": "",
+        }
+        lines = [{"question_id": 81 + at, "score": rating} | same for at, rating in enumerate(ratings)]
+        text = "\n".join(json.dumps(line) for line in lines)
+        (folder / f"{judge}_single.jsonl").write_text(text)
+    found = camilla.judges(folder)
+    assert set(found.judges) == {"rating by gpt-4", "rating by claude"}
+    assert found.pairs["n"].to_list() == [4]
+    assert found.pairs["equal"].to_list() == [0.5]

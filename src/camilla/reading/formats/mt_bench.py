@@ -106,6 +106,7 @@ def _run(model: str, task: str, judged: list[Judged], path: Path, categories: Ma
         [row for row in rows if row.metric not in left_out],
         source=str(path),
         format="mt-bench",
+        run=str(path.resolve().parent),  # the files of several judges are parts of one run
         date=max((_date(one.line.tstamp) for one in judged), default=""),
         about=about,
         settings={"scale": f"{LOWEST:g}:{HIGHEST:g}"},
