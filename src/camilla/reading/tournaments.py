@@ -52,6 +52,7 @@ def read_tournaments(
 ) -> dict[str, Tournament]:
     """The tournaments of a file by name; a file without a tournament column holds one named ''.
 
+    A folder of results of MTEB holds one too: models are players, and the subsets of tasks are rounds.
     A table with two players per row is a list of matches; one with a round and a score per row is long;
     anything else is wide, one column per round. `missing` are texts that stand for a missing score. All
     tournaments must be usable; `usable_tournaments` gives those that are, and what is wrong with the others.
