@@ -103,7 +103,7 @@ def simple_evals_json() -> Made:
         "score": 0.5, "metrics": {"chars": 3.0}, "htmls": [_example(0), None], "convos": convos,
         "metadata": {"example_level_metadata": metadata},
     }  # fmt: skip
-    target = "out/healthbench_hard_org-m_20260121_034418_allresults.json"
+    target = "out/quiz_org-m_20260121_034418_allresults.json"
     return "simple-evals", target, {target: json.dumps(results, indent=2).encode()}
 
 
@@ -186,7 +186,7 @@ def braintrust(as_lines: bool = False) -> Made:
     """Braintrust's API reference, FetchExperimentEventsResponse: events and cursor; ExperimentEvent."""
     if as_lines:
         records = [
-            event | {"origin": {"object_id": "d1", "id": f"rec{event['id']}"}} for event in _braintrust()
+            event | {"origin": {"object_id": "quiz", "id": f"rec{event['id']}"}} for event in _braintrust()
         ]
         return "braintrust", "m.jsonl", {"m.jsonl": _lines(records)}
     return "braintrust", "m.json", {"m.json": _json({"events": _braintrust(), "cursor": None})}
@@ -276,7 +276,7 @@ def vlmevalkit(ending: str = "xlsx") -> Made:
     """open-compass/VLMEvalKit vlmeval/dataset/image_mcq.py (names), utils/multiple_choice.py (hit, means),
     smp/file.py (endings); assets/benchmarks/vila_8b/vila_8b_MMStar_openai_result.xlsx."""
     folder = "outputs/vila_8b/T20260121_G1ff966c3"
-    target = f"{folder}/vila_8b_Quiz_VAL_openai_result.{ending}"
+    target = f"{folder}/vila_8b_quiz_VAL_openai_result.{ending}"
     if ending == "xlsx":
         data = workbook([VLM_COLUMNS, *VLM_ROWS])
     elif ending == "tsv":
@@ -286,7 +286,7 @@ def vlmevalkit(ending: str = "xlsx") -> Made:
         records = [dict(zip(VLM_COLUMNS, row, strict=True)) for row in VLM_ROWS]
         data = json.dumps(records, indent=4).encode()
     means = b'"split","Overall","science","law","physics"\n"none","0.5","0.5","0.0","1.0"\n'
-    return "vlmevalkit", target, {target: data, f"{folder}/vila_8b_Quiz_VAL_acc.csv": means}
+    return "vlmevalkit", target, {target: data, f"{folder}/vila_8b_quiz_VAL_acc.csv": means}
 
 
 LMMS_TIME = "20260121_034418"
@@ -329,11 +329,11 @@ def mteb_task(task: str, scores: dict[str, Any]) -> bytes:
 def mteb() -> Made:
     """embeddings-benchmark/results GritLM__GritLM-7B/13f00a…/FrenkSlClassification.json, model_meta.json."""
     folder = "results/org__m/13f00a"
-    target = f"{folder}/Quiz.json"
+    target = f"{folder}/quiz.json"
     scores = {"test": [{"accuracy": 0.6, "hf_subset": one, "languages": [f"{one}-Latn"], "main_score": score}
                        for one, score in (("eng", 0.75), ("slv", 0.25))]}  # fmt: skip
     meta = {"name": "org/m", "revision": "13f00a", "n_parameters": 7}
-    return "mteb", target, {target: mteb_task("Quiz", scores), f"{folder}/model_meta.json": _json(meta)}
+    return "mteb", target, {target: mteb_task("quiz", scores), f"{folder}/model_meta.json": _json(meta)}
 
 
 FURTHER: dict[str, Callable[[], Made]] = {

@@ -52,19 +52,19 @@ NAMED = {  # learner, task
     "openai-evals match": ("org/m", "quiz.dev.v0"),
     "openai-evals graded": ("org/m", "quiz.dev.v0"),
     "simple-evals report": ("org-m", "quiz"),
-    "simple-evals json": ("org-m", "healthbench_hard"),
+    "simple-evals json": ("org-m", "quiz"),
     "deepeval": ("org/m", "test_quiz.py"),
     "deepeval bare": ("org/m", "test_quiz.py"),
     "langsmith csv": ("m", "m"),
     "braintrust events": ("m", "m"),
-    "braintrust lines": ("m", "d1"),
+    "braintrust lines": ("m", "quiz"),
     "mlflow": ("abc123", "eval_results_table"),
     "wandb": ("run-20260121_034418-ab12", "quiz"),
-    "vlmevalkit xlsx": ("vila_8b", "Quiz_VAL"),
-    "vlmevalkit tsv": ("vila_8b", "Quiz_VAL"),
-    "vlmevalkit json": ("vila_8b", "Quiz_VAL"),
+    "vlmevalkit xlsx": ("vila_8b", "quiz_VAL"),
+    "vlmevalkit tsv": ("vila_8b", "quiz_VAL"),
+    "vlmevalkit json": ("vila_8b", "quiz_VAL"),
     "lmms-eval": ("org/m", "quiz"),
-    "mteb": ("org/m", "Quiz"),
+    "mteb": ("org/m", "quiz"),
 }
 
 
@@ -149,6 +149,21 @@ def test_simple_evals_examples(layout: str, tmp_path: Path) -> None:
     if layout == "simple-evals json":
         assert [one.reason for one in content.answers] == ["because 0", "because 1"]
         assert run.date == "20260121_034418"
+
+
+@pytest.mark.parametrize(
+    ("name", "learner", "task"),
+    [
+        ("healthbench_hard_gpt-4.1_20250101_120000_DEBUG", "gpt-4.1", "healthbench_hard"),
+        ("mmlu_o1_high", "o1_high", "mmlu"),
+        ("gpqa_customgpt", "customgpt", "gpqa"),
+    ],
+)
+def test_simple_evals_names_are_in_the_file_name(name, learner, task, tmp_path: Path) -> None:
+    """The harness takes the eval's name to the first underscore; HealthBench's has one itself."""
+    path = written("simple-evals report", tmp_path)
+    (run,) = loader_of(FORMATS["simple-evals"]).runs(path.rename(path.with_name(f"{name}.html")))
+    assert (run.learner, run.task) == (learner, task)
 
 
 def test_a_simple_evals_report_beside_its_results_is_read_once(tmp_path: Path) -> None:
@@ -278,7 +293,7 @@ def test_a_table_without_predictions_is_no_log_of_wandb(tmp_path: Path) -> None:
 def test_vlmevalkit_hits(ending: str, tmp_path: Path) -> None:
     """The same from a workbook, from text and from JSON; the mean of hits is that of …_acc.csv."""
     path = written(f"vlmevalkit {ending}", tmp_path)
-    means = next(csv.DictReader(io.StringIO((path.parent / "vila_8b_Quiz_VAL_acc.csv").read_text())))
+    means = next(csv.DictReader(io.StringIO((path.parent / "vila_8b_quiz_VAL_acc.csv").read_text())))
     run = run_of(f"vlmevalkit {ending}", tmp_path)
     assert [(row.sample, row.score) for row in run.rows] == [("0", 1.0), ("1", 0.0)]
     assert mean_of(run, "hit") == float(means["Overall"]) == run.stated["hit"]
@@ -387,7 +402,7 @@ def test_two_tasks_with_the_same_sample_names_stay_apart(layout, replace, tmp_pa
     if replace is not None:
         second.write_bytes(second.read_bytes().replace(*replace))
     else:
-        second.rename(second.with_name(second.name.replace("quiz", "other").replace("Quiz", "Other")))
+        second.rename(second.with_name(second.name.replace("quiz", "other")))
     assert len(read(tmp_path).samples) == 2 * n_one
 
 

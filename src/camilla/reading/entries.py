@@ -1,20 +1,39 @@
 """What loaders of entries share: rows in the making, trials of repeated samples, the words of a message."""
 
+import csv
+import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from camilla.reading.decoding import digest, number_in, plain, shortened
+from camilla.errors import DataError
+from camilla.reading.decoding import (
+    decode_file,
+    decode_lines,
+    digest,
+    number_in,
+    plain,
+    read_bytes,
+    shortened,
+)
 from camilla.reading.runs import About, Answered, Asked, Content, Row, Why
+from camilla.table.frame_files import SEPARATOR, WORKBOOK
+from camilla.table.spreadsheets import sheet_as_csv
 
 MOST_SKILLS = 20
 MOST_METRICS = 200
 NOT_A_NUMBER = "not a single number"
 OUTSIDE = "outside 0 to 1"
+LONGEST_NUMBER = 40  # characters
+LONGEST_CELL = 1 << 28  # characters; prompts are longer than Python's csv module takes by itself
 ENCODER = msgspec.json.Encoder()
+RECORD = msgspec.json.Decoder(dict[str, Any])
+RECORDS = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 @dataclass
@@ -72,6 +91,62 @@ class Draft:
         """The metrics that are scores, in the order of the log."""
         named = dict.fromkeys(row.metric for row in self._rows)
         return [name for name in named if name and name not in self.left_out]
+
+
+def records(path: Path) -> Iterator[dict[str, Any]]:
+    """The rows of a table of entries: CSV, TSV, a workbook, a JSON array of objects, or JSON lines.
+
+    Cells of text and workbooks are text, and null where they are empty: `value_in` says what they hold.
+    """
+    ending = path.suffix.lower()
+    if ending == WORKBOOK:
+        yield from _text_rows(sheet_as_csv(read_bytes(path), str(path)), ",", str(path))
+    elif ending in SEPARATOR:
+        yield from _text_rows(read_bytes(path), SEPARATOR[ending], str(path))
+    elif ending == ".json":
+        yield from decode_file(path, RECORDS)
+    else:
+        for _, row in decode_lines(path, RECORD):
+            yield row
+
+
+def _text_rows(data: bytes, separator: str, name: str) -> Iterator[dict[str, Any]]:
+    """By Python's csv module: Polars takes minutes over a long cell whose quotes are damaged."""
+    try:
+        text = data.decode("utf-8-sig")
+        with _long_cells():
+            rows = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+            header = next(rows, [])
+            for row in rows:
+                if len(row) > len(header):
+                    raise DataError(
+                        f"{name}: line {rows.line_num} has {len(row)} cells, the header {len(header)}. "
+                        "The file may be damaged."
+                    )
+                yield dict(zip(header, (cell or None for cell in row), strict=False))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{name}: cannot be read as a table: {error}. It may be damaged.") from error
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    before = csv.field_size_limit(LONGEST_CELL)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
+
+
+def value_in(cell: Any) -> Any:
+    """The number or truth value that a cell of text holds; anything else as it is."""
+    if not isinstance(cell, str) or len(cell) > LONGEST_NUMBER:
+        return cell
+    if cell in ("True", "False", "true", "false"):
+        return cell in ("True", "true")
+    try:
+        return float(cell)
+    except ValueError:
+        return cell
 
 
 def means(stated: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, float]:

@@ -9,16 +9,20 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
-from camilla.reading.decoding import decode_file, decode_lines, name_in, number_in
-from camilla.reading.entries import MOST_METRICS, Draft, described, fingerprint, kept_content, words
+from camilla.reading.decoding import name_in
+from camilla.reading.entries import (
+    MOST_METRICS,
+    Draft,
+    described,
+    fingerprint,
+    kept_content,
+    records,
+    value_in,
+    words,
+)
 from camilla.reading.runs import Answered, Asked, Content, Run
-from camilla.table.frame_files import is_written_text, read_frame
 
 FEEDBACK = "feedback."
-RECORD = msgspec.json.Decoder(dict[str, Any])
-RECORDS = msgspec.json.Decoder(list[dict[str, Any]])
 
 
 def runs(path: Path) -> Iterator[Run]:
@@ -44,29 +48,6 @@ def runs(path: Path) -> Iterator[Run]:
     )
 
 
-def records(path: Path) -> Iterator[dict[str, Any]]:
-    """The rows of a table; cells of a text file that are empty are null, numbers and truth values as such."""
-    if is_written_text(path):
-        for row in read_frame(path, text=True).iter_rows(named=True):
-            yield {name: _cell(value) for name, value in row.items()}
-    elif path.suffix.lower() == ".json":
-        yield from decode_file(path, RECORDS)
-    else:
-        for _, row in decode_lines(path, RECORD):
-            yield row
-
-
-def _cell(text: str | None) -> Any:
-    if text is None or text == "":
-        return None
-    if text in ("True", "False", "true", "false"):
-        return text in ("True", "true")
-    try:
-        return number_in(float(text)) if len(text) < 40 else text
-    except ValueError:
-        return text
-
-
 def _score(draft: Draft, sample: str, trial: int, row: dict[str, Any]) -> None:
     asked, reference = _part(row, "inputs."), _part(row, "reference.")
     content = fingerprint(asked, reference)
@@ -74,7 +55,7 @@ def _score(draft: Draft, sample: str, trial: int, row: dict[str, Any]) -> None:
     why = "errored" if row.get("error") else None
     metrics = [name for name in row if name.startswith(FEEDBACK)][:MOST_METRICS]
     for name in metrics:
-        draft.add(sample, name.removeprefix(FEEDBACK), row[name], trial, content, why)  # type: ignore[arg-type]
+        draft.add(sample, name.removeprefix(FEEDBACK), value_in(row[name]), trial, content, why)  # type: ignore[arg-type]
     if not metrics:
         draft.unscored(sample, trial, content, why or "unscored")  # type: ignore[arg-type]
 

@@ -13,8 +13,7 @@ from typing import Any
 
 from camilla.errors import DataError
 from camilla.reading.decoding import name_in, number_in
-from camilla.reading.entries import Draft, described, fingerprint, kept_content, words
-from camilla.reading.formats.langsmith import records
+from camilla.reading.entries import Draft, described, fingerprint, kept_content, records, value_in, words
 from camilla.reading.runs import Answered, Asked, Content, Run
 
 HIT = "hit"
@@ -30,15 +29,13 @@ def runs(path: Path) -> Iterator[Run]:
     rows: list[dict[str, Any]] = []
     keys: list[tuple[str, int]] = []
     for number, row in enumerate(records(path), start=1):
-        index = row.get("index")
-        index = int(index) if isinstance(index, float) and index == int(index) else index
-        sample = name_in(index, where=f"{path}: row {number}", what="index")
+        sample = name_in(_said(row.get("index")), where=f"{path}: row {number}", what="index")
         rows.append(row)
         keys.append((sample, draft.trial(sample)))
         labels = {name: row[name] for name in SKILLS if name in row}
         draft.about.setdefault(sample, described(words(row.get("question")), labels))
         content = fingerprint(row.get("question"), _said(row.get("answer")), list(_choices(row)))
-        draft.add(sample, HIT, row.get(HIT), keys[-1][1], content)
+        draft.add(sample, HIT, value_in(row.get(HIT)), keys[-1][1], content)
     if not rows:
         raise DataError(f"{path}: has no rows.")
     learner, date = _model(path)
@@ -80,15 +77,16 @@ def _stated(path: Path, learner: str, task: str) -> dict[str, float]:
     found = next((one for one in beside if one.is_file()), None)
     rows = list(records(found)) if found is not None else []
     whole = rows if len(rows) == 1 else [row for row in rows if row.get("split") == "ALL"]
-    mean = number_in(whole[0].get("Overall")) if whole else None
+    mean = number_in(value_in(whole[0].get("Overall"))) if whole else None
     return {HIT: mean} if mean is not None and 0 <= mean <= 1 else {}
 
 
 def _said(value: Any) -> str:
-    """A cell as text: 3 of a sheet is the number 3.0 in another file."""
-    if isinstance(value, float) and value == int(value):
-        return str(int(value))
-    return str(value) if isinstance(value, bool | int | float) else words(value)
+    """A cell as text: 3 of a sheet is the number 3 or 3.0 in JSON."""
+    number = number_in(value)
+    if number is None or isinstance(value, bool):
+        return words(value)
+    return str(int(number)) if number.is_integer() else str(number)
 
 
 def _choices(row: dict[str, Any]) -> Iterator[str]:
