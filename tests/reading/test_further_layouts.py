@@ -58,7 +58,7 @@ NAMED = {  # learner, task
     "langsmith csv": ("m", "m"),
     "braintrust events": ("m", "m"),
     "braintrust lines": ("m", "quiz"),
-    "mlflow": ("abc123", "eval_results_table"),
+    "mlflow": ("abc123", "quiz"),
     "wandb": ("run-20260121_034418-ab12", "quiz"),
     "vlmevalkit xlsx": ("vila_8b", "quiz_VAL"),
     "vlmevalkit tsv": ("vila_8b", "quiz_VAL"),

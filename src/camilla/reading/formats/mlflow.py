@@ -2,7 +2,8 @@
 
 A metric of rows has a column `<metric>/score`, and one `<metric>/justification` if a model judged. Columns
 before the outputs are what was asked. In a folder of runs the file lies in `<run>/artifacts`, the run's name
-in `<run>/tags/mlflow.runName` and its parameters in `<run>/params`.
+in `<run>/tags/mlflow.runName` and its parameters in `<run>/params`. Tables of the same name are of one task,
+as MLflow itself takes them together.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from camilla.reading.decoding import decode_file, plain, shortened
 from camilla.reading.entries import MOST_METRICS, Draft, described, fingerprint, kept_content, words
 from camilla.reading.runs import Answered, Asked, Content, Run
 
+TABLE_NAME = "eval_results_table"
 SCORE, REASON = "/score", "/justification"
 OUTPUTS = ("outputs", "output", "predictions", "prediction")
 TARGETS = ("ground_truth", "targets", "target", "expected_response", "label")
@@ -68,15 +70,13 @@ def runs(path: Path) -> Iterator[Run]:
     folder = path.parent.parent if path.parent.name == "artifacts" else None
     yield Run(
         (folder and (_text(folder / "tags/mlflow.runName") or folder.name)) or path.stem or "mlflow",
-        path.stem or "mlflow",
+        path.stem.removesuffix(f"_{TABLE_NAME}") or "mlflow",
         draft.rows(),
         source=str(path),
         format="mlflow",
         about=draft.about,
         settings=_parameters(folder) if folder else {},
         left_out=draft.left_out,
-        named_by_task=False,
-        task_is_file=True,
         unstable_ids=True,
         content=partial(_content, keys, rows),
     )
