@@ -89,6 +89,7 @@ REFUSED = {
     "plot spread diagnosis -o spread.svg": ("matplotlib", "plots"),
     "experiment reliability runs.csv --with irt --seeds 1 --jobs 2": ("joblib", "pools"),
     "pool classifiers runs.csv -o pool": ("joblib", "pools"),
+    "rank sheet.xlsx": ("fastexcel", "excel"),
 }
 
 
@@ -98,6 +99,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Ended]:
     folder = tmp_path_factory.mktemp("core")
     table = camilla.simulate(24, 60, seed=1).table
     table.write(folder / "runs.csv")
+    (folder / "sheet.xlsx").write_bytes(b"PK")
     groups = ["x", "y"] * 12
     pl.DataFrame({"learner": table.learners, "group": groups}).write_csv(folder / "groups.csv")
     scores = [(f"m{i}", f"r{k}", 0.1 * i + (i * 7 + k * 3) % 5) for i in range(5) for k in range(20)]

@@ -17,6 +17,7 @@ EXTRAS = {
     "catboost": "boosting",
     "xgboost": "boosting",
     "ray": "cluster",
+    "fastexcel": "excel",
 }
 NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
 NAMES = {"sklearn": "scikit-learn"}  # where a package is not called what it is imported as

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import polars as pl
 import zstandard
 from benchmark_seeds import BENCHMARK_LAYOUTS
+from further_seeds import FURTHER
 from seed_files import Seed
 from seed_files import as_json as _json
 from seed_files import as_lines as _lines
@@ -407,3 +408,4 @@ LAYOUTS: dict[str, Callable[[], Seed]] = {
     "table parquet": lambda: table("parquet"),
     **BENCHMARK_LAYOUTS,
 }  # fmt: skip
+LAYOUTS |= {name: (lambda make=make: Seed(*make())) for name, make in FURTHER.items()}

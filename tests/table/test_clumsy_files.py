@@ -89,7 +89,8 @@ def test_an_error_names_the_line_of_other_wrappings(tmp_path, name):
     [
         ("t.csv", LONG.encode("latin-1"), r"line 2 has the byte 0xc5, .*iconv -f latin1 -t utf-8"),
         ("t.csv", LONG.encode("utf-16-le"), "cannot be read as text: it holds NUL bytes"),
-        ("t.xlsx", b"PK\x03\x04", r"is a spreadsheet\. Save its sheet as CSV"),
+        ("t.xlsx", b"PK\x03\x04", r"cannot be read as an Excel workbook: .* may be damaged"),
+        ("t.xls", b"\xd0\xcf\x11\xe0", r"is a spreadsheet\. Save its sheet as CSV"),
         ("t.json", b'{"learner": [1, 2], "sample": [1]}', "with the keys 'learner', 'sample', but no table"),
         ("t.json", b'{"a": {"x": 1}, "b": {"x": 0}}', "but no table"),
         ("t.json", b"[1, 2]", "row 1 is 1; an object"),

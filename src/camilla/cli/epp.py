@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 def epp(
     scores: Annotated[
-        Path, typer.Argument(help="CSV, TSV, JSONL, JSON or Parquet: long, wide, or a list of matches.")
+        Path,
+        typer.Argument(help="A table: long, wide, or a list of matches; or a folder of MTEB's results."),
     ],
     player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
     round_: Annotated[str | None, typer.Option("--round", help="Column of the round.")] = None,

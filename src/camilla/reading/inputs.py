@@ -91,8 +91,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     Parameters
     ----------
     *sources
-        One table file (CSV, TSV, JSONL, JSON, Parquet, packed with gzip or not; "-" is standard input), one
-        dataframe (Polars, pandas, PyArrow, …), or logs of any known format. Folders are looked through.
+        One table file (CSV, TSV, JSONL, JSON, Parquet, Excel, packed with gzip or not; "-" is standard
+        input), one dataframe (Polars, pandas, PyArrow, …), or logs of any known format. Folders are looked
+        through.
         Several paths are read as logs, tables among them, and joined into one table.
     rows : {"samples", "learners"}, optional
         What the rows of a wide table are. Without it a table is long, with one row per response.

@@ -9,9 +9,10 @@ import polars as pl
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
-from camilla.reading.formats import mt_bench_pairs
+from camilla.reading.formats import FORMATS, mt_bench_pairs
 from camilla.reading.formats.arena import matches
-from camilla.reading.sniffing import peek
+from camilla.reading.formats.mteb import tournament_scores
+from camilla.reading.sniffing import Peek, files_under, peek
 from camilla.table import score_tables
 from camilla.table.columns import Origin, texts
 from camilla.table.frame_files import called, frame_with_lines, is_written_text, read_frame
@@ -51,6 +52,7 @@ def read_tournaments(
 ) -> dict[str, Tournament]:
     """The tournaments of a file by name; a file without a tournament column holds one named ''.
 
+    A folder of results of MTEB holds one too: models are players, and the subsets of tasks are rounds.
     A table with two players per row is a list of matches; one with a round and a score per row is long;
     anything else is wide, one column per round. `missing` are texts that stand for a missing score. All
     tournaments must be usable; `usable_tournaments` gives those that are, and what is wrong with the others.
@@ -136,7 +138,14 @@ class _Source(NamedTuple):
 
 
 def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
-    """The table in a file; battles, AlpacaEval's annotations and MT-Bench's pairs are lists of matches."""
+    """The table in a file; battles, AlpacaEval's annotations and MT-Bench's pairs are lists of matches.
+
+    A folder of results of MTEB is a long table: models are players, the subsets of tasks rounds.
+    """
+    if path.is_dir():
+        files = [one.path for one in files_under([path]) if _is_mteb(one)]
+        scores = tournament_scores(files, path)
+        return _Source(scores.frame, columns, Origin(str(path), lambda row: scores.files[row], missing))
     if path.suffix.lower() == ".json" and path.is_file() and BATTLE_KEYS & peek(path).keys:
         origin = Origin(str(path), lambda row: f"row {row + 1}", missing)
         frame = matches(path)
@@ -149,6 +158,10 @@ def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
     read = read_frame(path, text=is_written_text(path))
     frame, place = frame_with_lines(read, path)
     return _Source(frame, columns, Origin(called(path), place, missing))
+
+
+def _is_mteb(one: Peek) -> bool:
+    return FORMATS["mteb"].sniff(one) is not None
 
 
 def _player_pair(frame: pl.DataFrame, columns: Columns) -> tuple[str, str] | None:

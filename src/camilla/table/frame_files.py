@@ -18,12 +18,14 @@ import polars as pl
 
 from camilla.errors import DataError
 from camilla.names import in_quotes, nearest, quoted, repeated
+from camilla.table.spreadsheets import sheet_as_csv
 
 ENDINGS = (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet")  # of files that can only be tables
-READABLE = (*ENDINGS, ".json")  # .json may be a log as well
+WORKBOOK = ".xlsx"
+READABLE = (*ENDINGS, ".json", WORKBOOK)  # .json may be a log as well
 SEPARATOR = {".csv": ",", ".tsv": "\t"}
 SEPARATORS = (",", ";", "\t")
-SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".ods", ".numbers")
+SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 URL = re.compile(r"^[a-z][a-z0-9+]+:/", re.IGNORECASE)
 STANDARD_INPUT = Path("-")
 HEAD = 1 << 16
@@ -55,7 +57,7 @@ class TableFile(NamedTuple):
 def read_frame(
     path: str | Path, *, columns: Collection[str] | None = None, text: Collection[str] | bool = False
 ) -> pl.DataFrame:
-    """The table in a CSV, TSV, JSONL, JSON or Parquet file: all columns, or only those named.
+    """The table in a CSV, TSV, JSONL, JSON, Parquet or Excel file: all columns, or only those named.
 
     The file may be packed with gzip; - is standard input. `text` names columns (True: all) that a text file
     is to give as written, so that 007 stays 007 and a mistyped number can be shown; Parquet gives every
@@ -97,7 +99,7 @@ def ending_of(path: str | Path) -> str:
 
 def is_written_text(path: str | Path) -> bool:
     """Whether cells of the file are text as somebody wrote it, numbers and names alike."""
-    return ending_of(path) in SEPARATOR
+    return ending_of(path) in (*SEPARATOR, WORKBOOK)
 
 
 def literally(path: Path) -> str:
@@ -117,13 +119,18 @@ def _opened(path: Path) -> TableFile:
             source = _unpacked(_standard_input(), called(path))
         elif path.suffix.lower() == ".gz":
             source = _unpacked(path.read_bytes(), called(path))
-        if ending == ".json":
-            return _opened_json(TableFile(path, ending, source))
-        if ending in SEPARATOR:
-            return _opened_text(TableFile(path, ending, source))
-        return TableFile(path, ending, source)
+        return _rewritten(TableFile(path, ending, source))
     except UNREADABLE as error:
         raise _unreadable(TableFile(path, path.suffix.lower(), b""), error) from error
+
+
+def _rewritten(file: TableFile) -> TableFile:
+    """The file as Polars reads it: JSON as lines, a workbook as CSV, text with its separator."""
+    if file.ending == ".json":
+        return _opened_json(file)
+    if file.ending == WORKBOOK:
+        return file._replace(ending=".csv", source=sheet_as_csv(file.content(), called(file.path)))
+    return _opened_text(file) if file.ending in SEPARATOR else file
 
 
 def _check_file(path: Path) -> None:

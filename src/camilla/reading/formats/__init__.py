@@ -1,5 +1,6 @@
 """The formats of logs: here, as data, what their files look like; a module for each reads them."""
 
+from camilla.reading.formats.signatures import FURTHER
 from camilla.reading.sniffing import Format, Signature
 from camilla.reading.tables import LONG_NAMES
 from camilla.table.frame_files import ENDINGS
@@ -384,6 +385,7 @@ FORMATS: dict[str, Format] = {
             ),
         ),
     ),
+    **FURTHER,
     "table": Format(
         "tabular",
         (
