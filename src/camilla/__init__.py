@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.errors import ConvergenceWarning as ConvergenceWarning
     from camilla.errors import DataError as DataError
     from camilla.errors import FormatError as FormatError
+    from camilla.errors import LayoutError as LayoutError
     from camilla.errors import MissingPackageError as MissingPackageError
     from camilla.errors import SettingError as SettingError
     from camilla.experiments.control import check_with_fit as check_with_fit
@@ -69,6 +70,7 @@ _WHERE: dict[str, str] = {
     "Design": "camilla.statistics.power",
     "Diagnosis": "camilla.diagnosis",
     "FormatError": "camilla.errors",
+    "LayoutError": "camilla.errors",
     "FoundSkills": "camilla.samples.skills",
     "Leaderboard": "camilla.ranking.leaderboard",
     "MissingPackageError": "camilla.errors",

@@ -437,6 +437,7 @@ def _provenance(
         "n_responses": table.n_responses,
         "n_missing": table.n_learners * table.n_samples - len(table.cells().response),
         "fractional": not table.is_binary,
+        "response_scale": table.scale._asdict(),
         "skill_graph": None if table.skill_graph is None else list(map(list, table.skill_graph.edges)),
         "skill_notes": [] if table.skill_map is None else list(table.skill_map.notes),
         "loss": _finite(fitted.solution.loss),

@@ -11,6 +11,7 @@ from camilla.fitting.protocol import Readout
 from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import LEVEL
 from camilla.statistics.missingness import rank_correlation
+from camilla.table.columns import PLAIN, Scale
 from camilla.table.responses import ResponseTable
 
 ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
@@ -143,6 +144,8 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
     lines.append(
         f"{made['diagnoser']}{settings} {state}; seed {made['seed']}, data {made['data_hash'][:12]}."
     )
+    if (scale := made.get("response_scale")) and (came := Scale(**scale)) != PLAIN:
+        lines.append(f"Responses came on the scale {came.words} and were rescaled to 0 to 1.")
     return lines
 
 

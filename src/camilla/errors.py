@@ -2,7 +2,8 @@
 
 CamillaError
 ├── DataError            the table, file or name that came in cannot be used; exit code 1
-│   └── FormatError      a saved diagnosis is damaged or newer than this version
+│   ├── FormatError      a saved diagnosis is damaged or newer than this version
+│   └── LayoutError      a file can be read, but not where its learners, samples and responses are
 ├── SettingError         a setting that does not exist, does not fit or cannot act; exit code 2
 ├── ConvergenceError     a fit ended where nothing can be read from it; exit code 1
 └── MissingPackageError  a package that comes with an extra is not installed; exit code 1
@@ -24,6 +25,10 @@ class DataError(CamillaError):
 
 class FormatError(DataError):
     """A saved diagnosis cannot be read back: it is damaged or from a newer version."""
+
+
+class LayoutError(DataError):
+    """The layout of a file is not known: no known log, and no table with the wanted columns."""
 
 
 class SettingError(CamillaError):

@@ -18,6 +18,7 @@ def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
         "n_samples": table.n_samples,
         "n_responses": table.n_responses,
         "n_clusters": None if table.cluster is None else len(set(table.cluster)),
+        "response_scale": table.scale._asdict(),
         "settings": settings,
         "versions": versions(),
     }

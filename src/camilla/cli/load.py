@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 def load(
     paths: Annotated[list[Path], typer.Argument(help="Logs: files, or folders to be looked through.")],
+    map: options.MapOption = None,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="Table to write; .parquet keeps metadata."),
@@ -49,6 +50,8 @@ def load(
     skip_damaged: Annotated[
         bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and say which.")
     ] = False,
+    scale: options.ScaleOption = None,
+    lower_is_better: options.LowerOption = False,
     json: options.JsonOption = False,
 ) -> None:
     """Load logs of evaluation harnesses into one table of responses."""
@@ -58,11 +61,13 @@ def load(
     _check_output(output, as_)
     choices = _choices(task, metric, filter, on_error or "null", runs, samples)
     choices = replace(choices, one_benchmark=one_benchmark)
+    given = {"map": map, "scale": scale, "lower_is_better": lower_is_better or None, "format": format}
+    recipe = options.recipe(given | {"metric": metric, "filter": filter})
     options.checked_one("join", join, ("id", "content"))
     with progress("loading") as watch:
         loaded = load_logs(
             paths, choices, format=format, join=join,  # type: ignore[arg-type]
-            learner_by=tuple(learner_by or ()), skip_damaged=skip_damaged, watch=watch,
+            learner_by=tuple(learner_by or ()), skip_damaged=skip_damaged, recipe=recipe, watch=watch,
         )  # fmt: skip
         if skills_from:
             loaded = with_extras(loaded, {"skills": skills_from})
@@ -113,7 +118,7 @@ def _write(loaded: "Reading", output: Path, as_: str | None) -> list[Path]:
     from camilla.table.files import write_frame
 
     written = []
-    if loaded.merged is not None:
+    if loaded.responses is not None:
         table = loaded.table
         written.append(
             write_instances(table, output) if as_ else table.write(output, provenance=loaded.document())

@@ -95,6 +95,21 @@ AcrossBlocksOption = Annotated[
     bool,
     typer.Option("--across-blocks", help="List learners together that no shared learner or sample joins."),
 ]
+MapOption = Annotated[
+    str | None,
+    typer.Option(
+        "--map",
+        metavar="RECIPE",
+        help="Recipe for any file: learner=model, sample=id, response=results[].score, …; or a .toml file.",
+    ),
+]
+ScaleOption = Annotated[
+    str | None,
+    typer.Option("--scale", metavar="LOW:HIGH", help="Responses run from LOW to HIGH."),
+]
+LowerOption = Annotated[
+    bool, typer.Option("--lower-is-better", help="The lowest response of the scale is the best.")
+]
 SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
 
 
@@ -113,6 +128,7 @@ OneBenchmarkOption = Annotated[
 
 if TYPE_CHECKING:
     from camilla.reading.inputs import ReadOptions
+    from camilla.reading.recipes import Recipe
     from camilla.table.responses import ResponseTable
 
 
@@ -154,6 +170,9 @@ class TableOptions:
         list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
     ] = None
     percent: Annotated[bool, typer.Option("--percent", help="Responses run from 0 to 100.")] = False
+    scale: ScaleOption = None
+    lower_is_better: LowerOption = False
+    map: MapOption = None
     metric: Annotated[
         str | None, typer.Option(help="Logs, judges: metric or judge that is the response; all: their mean.")
     ] = None
@@ -214,6 +233,18 @@ class TableOptions:
                 "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
                 "diagnose, weights act."
             )
+
+
+def recipe(given: dict[str, Any]) -> "Recipe | None":
+    """The recipe that `load` was given, with its scale; a scale without a recipe is an error."""
+    from camilla.reading.recipes import recipe_given
+
+    said = {name: value for name, value in given.items() if value is not None}
+    if "map" in said:
+        return recipe_given(said)
+    if idle := [name for name in ("scale", "lower_is_better") if name in said]:
+        raise SettingError(f"--{idle[0].replace('_', '-')} does nothing without a recipe (--map).")
+    return None
 
 
 SPECIAL = {"skills", "skill_graph", "cluster", "key", "answer"}  # options of some commands alone

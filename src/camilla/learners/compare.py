@@ -431,4 +431,5 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
         else pl.col(name).fill_null(1 if name == "weight" else 0)
         for name in roles
     ]
-    return ResponseTable.from_long(frame.with_columns(*filled), **roles)  # type: ignore[arg-type]
+    table = ResponseTable.from_long(frame.with_columns(*filled), **roles)  # type: ignore[arg-type]
+    return replace(table, scale=one.scale if one.scale == other.scale else table.scale)

@@ -1,7 +1,7 @@
 """What reading found and decided, in words and as JSON."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ from camilla.names import quoted, shown
 from camilla.reading.decoding import shortened
 from camilla.reading.joining import REMEDY, Merged
 from camilla.reading.judges import JudgedAnswers, OtherJudge, PassedOver
+from camilla.reading.proposing import proposal
 from camilla.reading.runs import LearnerTask
 from camilla.reading.skills import offered
 from camilla.reading.stated import Differing
+from camilla.table.columns import PLAIN
 from camilla.table.frame_files import ENDINGS, read_frame
 from camilla.table.responses import ResponseTable
 
@@ -59,6 +61,10 @@ class Reading:
             )
         return self.responses
 
+    def with_table(self, table: ResponseTable) -> "Reading":
+        """The same account of another table."""
+        return replace(self, responses=table, merged=self.merged and replace(self.merged, table=table))
+
     def document(self) -> dict[str, Any]:
         """Everything, for scripts."""
         return _document(self)
@@ -89,10 +95,12 @@ def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> s
             f"{where} hold only files that go with logs ({names}), no scores of samples. "
             "Was the harness told to log samples?"
         )
-    return (
-        f"no known log under {where} ({len(files.unknown)} files looked at). Known are {', '.join(formats)}. "
-        "A table whose columns have other names is read by the other commands: --learner, --sample, …"
-    )
+    if list(formats) == ["map"]:
+        why = f"no file under {where} has what the recipe (map, --map) looks for"
+    else:
+        why = f"no known log under {where}"
+    known = "" if list(formats) == ["map"] else f" Known are {', '.join(formats)}."
+    return f"{why} ({len(files.unknown)} files looked at).{known} {proposal(map(Path, files.unknown))}"
 
 
 def _document(loaded: Reading) -> dict[str, Any]:
@@ -116,6 +124,8 @@ def _document(loaded: Reading) -> dict[str, Any]:
             for one in loaded.passed_over
         ],
     }
+    if loaded.responses is not None:
+        found["response_scale"] = loaded.responses.scale._asdict()
     if loaded.merged is not None:
         return found | _of_merged(loaded.merged)
     if loaded.responses is None:
@@ -185,15 +195,15 @@ def _notes(loaded: Reading) -> list[str]:
     count = sum(map(len, loaded.files.read.values()))
     if loaded.merged is None and loaded.responses is not None:
         skill_map = loaded.responses.skill_map
-        notes = [*(() if skill_map is None else skill_map.notes), *repeated_rows_note(loaded.repeated_rows)]
-        return [*judge_notes(loaded.passed_over), *notes]
+        notes = [*(() if skill_map is None else skill_map.notes), *_scale(loaded.responses)]
+        return [*judge_notes(loaded.passed_over), *notes, *repeated_rows_note(loaded.repeated_rows)]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
     merged = loaded.merged
     metrics = sorted({one.pair.words for one in merged.chosen.values() if one is not None})
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
     out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged), *_limited(merged)]
-    out += [*_stated(merged), *_of_joining(loaded), *_no_skills(merged)]
+    out += [*_scale(merged.table), *_stated(merged), *_of_joining(loaded), *_no_skills(merged)]
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -332,8 +342,17 @@ def _refused(merged: Merged) -> list[str]:
     return [first, *_first(details, "tasks")]
 
 
+def _scale(table: ResponseTable) -> list[str]:
+    """On which scale the responses came, if they were rescaled."""
+    return (
+        []
+        if table.scale == PLAIN
+        else [f"responses on the scale {table.scale.words} were rescaled to 0 to 1"]
+    )
+
+
 def _rest(merged: Merged) -> list[str]:
-    out = []
+    out = _scale(merged.table)
     if merged.dropped:
         out.append(
             f"dropped: {len(merged.dropped)} samples with an error in some run, {quoted(merged.dropped)}"

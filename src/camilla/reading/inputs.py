@@ -5,20 +5,21 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, TypeAlias, TypedDict, TypeVar, Unpack
 
 import polars as pl
 
-from camilla.errors import CamillaError, CamillaWarning, DataError, SettingError
-from camilla.names import nearest, quoted
+from camilla.errors import CamillaError, CamillaWarning, DataError, LayoutError, SettingError
+from camilla.names import nearest
 from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
-from camilla.reading.formats import FORMATS
+from camilla.reading.formats import all_formats, loader_of
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
-from camilla.reading.runs import Collection, Join, Run, read_universe
+from camilla.reading.mapped import loader, read_mapped
+from camilla.reading.proposing import proposal
+from camilla.reading.recipes import Recipe, recipe_given
+from camilla.reading.runs import Collection, Join, check_settings, read_universe, told_apart
 from camilla.reading.skills import (
     key_source,
     read_skill_graph,
@@ -29,10 +30,10 @@ from camilla.reading.skills import (
 )
 from camilla.reading.sniffing import Format, Loader, Match, files_under, match, peek
 from camilla.reading.tables import read_table
+from camilla.table.columns import PLAIN, Scale
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
 
-GROUP = "camilla.loaders"  # of entry points
 SURE = 0.5
 ONLY_TABLES = (
     "rows",
@@ -47,6 +48,8 @@ ONLY_TABLES = (
     "ignore",
     "percent",
     "judge",
+    "scale",
+    "lower_is_better",
 )
 OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric")
 Item = TypeVar("Item")
@@ -72,6 +75,9 @@ class ReadOptions(TypedDict, total=False):
     missing: str | Sequence[str]
     ignore: str | Sequence[str]
     percent: bool
+    scale: str | Sequence[float] | None
+    lower_is_better: bool
+    map: str | Path | Mapping[str, Any] | None
     format: str | None
     tasks: str | Sequence[str]
     metric: str | None
@@ -120,6 +126,14 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         Columns of a wide table that hold no responses.
     percent : bool, optional
         Responses of a table run from 0 to 100.
+    scale : str or pair of numbers, optional
+        Responses of a table run from the first to the second: "1:10" or (1, 10).
+    lower_is_better : bool, optional
+        The lowest response of the scale is the best; it becomes 1.
+    map : str, dict or path, optional
+        A recipe that says where in a file of any layout the roles are, for files and folders alike:
+        "learner=model,sample=results[].id,response=results[].score,scale=1:10", the same as a dictionary, or
+        the path of a TOML file.
     format : str, optional
         Logs: read only files of this format.
     tasks : str or list of str, optional
@@ -186,7 +200,7 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     if wrong := [source for source in sources if not isinstance(source, str | Path)]:
         raise SettingError(f"several sources are paths of logs; a {type(wrong[0]).__name__} is among them.")
     paths = [Path(source) for source in sources]
-    if read_as_logs(paths, given):
+    if "map" in given or read_as_logs(paths, given):
         return with_extras(load_logs(paths, **log_options(given)), given)
     return _read_one(paths[0], given, str(paths[0]))
 
@@ -243,6 +257,8 @@ def read_as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
 
     Several paths, folders, and files that look like a log are; not a file whose columns are named.
     """
+    if "map" in given:
+        return True
     of_tables = [name for name in ONLY_TABLES if name in given]
     of_logs = [name for name in given if name not in (*ONLY_TABLES, *OF_BOTH)]
     if len(paths) > 1 or paths[0].is_dir() or "format" in given:
@@ -271,9 +287,15 @@ def _option(name: str) -> str:
 def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str) -> Reading:
     if idle := [name for name in given if name not in (*ONLY_TABLES, *OF_BOTH)]:
         raise SettingError(
-            f"{_option(idle[0])} does nothing on a table, and {called} is one; it is for logs."
+            f"{_option(idle[0])} does nothing on a table, and {called} is one; it is for "
+            f"{'files' if idle[0] == 'map' else 'logs'}."
         )
-    table, repeated, judged, passed = read_table(source, **given)
+    try:
+        table, repeated, judged, passed = read_table(source, **given)
+    except LayoutError as error:
+        if isinstance(source, pl.DataFrame) or "rows" in given:
+            raise
+        raise LayoutError(f"{error} {proposal([source])}") from error
     files = Files(read={"table": [called]}, reasons={"table": "one table"})
     return Reading(
         table, None, files, repeated_rows=repeated,
@@ -292,6 +314,8 @@ def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
         given.get("one_benchmark", False),
     )  # fmt: skip
     others = {name: given[name] for name in ("format", "join", "learner_by", "skip_damaged") if name in given}
+    if "map" in given:
+        others["recipe"] = recipe_given(given)
     return {"choices": choices} | others
 
 
@@ -308,8 +332,7 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = with_skill_source(table, source, own)
     if "skill_graph" in given:
         table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
-    merged = reading.merged and replace(reading.merged, table=table)
-    return replace(reading, responses=table, merged=merged)
+    return reading.with_table(table)
 
 
 def load_logs(
@@ -320,16 +343,32 @@ def load_logs(
     join: Join = "id",
     learner_by: Sequence[str] = (),
     skip_damaged: bool = False,
+    recipe: Recipe | None = None,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Reading:
     """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
 
-    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart.
+    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart. With a
+    `recipe` any file is read by it; a single one is a table like any other.
     """
+    plainly = choices in (None, Choices()) and join == "id" and not learner_by
+    if recipe is not None and len(paths) == 1 and not paths[0].is_dir() and plainly:
+        return _read_by_recipe(paths[0], recipe)
     collected = collect(
-        paths, format=format, join=join, learner_by=learner_by, skip_damaged=skip_damaged, watch=watch
-    )
-    return joined(collected, choices)
+        paths, format=format, join=join, learner_by=learner_by, skip_damaged=skip_damaged, recipe=recipe,
+        watch=watch,
+    )  # fmt: skip
+    reading = joined(collected, choices)
+    return with_extras(reading, {"key": "key"} if recipe is not None and "key" in recipe.fields else {})
+
+
+def _read_by_recipe(path: Path, recipe: Recipe) -> Reading:
+    try:
+        read = read_mapped(path, recipe)
+    except LayoutError as error:
+        raise LayoutError(f"{error} {proposal([path])}") from error
+    files = Files(read={"map": [str(path)]}, reasons={"map": f"by the recipe {recipe.text}"})
+    return Reading(read.table, None, files, repeated_rows=read.repeated)
 
 
 class Collected(NamedTuple):
@@ -338,6 +377,7 @@ class Collected(NamedTuple):
     collection: Collection
     files: Files
     matches: list[pl.DataFrame]
+    scale: Scale = PLAIN  # of the responses, before they were rescaled
 
 
 def collect(
@@ -347,13 +387,14 @@ def collect(
     join: Join = "id",
     learner_by: Sequence[str] = (),
     skip_damaged: bool = False,
+    recipe: Recipe | None = None,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Collected:
-    """Reads every log under the paths."""
+    """Reads every log under the paths, or every file by a recipe."""
     if not paths:
         raise DataError("no path was given.")
-    formats = all_formats(format)
-    collected = Collected(Collection(join), Files(), [])
+    formats = all_formats(format) if recipe is None else {"map": loader(recipe)}
+    collected = Collected(Collection(join), Files(), [], PLAIN if recipe is None else recipe.scale)
     files, loaders = collected.files, dict[str, Loader]()
     for path, found in without_collecting(_matched(paths, formats, files, forced=format)):
         watch(f"{sum(map(len, files.read.values()))} files, {path.name}")
@@ -362,15 +403,18 @@ def collect(
         try:
             _take(path, loaders[found.format], collected, learner_by)
         except CamillaError as error:
+            if isinstance(error, LayoutError) and recipe is not None and path not in paths:
+                files.unknown.append(str(path))
+                continue
             if not skip_damaged:
                 _raise_with_remedy(error, alone=list(paths) == [path])
             files.damaged[str(path)] = str(error)
             continue
         files.read.setdefault(found.format, []).append(str(path))
         files.reasons.setdefault(found.format, found.sniffed.reason)
-    _check_settings(collected.collection, learner_by)
+    check_settings(collected.collection, learner_by)
     if not files.read:
-        raise DataError(none_known(paths, files, list(formats)))
+        raise LayoutError(none_known(paths, files, list(formats)))
     _note_silent(collected)
     return collected
 
@@ -394,7 +438,7 @@ def _raise_with_remedy(error: CamillaError, *, alone: bool) -> NoReturn:
 
 def joined(collected: Collected, choices: Choices | None = None) -> Reading:
     """The runs as one table, the matches as one frame."""
-    collection, files, battles = collected
+    collection, files, battles, scale = collected
     matches = pl.concat(battles, how="diagonal_relaxed") if battles else None
     if battles and not collection.kept:
         return Reading(None, matches, files)
@@ -403,7 +447,8 @@ def joined(collected: Collected, choices: Choices | None = None) -> Reading:
     codes = collection.codes
     passed, every = passed_over(merged, codes), partial(answers_of_logs, merged, codes, choices)
     merged = replace(merged, chosen=named_mean(merged.chosen), kept=[])
-    return Reading(merged.table, matches, files, merged, passed_over=passed, judged=every)
+    reading = Reading(merged.table, matches, files, merged, passed_over=passed, judged=every)
+    return reading.with_table(replace(merged.table, scale=scale))
 
 
 def without_collecting(items: Iterable[Item]) -> Iterator[Item]:
@@ -417,29 +462,12 @@ def without_collecting(items: Iterable[Item]) -> Iterator[Item]:
             gc.enable()
 
 
-def _called(run: Run, learner_by: Sequence[str]) -> Run:
-    """The run with the settings that tell learners apart in the name of its learner."""
-    said = ", ".join(f"{one}={run.settings[one]}" for one in learner_by if one in run.settings)
-    return replace(run, learner=f"{run.learner} ({said})") if said else run
-
-
-def _check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
-    """A setting that no run has cannot tell learners apart."""
-    known = {name for one in collection.kept for name in one.run.settings}
-    for name in learner_by if collection.kept else ():
-        if name not in known:
-            there = quoted(sorted(known)) if known else "none"
-            raise SettingError(
-                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
-            )
-
-
 def _take(path: Path, loader: Loader, collected: Collected, learner_by: Sequence[str]) -> None:
     """All runs of a file, or none if it breaks off: they are counted in only when all are read."""
     if loader.matches is not None:
         collected.matches.append(loader.matches(path))
     for run in list(loader.runs(path)):
-        collected.collection.add(_called(run, learner_by))
+        collected.collection.add(told_apart(run, learner_by))
 
 
 def _matched(
@@ -465,31 +493,3 @@ def _matched(
         else:
             found[one.path] = best
     return sorted(found.items())
-
-
-def all_formats(only: str | None = None) -> dict[str, Format | Loader]:
-    """The formats of this package, and those that installed packages bring by entry point; or one of them."""
-    found: dict[str, Format | Loader] = dict(FORMATS)
-    for point in entry_points(group=GROUP):
-        try:
-            loader = point.load()
-        except (ImportError, AttributeError) as error:
-            raise DataError(
-                f"the loader {point.name!r} of {point.value} cannot be loaded: {error}."
-            ) from error
-        if not isinstance(loader, Loader):
-            raise DataError(
-                f"the loader {point.name!r} of {point.value} is no camilla.reading.sniffing.Loader."
-            )
-        found[point.name] = loader
-    if only is not None and only not in found:
-        raise SettingError(f"no format is called {only!r}. {nearest(only, list(found))}")
-    return found if only is None else {only: found[only]}
-
-
-def loader_of(one: Format | Loader) -> Loader:
-    """What reads files of a format; the module of one of ours is imported now."""
-    if isinstance(one, Loader):
-        return one
-    module = import_module(f"camilla.reading.formats.{one.module}")
-    return Loader(one.sniff, module.runs, getattr(module, "matches", None))

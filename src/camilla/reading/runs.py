@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.names import quoted
 from camilla.reading.decoding import read_bytes, shortened
 from camilla.table.columns import Origin, name_column
@@ -429,3 +429,20 @@ def read_universe(path: Path) -> tuple[str, ...]:
     if not names:
         raise DataError(f"{path}: names no sample.")
     return names
+
+
+def told_apart(run: Run, learner_by: Sequence[str]) -> Run:
+    """The run with the settings that tell learners apart in the name of its learner."""
+    said = ", ".join(f"{one}={run.settings[one]}" for one in learner_by if one in run.settings)
+    return replace(run, learner=f"{run.learner} ({said})") if said else run
+
+
+def check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
+    """A setting that no run has cannot tell learners apart."""
+    known = {name for one in collection.kept for name in one.run.settings}
+    for name in learner_by if collection.kept else ():
+        if name not in known:
+            there = quoted(sorted(known)) if known else "none"
+            raise SettingError(
+                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
+            )

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import polars as pl
 
-from camilla.errors import DataError, SettingError
+from camilla.errors import DataError, LayoutError, SettingError
 from camilla.names import nearest, quoted
 from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
@@ -22,7 +22,7 @@ from camilla.reading.skills import (
     with_key,
     with_skill_source,
 )
-from camilla.table.columns import Origin, name_column, texts
+from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, name_column, scale_of, texts
 from camilla.table.files import has_written_header
 from camilla.table.frame_files import called, column_names, frame_with_lines, is_written_text, read_frame
 from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
@@ -53,9 +53,10 @@ class WideRoles(NamedTuple):
 
 
 class Spelled(NamedTuple):
-    """How a file writes its responses: which texts stand for a missing one, and whether they are percent."""
+    """How a file writes its responses: which texts stand for a missing one, and on which scale they are."""
 
     missing: tuple[str, ...]
+    scale: Scale
     percent: bool
 
 
@@ -106,6 +107,8 @@ def read_table(
     percent: bool = False,
     judge: str | None = None,
     metric: str | None = None,
+    scale: object = None,
+    lower_is_better: bool = False,
 ) -> TableRead:
     """The response table in a file or a frame.
 
@@ -116,21 +119,22 @@ def read_table(
     or :column of this file, `skill_graph` a file of edges parent, child between them. `key` is the column of
     the right answers, or FILE:column, `answer` that of what learners answered. An empty cell
     is a missing response, and so is every text in `missing`. Columns of a wide table that hold no
-    responses are named in `ignore`. With `percent` responses run from 0 to 100. What `ResponseTable.write`
-    made comes back with its trials, weights, tasks and clusters, and of Parquet also with metadata and
-    skills, unless learner, sample or response are named: then a long table is what its named columns say.
+    responses are named in `ignore`. With `percent` responses run from 0 to 100, with `scale` from its first
+    number to its second, with `lower_is_better` from good to bad. What `ResponseTable.write` made comes back
+    with its trials, weights, tasks and clusters, and of Parquet also with metadata and skills, unless
+    learner, sample or response are named: then a long table is what its named columns say.
     `judge` is the column that names who gave a response, by default one of that name; `metric` is the judge
     whose responses are taken.
     """
     path = source if isinstance(source, pl.DataFrame) else Path(source)
     names = _column_names(path)
-    spelled = Spelled(texts(missing), percent)
+    spelled = Spelled(texts(missing), scale_given(scale, percent, lower_is_better), percent)
     skilled = None if skills is None else skill_source(skills)
     own = _own_columns(skilled, path)
     keyed = None if key is None else key_source(key)
     own_key = keyed.columns[0] if keyed is not None and keyed.file is None else None
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight, own_key, answer)
-    said = any((*spelled.missing, *ignore, percent, judge, metric))
+    said = any((*spelled.missing, *ignore, spelled.scale != PLAIN, judge, metric))
     if rows is None and (written := _read_written(path, given, said=said)) is not None:
         table = with_key(with_skill_source(written, skilled, own), keyed)
         return TableRead(_with_graph(table, skill_graph))
@@ -147,11 +151,21 @@ def read_table(
         long_only |= {"judge": judge, "metric": metric}
         _check_wide(wide, names, path, long_only)
         loaded = _read_wide(path, wide, spelled)
-    table = _with_skills(loaded, skilled, own)
+    table = replace(_with_skills(loaded, skilled, own), scale=spelled.scale)
     if own_key is None:
         table = with_key(table, keyed, id=loaded.id)
     table = _with_graph(table, skill_graph)
     return TableRead(table, repeated, loaded.judged, loaded.passed_over)
+
+
+def scale_given(scale: object, percent: bool, lower_is_better: bool) -> Scale:
+    """The scale that was asked for in one or two of these ways."""
+    if percent and scale is not None:
+        raise SettingError(
+            "percent is the scale 0:100; give percent (--percent) or scale (--scale), not both."
+        )
+    found = PERCENT if percent else PLAIN if scale is None else scale_of(scale)
+    return found._replace(lower_is_better=lower_is_better)
 
 
 TableSource = Path | pl.DataFrame
@@ -210,13 +224,13 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
         found[role] = getattr(given, role) or next((name for name in usual if name in names), "")
     absent = [role for role, column in found.items() if not column]
     if absent and (given.learner or given.sample or given.response):
-        raise DataError(
+        raise LayoutError(
             f"{path}: has no column {absent[0]!r}; name it: {absent[0]}=…. There are {quoted(names)}."
         )
     if not names:
         raise DataError(f"{path}: has no columns; wanted at least learner, sample and response.")
     if absent:
-        raise DataError(
+        raise LayoutError(
             f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
             f"there are {quoted(names)}. If it is a wide table, say what its rows are: rows='samples' (one "
             "column per learner) or rows='learners' (one column per sample), --rows on the command line. "
@@ -295,8 +309,7 @@ def _read_long(
     texts = frame.select(pl.col([getattr(roles, role) for role in unsaid]).cast(pl.String).replace("", None))
     silent = [role for role in unsaid if texts[getattr(roles, role)].null_count() == len(frame)]
     roles = roles._replace(**dict.fromkeys(silent))  # type: ignore[arg-type]
-    if roles.task is not None and _tasks_share_names(frame, roles, roles.task, origin):
-        frame = _named_by_task(frame, roles.sample, roles.task, origin)
+    frame = named_by_shared_task(frame, roles, origin)
     if judge is not None:
         judged = _by_judge(frame, roles, judge, origin)
         taken: TakenJudge = take_judge(judged, metric, origin.name)
@@ -313,6 +326,13 @@ def _by_judge(frame: pl.DataFrame, roles: Roles, judge: str, origin: Origin) -> 
         rows = np.flatnonzero(judges.codes == code)
         tables[name] = ResponseTable(**long_parts(frame[rows], roles, origin.at(rows))._asdict())
     return tables
+
+
+def named_by_shared_task(frame: pl.DataFrame, roles: Roles, origin: Origin) -> pl.DataFrame:
+    """A long table with its samples called task/name where a learner has one name in several tasks."""
+    if roles.task is None or not _tasks_share_names(frame, roles, roles.task, origin):
+        return frame
+    return _named_by_task(frame, roles.sample, roles.task, origin)
 
 
 def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedTable:
@@ -358,10 +378,10 @@ def _read(
     """Text files give their cells as written; of JSON only the responses, so that 1 and true may mix."""
     if isinstance(path, pl.DataFrame):
         wanted = path if columns is None else path.select(list(dict.fromkeys(columns)))
-        return Source(wanted, Origin(_called(path), missing=spelled.missing, percent=spelled.percent))
+        return Source(wanted, Origin(_called(path))._replace(**spelled._asdict()))
     text = True if is_written_text(path) else responses
     frame, place = frame_with_lines(read_frame(path, columns=columns, text=text), path)
-    return Source(frame, Origin(called(path), place, spelled.missing, spelled.percent))
+    return Source(frame, Origin(called(path), place)._replace(**spelled._asdict()))
 
 
 def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:

@@ -7,7 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.errors import DataError
+from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, nearest
 
 NAMELESS = (pl.List, pl.Array, pl.Struct, pl.Object, pl.Binary)
@@ -22,13 +22,54 @@ def _row(row: int) -> str:
     return f"row {row}"
 
 
+class Scale(NamedTuple):
+    """The range on which responses are given, and which of its ends is the good one."""
+
+    low: float = 0.0
+    high: float = 1.0
+    lower_is_better: bool = False
+
+    @property
+    def words(self) -> str:
+        """1 to 10, lower is better."""
+        return f"{self.low:g} to {self.high:g}" + (", lower is better" if self.lower_is_better else "")
+
+    def rescaled(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers of this scale as responses in [0, 1]."""
+        if self.low == 0 and self.high in (1, 100):
+            share = numbers / self.high  # 70 of 100 is 0.7 to the last bit
+        else:
+            share = (numbers - self.low) / (self.high - self.low)
+        return 1 - share if self.lower_is_better else share
+
+
+PLAIN = Scale()
+PERCENT = Scale(0, 100)
+
+
+def scale_of(value: object) -> Scale:
+    """A scale from 1:10, or from two numbers."""
+    parts = value.split(":") if isinstance(value, str) else value
+    try:
+        low, high = map(float, parts)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        low = high = np.nan
+    if not (np.isfinite([low, high, high - low]).all() and low < high):
+        raise SettingError(
+            f"a scale is LOW:HIGH, two numbers, the second the larger, such as 1:10; {in_quotes(value)} came."
+        )
+    return Scale(low, high)
+
+
 class Origin(NamedTuple):
     """Where a frame came from, so that an error can point at the place, and how its cells are spelled."""
 
     name: str = "the table"
     place: Callable[[int], str] = _row
     missing: tuple[str, ...] = ()  # texts that stand for a missing number
-    percent: bool = False  # whether responses are given from 0 to 100
+    scale: Scale = PLAIN  # on which responses are given
+    remedy: str = ""  # what to do about a response that is no number
+    percent: bool = False  # whether somebody said that responses are in percent, which can be checked
 
     def at(self, rows: NDArray[np.integer]) -> "Origin":
         """The origin of a frame that holds only these rows."""
@@ -151,16 +192,22 @@ def number_column(
     good = (numbers.is_finite() & numbers.is_between(wanted.low, wanted.high)).fill_null(value=False)
     wrong = ~good if required else ~(good | missing)
     if wrong.any():
-        hint = remedy or _remedy(series[_first(wrong)], numbers, wanted)
+        hint = remedy or _remedy(series[_first(wrong)], numbers, wanted, origin)
         _refuse(series, wrong, wanted, origin, hint)
     return numbers.set(missing, None).to_numpy().astype(np.float64, copy=False)
 
 
 def response_column(series: pl.Series, origin: Origin, *, remedy: str = "") -> NDArray[np.float64]:
-    """Responses in [0, 1], NaN where missing; percents are divided by 100 where the origin says so."""
-    if origin.percent:
-        return number_column(series, PERCENTAGE, origin, remedy=remedy) / 100
-    return number_column(series, RESPONSE, origin, remedy=remedy)
+    """Responses in [0, 1], NaN where missing; those on another scale are rescaled."""
+    if origin.scale == PLAIN:
+        return number_column(series, RESPONSE, origin, remedy=remedy)
+    wanted = PERCENTAGE if origin.scale == PERCENT else _on_scale(origin.scale)
+    return origin.scale.rescaled(number_column(series, wanted, origin, remedy=remedy))
+
+
+def _on_scale(scale: Scale) -> Wanted:
+    what = f"a response on the scale {scale.words} must be a number in [{scale.low:g}, {scale.high:g}]"
+    return Wanted(what, scale.low, scale.high)
 
 
 def _numbers(text: pl.Series, *, bounded: bool) -> pl.Series:
@@ -229,7 +276,7 @@ def missing_remedy(value: object) -> str | None:
     return f"If it means a missing value, leave the cell empty or pass missing={text} (--missing {text})."
 
 
-def _remedy(value: object, numbers: pl.Series, wanted: Wanted) -> str:
+def _remedy(value: object, numbers: pl.Series, wanted: Wanted, origin: Origin) -> str:
     if value is None:
         return "Fill it in or remove the row."
     if (remedy := missing_remedy(value)) is not None:
@@ -239,11 +286,16 @@ def _remedy(value: object, numbers: pl.Series, wanted: Wanted) -> str:
     bounded = wanted.high < np.inf
     if isinstance(value, str) and not _is_number(value):
         if bounded:
-            return "Write 0 and 1 (or true and false) or a score between them, or leave the column out."
+            return (
+                origin.remedy
+                or "Write 0 and 1 (or true and false) or a score between them, or leave the column out."
+            )
         return "Write numbers, or leave the cell empty where there is none."
     if wanted is RESPONSE and _look_like_percent(numbers):
         return "The column looks like percent: pass percent=True (--percent), or divide it by 100."
-    return "Rescale the scores or remove the rows." if bounded else "Leave such a cell empty."
+    if bounded:
+        return "Rescale the scores, scale=… (--scale LOW:HIGH), or remove the rows."
+    return "Leave such a cell empty."
 
 
 def _is_number(text: str) -> bool:

@@ -21,6 +21,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError, FormatError, SettingError
+from camilla.table.columns import PLAIN, Scale
 from camilla.table.frame_files import UNREADABLE, read_frame
 from camilla.table.skills import SkillGraph, SkillMap
 
@@ -234,6 +235,7 @@ class Carried(msgspec.Struct):
     has_key: bool = False
     n_missing: int = 0
     provenance: dict[str, Any] = {}
+    scale: tuple[float, float, bool] = PLAIN
 
 
 class Names(NamedTuple):
@@ -255,6 +257,7 @@ class Names(NamedTuple):
             "learner_metadata": self.learners if self.learners.width > 1 else None,
             "sample_metadata": self.samples.select(extra) if len(extra) > 1 else None,
             "n_missing": self.carried.n_missing,
+            "scale": Scale(*self.carried.scale),
         }
 
     def mask(self) -> Any:
@@ -295,6 +298,7 @@ def carry(table: "ResponseTable", provenance: dict[str, Any] | None = None) -> d
         table.key is not None,
         table.n_missing,
         provenance or {},
+        table.scale,
     )
     return {KEY: msgspec.json.encode(note).decode()}
 

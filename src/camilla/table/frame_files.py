@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import msgspec
 import polars as pl
 
-from camilla.errors import DataError
+from camilla.errors import DataError, LayoutError
 from camilla.names import in_quotes, nearest, quoted, repeated
 from camilla.table.spreadsheets import sheet_as_csv
 
@@ -105,6 +105,19 @@ def is_written_text(path: str | Path) -> bool:
 def literally(path: Path) -> str:
     """A path in which Polars takes [, * and ? for what they are."""
     return glob.escape(str(path))
+
+
+def whole_content(path: Path) -> bytes:
+    """All bytes of a file or of standard input, unpacked if they are packed with gzip."""
+    name = called(path)
+    try:
+        if path == STANDARD_INPUT:
+            return _unpacked(_standard_input(), name)
+        if path.stat().st_size > LARGEST:
+            raise DataError(f"{name}: has more than {LARGEST >> 30} GiB. Split it.")
+        return _unpacked(path.read_bytes(), name)
+    except UNREADABLE as error:
+        raise DataError(f"{name}: cannot be read: {error}.") from error
 
 
 def _opened(path: Path) -> TableFile:
@@ -247,7 +260,7 @@ def _records(document: Any, name: str) -> list[dict[str, Any]]:
     rows = _rows_of(document)
     if rows is None:
         keys = f" with the keys {quoted(list(document))}" if isinstance(document, dict) else ""
-        raise DataError(
+        raise LayoutError(
             f"{name}: holds JSON{keys}, but no table. Wanted is an array of records, "
             '[{"learner": …, "sample": …, "response": …}, …], or columns, {"learner": […], …}.'
         )

@@ -328,16 +328,16 @@ def wide_parts(
 
 def _responses(frame: pl.DataFrame, origin: Origin) -> NDArray[np.float64]:
     """Responses [rows, columns]: plain columns all at once, the rest one by one to find what is wrong."""
-    highest = 100 if origin.percent else 1
+    scale = origin.scale
     plain = frame.select(cs.numeric() | cs.boolean() | cs.string()).with_columns(cs.float().fill_nan(None))
     numbers = plain.cast(pl.Float64, strict=False).to_numpy()
-    n_inside = np.sum((numbers >= 0) & (numbers <= highest), axis=0)
+    n_inside = np.sum((numbers >= scale.low) & (numbers <= scale.high), axis=0)
     n_given = frame.height - np.array(plain.null_count().row(0), np.int64) if plain.width else n_inside
     good = {name: place for place, name in enumerate(plain.columns) if n_inside[place] == n_given[place]}
     matrix = np.empty(frame.shape)
     for place, name in enumerate(frame.columns):
         if name in good:
-            matrix[:, place] = numbers[:, good[name]] / highest
+            matrix[:, place] = scale.rescaled(numbers[:, good[name]])
         else:
             matrix[:, place] = response_column(frame[name], origin, remedy=_text_remedy(frame[name]))
     check_percent(matrix, origin)

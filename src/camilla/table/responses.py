@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from camilla.display import IN_NOTEBOOK, Grid, as_html
 from camilla.errors import DataError
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
-from camilla.table.columns import Origin, texts
+from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, texts
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
@@ -47,6 +47,7 @@ class ResponseTable:
     learner_metadata: pl.DataFrame | None = None  # has a column "learner"
     sample_metadata: pl.DataFrame | None = None  # has a column "sample"
     n_missing: int = 0  # responses that were given as missing
+    scale: Scale = PLAIN  # on which the responses came, before they were rescaled to [0, 1]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
@@ -105,8 +106,8 @@ class ResponseTable:
         response. With `percent` responses run from 0 to 100.
         """
         roles = Roles(learner, sample, response, trial, task, cluster, weight, key, answer)
-        origin = Origin(missing=texts(missing), percent=percent)
-        return cls(**long_parts(as_polars(frame), roles, origin)._asdict())
+        origin = Origin(missing=texts(missing), scale=PERCENT if percent else PLAIN, percent=percent)
+        return cls(**long_parts(as_polars(frame), roles, origin)._asdict(), scale=origin.scale)
 
     @classmethod
     def from_wide(
@@ -124,9 +125,9 @@ class ResponseTable:
         holds anything but whole numbers, else the first column. `missing` are texts that stand for a missing
         response. With `percent` responses run from 0 to 100.
         """
-        origin = Origin(missing=texts(missing), percent=percent)
+        origin = Origin(missing=texts(missing), scale=PERCENT if percent else PLAIN, percent=percent)
         named = indexed(frame).named_by(id, origin)
-        return cls(**wide_parts(named.frame, rows, named.id, (), origin)._asdict())
+        return cls(**wide_parts(named.frame, rows, named.id, (), origin)._asdict(), scale=origin.scale)
 
     @classmethod
     def from_matrix(

@@ -1,10 +1,16 @@
 """The formats of logs: here, as data, what their files look like; a module for each reads them."""
 
+from importlib import import_module
+from importlib.metadata import entry_points
+
+from camilla.errors import DataError, SettingError
+from camilla.names import nearest
 from camilla.reading.formats.signatures import FURTHER
-from camilla.reading.sniffing import Format, Signature
+from camilla.reading.sniffing import Format, Loader, Signature
 from camilla.reading.tables import LONG_NAMES
 from camilla.table.frame_files import ENDINGS
 
+GROUP = "camilla.loaders"  # of entry points
 JSON, LINES = (".json",), (".jsonl", ".ndjson")
 LM_EVAL_ROWS = "rows have doc_id, doc and resps, as lm-evaluation-harness logs samples"
 LM_EVAL_RESULTS = "a results file of lm-evaluation-harness"
@@ -398,3 +404,31 @@ FORMATS: dict[str, Format] = {
         ),
     ),
 }
+
+
+def all_formats(only: str | None = None) -> dict[str, Format | Loader]:
+    """The formats of this package, and those that installed packages bring by entry point; or one of them."""
+    found: dict[str, Format | Loader] = dict(FORMATS)
+    for point in entry_points(group=GROUP):
+        try:
+            loader = point.load()
+        except (ImportError, AttributeError) as error:
+            raise DataError(
+                f"the loader {point.name!r} of {point.value} cannot be loaded: {error}."
+            ) from error
+        if not isinstance(loader, Loader):
+            raise DataError(
+                f"the loader {point.name!r} of {point.value} is no camilla.reading.sniffing.Loader."
+            )
+        found[point.name] = loader
+    if only is not None and only not in found:
+        raise SettingError(f"no format is called {only!r}. {nearest(only, list(found))}")
+    return found if only is None else {only: found[only]}
+
+
+def loader_of(one: Format | Loader) -> Loader:
+    """What reads files of a format; the module of one of ours is imported now."""
+    if isinstance(one, Loader):
+        return one
+    module = import_module(f"camilla.reading.formats.{one.module}")
+    return Loader(one.sniff, module.runs, getattr(module, "matches", None))

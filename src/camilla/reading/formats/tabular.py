@@ -7,6 +7,7 @@ import polars as pl
 
 from camilla.reading.runs import GIVEN, About, Row, Run, SampleSkills
 from camilla.reading.tables import TableRead, read_table
+from camilla.table.columns import PLAIN
 from camilla.table.files import has_written_header
 from camilla.table.frame_files import column_names
 from camilla.table.responses import ResponseTable
@@ -21,7 +22,11 @@ def runs(path: Path) -> Iterator[Run]:
     A table that Camilla wrote brings along what its logs said of samples and learners, and its skills.
     """
     written = ResponseTable.read_written(path)
-    read = TableRead(written) if written is not None else _read(path)
+    return runs_of(TableRead(written) if written is not None else _read(path), path)
+
+
+def runs_of(read: TableRead, path: Path, *, format: str = "table") -> Iterator[Run]:
+    """A run for each learner and task of a table that was read from a file."""
     table, repeated = read.table, read.repeated
     judged = read.judged or {GIVEN: table}
     rows: dict[tuple[str, str], list[Row]] = {}
@@ -33,6 +38,7 @@ def runs(path: Path) -> Iterator[Run]:
     if table.skill_map is not None:
         skills = SampleSkills(table.samples, table.skill_map, table.skill_graph)
     settings = _rows_by(table.learner_metadata, "learner")
+    scale = {} if table.scale == PLAIN else {"scale": table.scale.words}
     for (learner, of_task), of_run in rows.items():
         said = settings.get(learner, {})
         yield Run(
@@ -40,10 +46,10 @@ def runs(path: Path) -> Iterator[Run]:
             of_task,
             of_run,
             source=str(path),
-            format="table",
+            format=format,
             date=said.get("date", ""),
             about=about,
-            settings={name: value for name, value in said.items() if name not in OWN},
+            settings={name: value for name, value in said.items() if name not in OWN} | scale,
             named_by_task=False,
             task_is_file=table.task is None,
             repeated_rows=repeated,
@@ -80,9 +86,10 @@ def _about(table: ResponseTable) -> dict[str, About]:
     cluster = table.cluster or (None,) * table.n_samples
     metadata = _rows_by(table.sample_metadata, "sample")
     about = {}
-    for name, of_cluster in zip(table.samples, cluster, strict=True):
+    for at, (name, of_cluster) in enumerate(zip(table.samples, cluster, strict=True)):
         said = metadata.get(name, {})
-        about[name] = About(said.pop("text", ""), tuple(said.items()), of_cluster)
+        key = () if table.key is None else (("key", table.key[at]),)
+        about[name] = About(said.pop("text", ""), (*said.items(), *key), of_cluster)
     return about
 
 
