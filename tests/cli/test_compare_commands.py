@@ -374,7 +374,10 @@ def test_boards_are_quick(data_folder: Path, path: str, options: tuple[str, ...]
             "--task does nothing on logs, and . is a folder of them; it is for table files.",
         ),
         ("rank . --missing NA", "--missing does nothing on logs"),
-        ("rank runs.csv --metric acc", "--metric does nothing on a table file, and runs.csv is read as one"),
+        (
+            "rank runs.csv --metric acc",
+            "--metric does nothing on a table file without a column of judges, and runs.csv has none",
+        ),
         ("check runs.csv --join content", "--join does nothing on a table file"),
     ],
 )
