@@ -214,8 +214,8 @@ class TableOptions:
 
             checked_one("on-error", self.on_error, get_args(OnError))
         given = {name: value for name, value in vars(self).items() if value is not None}
-        kept = content and not given.pop("no_content", False)
-        return given | {"content": kept}  # type: ignore[return-value]
+        refused = given.pop("no_content")
+        return given | {"content": content and not refused}  # type: ignore[return-value]
 
     def read(self, *paths: Path, content: bool = False) -> "ResponseTable":
         """The table a command was given; standard error says what a reader of its result must know."""

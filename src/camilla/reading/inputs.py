@@ -40,6 +40,7 @@ ONLY_TABLES = (
     "rows", "learner", "sample", "response", "trial", "task", "weight", "answer", "reason", "prompt",
     "reference", "choices", "image", "missing", "ignore", "percent", "judge", "scale", "lower_is_better",
 )  # fmt: skip
+COLLECTING = ("format", "join", "learner_by", "skip_damaged", "content")
 OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content")
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
@@ -245,8 +246,8 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingError(f"nothing about reading is called {unknown[0]!r}. {nearest(unknown[0], known)}")
     if (rows := options.get("rows")) not in (None, "samples", "learners"):
         raise SettingError(f"rows is 'samples' or 'learners', not {rows!r}.")
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
-    given |= {"content": False} if options.get("content") is False else {}
+    off = {name for name, value in options.items() if value is False and name != "content"}
+    given = {name: value for name, value in options.items() if value is not None and name not in off}
     for name in ("missing", "ignore", "tasks", "learner_by"):
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
@@ -314,8 +315,7 @@ def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
         given.get("on_error", "null"), given.get("runs", "newest"), all_samples,
         given.get("one_benchmark", False),
     )  # fmt: skip
-    names = ("format", "join", "learner_by", "skip_damaged", "content")
-    others = {name: given[name] for name in names if name in given}
+    others = {name: given[name] for name in COLLECTING if name in given}
     if "map" in given:
         others["recipe"] = recipe_given(given)
     return {"choices": choices} | others
