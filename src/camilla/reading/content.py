@@ -134,10 +134,7 @@ class Spill:
     def flush(self) -> None:
         """Writes what was gathered; each file is sorted by sample, in the order of the log within one."""
         if self._answers["sample"]:
-            frame = _frame(self._answers, ANSWER_PARTS, TEXTS)
-            silent = pl.col(TEXTS)
-            frame = frame.with_columns(pl.when(silent != "").then(silent))
-            self._write(frame, self.answer_parts, "answers")
+            self._write(_frame(self._answers, ANSWER_PARTS, TEXTS), self.answer_parts, "answers")
             self._answers = {name: [] for name in ANSWER_PARTS}
         if self._asked:
             names, marks, asked = zip(*self._asked, strict=True)
@@ -163,6 +160,8 @@ class Spill:
 
 
 def _cut_asked(asked: Asked) -> Asked:
+    if max(len(asked.prompt), len(asked.reference)) <= LONGEST and not asked.choices and not asked.image:
+        return asked
     prompt, reference, image = (cut(text) for text in (asked.prompt, asked.reference, asked.image))
     return Asked(prompt, reference, tuple(cut(one) for one in asked.choices), image)
 
@@ -286,9 +285,11 @@ class Spilled:
         same = ("run", "name", "trial", "metric", "filter")
         named = found.with_columns(again=pl.int_range(pl.len()).over(same))
         placed = named.join(places, on=["run", "name", "trial", "again"])
+        said = pl.col(list(ANSWERED))
         return placed.select(
-            pl.col("name").alias("sample"), "learner", pl.col("place").alias("trial"), *ANSWERED
-        )
+            pl.col("name").alias("sample"), "learner", pl.col("place").alias("trial"),
+            pl.when(said != "").then(said),
+        )  # fmt: skip
 
 
 def _of_chosen(found: pl.DataFrame) -> pl.DataFrame:

@@ -349,10 +349,9 @@ def load_logs(
     content: bool = True,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Reading:
-    """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
+    """Every log under the paths, joined; settings in `learner_by` tell learners of one model apart.
 
-    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart. With a
-    `recipe` any file is read by it; a single one is a table like any other.
+    With a `recipe` any file is read by it; a single one is a table like any other.
     """
     plainly = choices in (None, Choices()) and join == "id" and not learner_by
     if recipe is not None and len(paths) == 1 and not paths[0].is_dir() and plainly:

@@ -13,7 +13,17 @@ import msgspec
 from camilla.reading.decoding import UNDECODABLE, number_in
 from camilla.reading.runs import Answered, Asked
 
+
+class DocParts(msgspec.Struct):
+    """What is read of a document."""
+
+    choices: Any = None
+    options: Any = None
+    image: Any = None
+
+
 UNSET = msgspec.Raw(b"null")
+DOC = msgspec.json.Decoder(DocParts)
 ANYTHING = msgspec.json.Decoder()
 TEXTS = msgspec.json.Decoder(list[list[str]])
 FILTERED = msgspec.json.Decoder(list[str])
@@ -75,22 +85,27 @@ class AskedOf(Mapping[str, Asked]):
 
     def __getitem__(self, sample: str) -> Asked:
         row = self.rows[sample]
-        doc = _read(row.doc)
-        doc = doc if isinstance(doc, dict) else {}
+        try:
+            doc = DOC.decode(row.doc)
+        except UNDECODABLE:
+            doc = DocParts()
         calls = _calls(_read(row.said.arguments))
-        prompt = next((text for text, _ in calls), "")
-        if not prompt:
-            prompt = next((doc[name] for name in QUESTIONS if isinstance(doc.get(name), str)), "")
+        prompt = calls[0][0] if calls else _question(_read(row.doc))
         choices = _choices(calls) or _choices_of(doc)
-        image = doc.get("image")
         reference = _reference(_read(row.said.target), choices)
-        return Asked(prompt, reference, choices, image if isinstance(image, str) else "")
+        return Asked(prompt, reference, choices, doc.image if isinstance(doc.image, str) else "")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.rows)
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def _question(doc: Any) -> str:
+    """The text of a document that was logged without the prompt made of it."""
+    said = doc if isinstance(doc, dict) else {}
+    return next((said[name] for name in QUESTIONS if isinstance(said.get(name), str)), "")
 
 
 def _calls(arguments: Any) -> list[tuple[str, Any]]:
@@ -110,9 +125,9 @@ def _choices(calls: list[tuple[str, Any]]) -> tuple[str, ...]:
     return choices if len(choices) == len(calls) > 1 else ()
 
 
-def _choices_of(doc: dict[str, Any]) -> tuple[str, ...]:
+def _choices_of(doc: DocParts) -> tuple[str, ...]:
     """`choices` or `options` of a document: a list, or {"text": list} as in ARC."""
-    found = doc.get("choices", doc.get("options"))
+    found = doc.choices if doc.choices is not None else doc.options
     found = found.get("text") if isinstance(found, dict) else found
     texts = found[:MOST_CHOICES] if isinstance(found, list) else []
     return tuple(texts) if all(isinstance(one, str) for one in texts) else ()
@@ -141,15 +156,25 @@ def answered(rows: list[tuple[str, Entry]]) -> Iterator[Answered]:
     several = len({entry.filter for _, entry in rows}) > 1
     for sample, entry in rows:
         filter = entry.filter if several else None
+        said = entry.said
         try:
-            texts = TEXTS.decode(entry.said.resps)
-        except UNDECODABLE:
-            yield from _chosen(sample, entry, filter)
+            ((text,),) = TEXTS.decode(said.resps)
+            (short,) = FILTERED.decode(said.filtered_resps)
+        except (*UNDECODABLE, ValueError):
+            yield from _otherwise(sample, entry, filter)
             continue
-        if len(texts) == 1 and len(texts[0]) == 1:
-            yield _one(sample, 0, texts[0][0], _extracted(entry.said.filtered_resps, 1)[0], filter)
-        elif texts:
-            yield from _repeated(sample, entry, [text for call in texts for text in call], filter)
+        yield Answered(sample, 0, text, "", "" if short == text else short, None, filter)
+
+
+def _otherwise(sample: str, entry: Entry, filter: str | None) -> Iterator[Answered]:
+    """What was answered in a row that has not just one text and one text that a filter left of it."""
+    try:
+        texts = TEXTS.decode(entry.said.resps)
+    except UNDECODABLE:
+        yield from _chosen(sample, entry, filter)
+        return
+    if texts:
+        yield from _repeated(sample, entry, [text for call in texts for text in call], filter)
 
 
 def _one(sample: str, trial: int, text: str, short: str, filter: str | None) -> Answered:
