@@ -365,3 +365,17 @@ def test_many_samples_are_written_in_blocks_in_order(tmp_path, monkeypatch) -> N
     for k in range(40):
         assert back.sample(f"t/{k}").prompt == f"prompt {k} " * 20
         assert back.answers(f"t/{k}")["answer"].to_list() == [f"{name} says {k} " * 20 for name in "abc"]
+
+
+def test_a_file_read_by_a_recipe_keeps_prompts_and_answers(tmp_path) -> None:
+    lines = [
+        {"m": learner, "q": {"id": sample, "text": f"{sample}?"}, "ok": 1, "said": f"{learner} {sample}"}
+        for learner in "ab" for sample in "12"
+    ]  # fmt: skip
+    path = tmp_path / "own.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    recipe = "learner=m, sample=q.id, response=ok, prompt=q.text, answer=said"
+    content = camilla.read(path, map=recipe).content
+    assert content.sample("2").prompt == "2?"
+    assert content.answers("2")["answer"].to_list() == ["a 2", "b 2"]
+    assert camilla.read(path, map=recipe, content=False).content is None

@@ -37,8 +37,7 @@ from camilla.statistics.paired import (
     pair_of,
     paired_test,
 )
-from camilla.table.content import KeptContent
-from camilla.table.excerpts import Look, excerpts, shown_samples
+from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.responses import ResponseTable
 
 Verdict = Literal["better", "worse", "probably better", "probably worse", "tied"]

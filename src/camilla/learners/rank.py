@@ -19,8 +19,7 @@ from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import block_notes, overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
 from camilla.table.cells import zero_or_one
-from camilla.table.content import KeptContent
-from camilla.table.excerpts import Look, excerpts, shown_samples
+from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 

@@ -355,7 +355,7 @@ def load_logs(
     """
     plainly = choices in (None, Choices()) and join == "id" and not learner_by
     if recipe is not None and len(paths) == 1 and not paths[0].is_dir() and plainly:
-        return _read_by_recipe(paths[0], recipe)
+        return _read_by_recipe(paths[0], recipe, content=content)
     collected = collect(
         paths, format=format, join=join, learner_by=learner_by, skip_damaged=skip_damaged, recipe=recipe,
         content=content, watch=watch,
@@ -364,9 +364,9 @@ def load_logs(
     return with_extras(reading, {"key": "key"} if recipe is not None and "key" in recipe.fields else {})
 
 
-def _read_by_recipe(path: Path, recipe: Recipe) -> Reading:
+def _read_by_recipe(path: Path, recipe: Recipe, *, content: bool) -> Reading:
     try:
-        read = read_mapped(path, recipe)
+        read = read_mapped(path, recipe, content=content)
     except LayoutError as error:
         raise LayoutError(f"{error} {proposal([path])}") from error
     files = Files(read={"map": [str(path)]}, reasons={"map": f"by the recipe {recipe.text}"})

@@ -11,6 +11,13 @@ from numpy.typing import NDArray
 
 from camilla.errors import DataError, LayoutError, SettingError
 from camilla.names import nearest, quoted
+from camilla.reading.content import (
+    named_columns,
+    rows_of_judge,
+    telling_columns,
+    with_long_content,
+    with_wide_content,
+)
 from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
     SkillSource,
@@ -22,13 +29,6 @@ from camilla.reading.skills import (
     skills_in,
     with_key,
     with_skill_source,
-)
-from camilla.reading.table_content import (
-    named_columns,
-    rows_of_judge,
-    telling_columns,
-    with_long_content,
-    with_wide_content,
 )
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, name_column, scale_of, texts
 from camilla.table.content import content_beside

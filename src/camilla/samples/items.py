@@ -29,8 +29,7 @@ from camilla.samples.twins import Twins, twins
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
 from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
-from camilla.table.content import SHORT, KeptContent
-from camilla.table.excerpts import Look, excerpts, shown_samples
+from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samples
 from camilla.table.frame_files import frame_with_lines, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable

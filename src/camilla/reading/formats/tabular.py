@@ -7,8 +7,8 @@ from pathlib import Path
 import polars as pl
 
 from camilla.names import name_index
+from camilla.reading.content import OF_RESPONSES, OF_SAMPLES
 from camilla.reading.runs import GIVEN, About, Answered, Asked, Content, Row, Run, SampleSkills
-from camilla.reading.table_content import OF_RESPONSES, OF_SAMPLES
 from camilla.reading.tables import TableRead, read_table
 from camilla.table.columns import PLAIN
 from camilla.table.content import BLOCK, SCHEMA, KeptContent, content_beside
