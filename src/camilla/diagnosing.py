@@ -311,7 +311,7 @@ def named(
         pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), provenance,
         ordered.learners, ordered.samples, skill_names,
         fitted.diagnoser, fitted.solution.params, readout, fitted.temperature, ordered.cells(),
-        ordered.cluster, _all_logits(found, ordered) if len(found.parts) > 1 else None,
+        ordered.cluster, _all_logits(found, ordered) if len(found.parts) > 1 else None, table.content,
     )  # fmt: skip
     learners = (
         bare.ability()

@@ -29,6 +29,7 @@ from camilla.statistics.posterior import (
     tie_groups,
 )
 from camilla.table.cells import Cells, means, zero_or_one
+from camilla.table.content import KeptContent
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -67,6 +68,7 @@ class Diagnosis(Printable):
     cells: Cells
     clusters: tuple[str, ...] | None = None  # of samples, in the order of sample_names
     combined: Floats | None = None  # [samples, learners], logits of auto's combination, for `predict`
+    content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
 
     def predict(
         self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
@@ -328,7 +330,7 @@ class Diagnosis(Printable):
         return ("overall",) if n_dims == 1 else tuple(f"latent {k + 1}" for k in range(n_dims))
 
     def save(self, path: str | Path) -> Path:
-        """Writes one directory, whole or not at all."""
+        """Writes one directory, whole or not at all; what samples ask and learners answered goes with it."""
         return write_directory(self, Path(path))
 
     @classmethod

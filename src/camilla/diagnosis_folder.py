@@ -17,11 +17,13 @@ from camilla.fitting.layout import Size
 from camilla.fitting.protocol import Readout
 from camilla.models import DIAGNOSERS
 from camilla.table.cells import Cells
+from camilla.table.content import KeptContent, in_file
 from camilla.table.files import whole_folder
 from camilla.table.skills import SkillGraph
 
 FORMAT = 2
 INDEX = "diagnosis.json"
+CONTENT = "content.parquet"
 FRAMES = ("learners", "samples", "skills")
 
 
@@ -57,6 +59,10 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
         arrays["skill_mask"] = diagnosis.diagnoser.size.skill_mask.astype(np.uint8)
     tensors = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
     (folder / "arrays.safetensors").write_bytes(save_tensors(tensors))
+    hashes = {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())}
+    if diagnosis.content is not None:
+        names = {"samples": diagnosis.sample_names, "learners": diagnosis.learner_names}
+        diagnosis.content.write(folder / CONTENT, **names)
     document = {
         "format": FORMAT,
         "provenance": diagnosis.provenance,
@@ -66,7 +72,8 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
         "clusters": diagnosis.clusters,
         "temperature": diagnosis.temperature,
         "readout": {k: v for k, v in diagnosis.readout._asdict().items() if not isinstance(v, np.ndarray)},
-        "sha256": {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())},
+        "sha256": hashes,
+        "content": (folder / CONTENT).stat().st_size if diagnosis.content is not None else None,
     }
     text = json.dumps(document, ensure_ascii=False, indent=1)
     (folder / INDEX).write_text(
@@ -115,7 +122,18 @@ def read_directory(path: Path) -> dict[str, Any]:
         "clusters": None if document["clusters"] is None else tuple(document["clusters"]),
         "combined": arrays.get("combined"),
         "cells": Cells(*(cells[name].to_numpy() for name in Cells._fields)),
+        "content": _content(path / CONTENT, document.get("content")),
     }
+
+
+def _content(file: Path, size: int | None) -> KeptContent | None:
+    """What samples ask and learners answered, checked by its size alone: it is read in parts, if ever."""
+    if size is None:  # also in what was saved before content was
+        return None
+    if not file.is_file() or file.stat().st_size != size:
+        state = "is missing from" if not file.is_file() else "is damaged in"
+        raise FormatError(f"{file}: {state} the saved diagnosis. Make the diagnosis again.")
+    return in_file(file)
 
 
 def _index_document(path: Path) -> dict[str, Any]:

@@ -25,9 +25,18 @@ IN_NOTEBOOK = 10  # rows that a notebook shows of a table of responses
 LONGEST_NAME = 48
 READABLE_NAME = 20  # to which names are shortened before columns are left out
 SHORTEST_NAME = 12
+EXCERPT_LENGTH = 700  # characters of a text of an excerpt
+EXCERPT_LINES = 12
+EXCERPT_TITLE = 200
 NOT_A_TERMINAL = 200  # columns of a file or a pipe
 SCREEN = (110, 30)  # columns and lines of a result's repr
 PROBABILITY = re.compile("(.*_)?(p|q|p_value)")  # columns whose small values matter
+STEERING = (
+    re.compile(  # control characters, direction marks, invisible ones; JSON escapes those below a space
+        "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
+        "\U000e0000-\U000e0fff]"
+    )
+)
 GAP = "   "
 WIDER = "Use a wider terminal or --json."
 PRINT_IT = "print(result.text(width=200)) shows them."
@@ -45,7 +54,14 @@ class Grid(NamedTuple):
     spare: tuple[str, ...] = ()
 
 
-Part = str | Grid
+class Excerpt(NamedTuple):
+    """Texts from data under a title, such as a prompt and answers to it; long ones are shown in part."""
+
+    title: str
+    fields: tuple[tuple[str, str], ...]  # label, text
+
+
+Part = str | Grid | Excerpt
 
 
 class Printable:
@@ -94,6 +110,8 @@ def as_text(parts: Sequence[Part], width: int | None = None, *, remedy: str = WI
             text += (
                 ("" if text.endswith("\n\n") or not text else "\n") + grid_text(part, columns, remedy) + "\n"
             )
+        elif isinstance(part, Excerpt):
+            text += ("" if text.endswith("\n\n") or not text else "\n") + excerpt_text(part, columns) + "\n\n"
         else:
             text += _wrapped(part, wrapped) + "\n"
     return text.rstrip("\n")
@@ -136,6 +154,30 @@ def grid_text(grid: Grid, width: int, remedy: str = WIDER) -> str:
         names = ", ".join(name for name in map(shown, grid.frame.columns) if name in left_out)
         text += _wrapped(f"Not shown for lack of width: {names}. {remedy}", width) + "\n"
     return text
+
+
+def excerpt_text(excerpt: Excerpt, width: int) -> str:
+    """The title, and below it each label with its text, line for line as far as there is room."""
+    lines = [_wrapped(shortened(shown(excerpt.title), EXCERPT_TITLE), width)]
+    for label, text in excerpt.fields:
+        first, *rest = excerpt_lines(text)
+        head = f"  {shortened(shown(label), LONGEST_NAME)}: " if label else "  "
+        told = [head + first, *(f"    {line}" for line in rest)]
+        lines += [
+            textwrap.fill(line, max(width, 40), subsequent_indent="    ", break_on_hyphens=False)
+            for line in told
+        ]
+    return "\n".join(lines)
+
+
+def excerpt_lines(text: str) -> list[str]:
+    """A text from data made harmless: its lines with control characters spelled out, the middle left out."""
+    lines = [shown(line.expandtabs(4)) for line in shortened(text.strip(), EXCERPT_LENGTH).split("\n")]
+    lines = [line for line in lines if line.strip()] or [""]
+    if len(lines) <= EXCERPT_LINES:
+        return lines
+    end = EXCERPT_LINES // 2
+    return [*lines[: EXCERPT_LINES - end - 1], "…", *lines[-end:]]
 
 
 def _shortened_to(frame: "pl.DataFrame", fixed: Sequence[str], width: int, shortest: int) -> list[str] | None:
@@ -256,9 +298,20 @@ def as_html(parts: Sequence[Part]) -> str:
             columns = _cells(part.frame, part.fixed, LONGEST_NAME)
             rows = zip(*(column.cells for column in columns), strict=True)
             html.append(html_table(part.title, [column.head for column in columns], rows))
+        elif isinstance(part, Excerpt):
+            html.append(_excerpt_html(part))
         else:
             html += [f"<p>{escape(shown(line))}</p>" for line in part.split("\n")]
     return f"<div>{''.join(html)}</div>"
+
+
+def _excerpt_html(excerpt: Excerpt) -> str:
+    rows = "".join(
+        f"<dt><bdi>{escape(shown(label))}</bdi></dt>"
+        f'<dd style="white-space: pre-wrap"><bdi>{escape(chr(10).join(excerpt_lines(text)))}</bdi></dd>'
+        for label, text in excerpt.fields
+    )
+    return f"<p><bdi>{escape(shown(excerpt.title))}</bdi></p><dl>{rows}</dl>"
 
 
 def html_table(caption: str, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
@@ -304,8 +357,9 @@ def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
 
 
 def print_json(document: dict[str, Any]) -> None:
-    """One JSON object; a number that is not finite is null."""
-    say(json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False))
+    """One JSON object; a number that is not finite is null, and no character steers a terminal."""
+    text = json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False)
+    say(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
 def _finite(value: Any) -> Any:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WORSE = 3  # exit code of --fail-if-worse
 
 
-@reads_table("cluster")
+@reads_table("cluster", *options.CONTENT)
 def compare(
     inputs: Annotated[
         list[str],
@@ -29,6 +29,7 @@ def compare(
         typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
     ] = None,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
+    show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,
     columns: TableOptions,
@@ -41,10 +42,11 @@ def compare(
     if margin is not None and not (fail_if_worse and 0 <= margin < 1):
         raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
 
+    kept = options.checked_show(show, columns) > 0
     if len(inputs) == 3:
-        table, a, b = columns.read(Path(inputs[0])), inputs[1], inputs[2]
+        table, a, b = columns.read(Path(inputs[0]), content=kept), inputs[1], inputs[2]
     elif len(inputs) == 2:
-        table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options())
+        table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=kept))
         columns.say(notes)
     else:
         raise SettingError(
@@ -54,9 +56,9 @@ def compare(
     columns.refuse_idle_weight(table)
     found = compare_two(table, a, b, level=level)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(show=show))
     else:
-        say(found.text(flips=flips))
+        say(found.text(flips=flips, show=show))
     if fail_if_worse and found.is_worse(margin):
         say(f"failed: {_reason(found, margin)}", err=True)
         raise typer.Exit(WORSE)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from camilla.table.skills import SkillMap
 
 
-@reads_table("skills", "skill_graph")
+@reads_table("skills", "skill_graph", *options.CONTENT)
 def diagnose(
     table: options.TableOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
@@ -36,7 +36,7 @@ def diagnose(
     """Diagnose every learner and sample of a table of responses."""
     from camilla.diagnosis_folder import make_way
 
-    responses = columns.read(table)
+    responses = columns.read(table, content=True)
     make_way(output)
     found = run(responses, with_, seed, across_blocks=across_blocks)
     found.save(output)

@@ -10,13 +10,14 @@ from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_json, progress, say
 
 
-@reads_table("skills", "key", "answer")
+@reads_table("skills", "key", *options.CONTENT)
 def items(
     table: options.TableOption,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
     rate: Annotated[
         float, typer.Option(help="False discovery rate of the flags negative, noisy and twin.")
     ] = 0.05,
+    show: options.ShowOption = 0,
     judged: Annotated[
         Path | None, typer.Option(help="Verdicts of somebody who looked: columns sample, error (1 or 0).")
     ] = None,
@@ -28,7 +29,8 @@ def items(
     """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
     from camilla.samples.items import items
 
-    responses = columns.read(table)
+    options.checked_show(show, columns)
+    responses = columns.read(table, content=True)
     with progress("judging samples") as watch:
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
@@ -39,6 +41,7 @@ def items(
                 "ablest_fail": found.ablest_fail.to_dicts(),
                 "twins": found.twins.to_dicts(),
             }
+            | ({"shown": found.shown(show)} if show else {})
         )
         return
-    say(found.text(samples=samples))
+    say(found.text(samples=samples, show=show))

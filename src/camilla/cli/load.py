@@ -52,6 +52,9 @@ def load(
     ] = False,
     scale: options.ScaleOption = None,
     lower_is_better: options.LowerOption = False,
+    no_content: Annotated[
+        bool, typer.Option("--no-content", help="Do not keep prompts, references, answers and reasons.")
+    ] = False,
     json: options.JsonOption = False,
 ) -> None:
     """Load logs of evaluation harnesses into one table of responses."""
@@ -68,6 +71,7 @@ def load(
         loaded = load_logs(
             paths, choices, format=format, join=join,  # type: ignore[arg-type]
             learner_by=tuple(learner_by or ()), skip_damaged=skip_damaged, recipe=recipe, watch=watch,
+            content=output is not None and as_ is None and not no_content,
         )  # fmt: skip
         if skills_from:
             loaded = with_extras(loaded, {"skills": skills_from})

@@ -110,6 +110,9 @@ ScaleOption = Annotated[
 LowerOption = Annotated[
     bool, typer.Option("--lower-is-better", help="The lowest response of the scale is the best.")
 ]
+ShowOption = Annotated[
+    int, typer.Option("--show", min=0, help="How many samples to show with prompts and answers.")
+]
 SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
 
 
@@ -163,6 +166,16 @@ class TableOptions:
     judge: Annotated[
         str | None, typer.Option(help="Long table: column of who scored, where several judges did.")
     ] = None
+    prompt: Annotated[str | None, typer.Option(help="Column of what a sample asks.")] = None
+    reference: Annotated[str | None, typer.Option(help="Column of the right answer, to be shown.")] = None
+    choices: Annotated[str | None, typer.Option(help="Column of a sample's choices: lists, or JSON.")] = None
+    image: Annotated[str | None, typer.Option(help="Column of a path or link of a sample's picture.")] = None
+    reason: Annotated[
+        str | None, typer.Option(help="Long table: column of why a response was scored so.")
+    ] = None
+    no_content: Annotated[
+        bool, typer.Option("--no-content", help="Do not keep prompts, references, answers and reasons.")
+    ] = False
     missing: Annotated[
         list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
     ] = None
@@ -188,8 +201,8 @@ class TableOptions:
         bool, typer.Option("--skip-damaged", help="Logs: leave out files that cannot be read.")
     ] = False
 
-    def options(self) -> "ReadOptions":
-        """What was given, as `camilla.read` takes it."""
+    def options(self, *, content: bool = False) -> "ReadOptions":
+        """What was given, as `camilla.read` takes it; `content` is whether the command has a use for it."""
         if self.rows not in (None, "samples", "learners"):
             raise SettingError(f"--rows is samples or learners, not {self.rows!r}.")
         if self.join is not None:
@@ -200,13 +213,15 @@ class TableOptions:
             from camilla.reading.joining import OnError
 
             checked_one("on-error", self.on_error, get_args(OnError))
-        return {name: value for name, value in vars(self).items() if value is not None}  # type: ignore[return-value]
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        refused = given.pop("no_content")
+        return given | {"content": content and not refused}  # type: ignore[return-value]
 
-    def read(self, *paths: Path) -> "ResponseTable":
+    def read(self, *paths: Path, content: bool = False) -> "ResponseTable":
         """The table a command was given; standard error says what a reader of its result must know."""
         from camilla.reading.inputs import read_with_account
 
-        reading = read_with_account(*paths, **self.options())
+        reading = read_with_account(*paths, **self.options(content=content))
         notes, table = reading.notes(), reading.table
         self.say(notes)
         return table
@@ -247,7 +262,17 @@ def recipe(given: dict[str, Any]) -> "Recipe | None":
     return None
 
 
-SPECIAL = {"skills", "skill_graph", "cluster", "key", "answer"}  # options of some commands alone
+CONTENT = ("prompt", "reference", "choices", "image", "answer", "reason", "no_content")
+SPECIAL = {"skills", "skill_graph", "cluster", "key", *CONTENT}  # options of some commands alone
+
+
+def checked_show(show: int, columns: TableOptions) -> int:
+    """How many samples to show, if their content may be kept."""
+    if show and columns.no_content:
+        raise SettingError(
+            "--show does nothing with --no-content: it shows that content. Leave one of them out."
+        )
+    return show
 
 
 def reads_table(*also: str) -> Decorator:

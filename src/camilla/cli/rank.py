@@ -10,7 +10,7 @@ from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_json, progress, say
 
 
-@reads_table("cluster")
+@reads_table("cluster", *options.CONTENT)
 def rank(
     tables: Annotated[
         list[Path],
@@ -18,6 +18,7 @@ def rank(
     ],
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
+    show: options.ShowOption = 0,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
     across_blocks: options.AcrossBlocksOption = False,
     *,
@@ -30,11 +31,11 @@ def rank(
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
-    responses = columns.read(*tables)
+    responses = columns.read(*tables, content=options.checked_show(show, columns) > 0)
     columns.refuse_idle_weight(responses)
     with progress("ranking") as watch:
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
-        print_json(found.to_document(pairs=pairs))
+        print_json(found.to_document(pairs=pairs, show=show))
     else:
-        say(found.text(learners=learners))
+        say(found.text(learners=learners, show=show))

@@ -37,6 +37,7 @@ from camilla.statistics.paired import (
     pair_of,
     paired_test,
 )
+from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.responses import ResponseTable
 
 Verdict = Literal["better", "worse", "probably better", "probably worse", "tied"]
@@ -87,6 +88,7 @@ class Comparison(Printable):
     only_b: int
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
+    content: KeptContent | None = None
 
     def is_worse(self, margin: float | None = None) -> bool:
         """Without a margin: B is significantly below A (difference < 0 and p < 1 − level).
@@ -98,8 +100,11 @@ class Comparison(Printable):
             return self.overall.difference < 0 and self.overall.p_value < 1 - self.level
         return not self.overall.low >= -margin
 
-    def parts(self, *, flips: int = 5, tasks: int | None = None) -> list[Part]:
-        """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes."""
+    def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
+        """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
+
+        `show` flipped samples each way are shown with what they ask and what A and B answered.
+        """
         a, b = brief(self.a), brief(self.b)
         parts: list[Part] = [
             _sentence(self.overall, self.level),
@@ -117,11 +122,29 @@ class Comparison(Printable):
             names = self.flipped.filter(flipped)["sample"].to_list()
             if names and flips:
                 parts.append(f"B {word} {len(names)}: {listed(names, flips)}")
-        return [*parts, *(f"note: {note}" for note in self.notes)]
+        shown = excerpts(self.content, self.looks(show)) if show else []
+        return [*parts, *(f"note: {note}" for note in self.notes), *shown]
 
-    def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
-        return {
+    def looks(self, show: int) -> list[Look]:
+        """The first `show` samples that B lost and that it won, with both learners."""
+        found = []
+        for word, flipped in (
+            ("lost by B", pl.col("b") < pl.col("a")),
+            ("won by B", pl.col("b") > pl.col("a")),
+        ):
+            ordered = self.flipped.filter(flipped).sort(
+                (pl.col("b") - pl.col("a")).abs().round(9), descending=True, maintain_order=True
+            )
+            found += [
+                Look(row["sample"], word, ((self.a, row["a"]), (self.b, row["b"])))
+                for row in ordered.head(show).to_dicts()
+            ]
+        return found
+
+    def to_document(self, *, show: int = 0) -> dict[str, Any]:
+        """Everything as plain data; with `show` also the content of that many flipped samples each way."""
+        shown = {"shown": shown_samples(self.content, self.looks(show))} if show else {}
+        document = {
             "a": self.a,
             "b": self.b,
             "level": self.level,
@@ -135,6 +158,7 @@ class Comparison(Printable):
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
+        return document | shown
 
 
 def _sentence(effect: Effect, level: float) -> str:
@@ -240,7 +264,7 @@ def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95) ->
     return Comparison(
         a, b, level, overall, _by_task(table, pair, level), noise, _flipped(table, pair),
         pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
-        made_of(table, a=a, b=b, level=level),
+        made_of(table, a=a, b=b, level=level), table.content,
     )  # fmt: skip
 
 
@@ -432,4 +456,15 @@ def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, s
         for name in roles
     ]
     table = ResponseTable.from_long(frame.with_columns(*filled), **roles)  # type: ignore[arg-type]
-    return replace(table, scale=one.scale if one.scale == other.scale else table.scale)
+    scale = one.scale if one.scale == other.scale else table.scale
+    return replace(table, scale=scale, content=_both_contents((one, other), names))
+
+
+def _both_contents(tables: Sequence[ResponseTable], names: Sequence[str]) -> KeptContent | None:
+    """The content of both tables under the names that their learners have now."""
+    kept = [
+        table.content.called({table.learners[0]: name})
+        for table, name in zip(tables, names, strict=True)
+        if table.content is not None
+    ]
+    return None if not kept else kept[0] if len(kept) == 1 else kept[0].together(kept[1])

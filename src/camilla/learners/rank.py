@@ -1,6 +1,6 @@
 """Learners by mean response: who is really ahead of whom, and which ranks are possible."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -19,11 +19,14 @@ from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import block_notes, overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
 from camilla.table.cells import zero_or_one
+from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
 GROUPS = 12  # printed
+MOST_LOOKS = 100  # samples that can be shown
+ENDS = 2  # leaders shown of those that did best on a sample, and of those that did worst
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +47,8 @@ class Ranking(Printable):
     groups: tuple[tuple[int, int], ...]  # first and last rank of maximal runs in which no two differ
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
+    looks: tuple[Look, ...] = ()  # samples that tell the leaders apart, the most telling first
+    content: KeptContent | None = None
 
     def pairs(self) -> pl.DataFrame:
         """Every pair, the one that ranks higher first: b less a as in compare, p-value, Holm over all."""
@@ -66,8 +71,11 @@ class Ranking(Printable):
         """The learners whose possible ranks begin at 1."""
         return self.rows.filter(pl.col("rank_low") == 1)["learner"].to_list()
 
-    def parts(self, *, learners: int = 20) -> list[Part]:
-        """Who is first and how surely, the first few learners, the groups of ties, and the notes."""
+    def parts(self, *, learners: int = 20, show: int = 0) -> list[Part]:
+        """Who is first and how surely, the first few learners, the groups of ties, and the notes.
+
+        `show` samples that tell the leaders apart are shown with what they ask and what leaders answered.
+        """
         interval = f"{percent(self.level)} CI"
         rows = self.rows.head(learners)
         frame = rows.select("rank", "learner", "mean").with_columns(
@@ -89,7 +97,15 @@ class Ranking(Printable):
             Grid(title, frame, fixed=(interval, "ranks"), spare=("n",)),
             f"Statistically tied (paired tests, Holm over all pairs), by rank: {tied}.",
             *(f"note: {note}" for note in self.notes),
+            *self._excerpts(show),
         ]
+
+    def _excerpts(self, show: int) -> list[Part]:
+        if not show:
+            return []
+        if self.content is not None and not self.looks:
+            return ["note: the leaders have the same response on every sample: there is nothing to show."]
+        return excerpts(self.content, self.looks[:show])
 
     def _answer(self) -> str:
         first, others = brief(self.learners[0]), len(self.learners) - 1
@@ -107,8 +123,8 @@ class Ranking(Printable):
         may = "" if also else " may be first"
         return f"{first} has the highest mean of {others + 1} learners, but {also}{listed(contenders)}{may}."
 
-    def to_document(self, *, pairs: bool = False) -> dict[str, Any]:
-        """Everything as plain data; every pair only if asked for."""
+    def to_document(self, *, pairs: bool = False, show: int = 0) -> dict[str, Any]:
+        """Everything as plain data; every pair, and content of telling samples, only if asked for."""
         document: dict[str, Any] = {
             "level": self.level,
             "learners": self.rows.to_dicts(),
@@ -116,7 +132,8 @@ class Ranking(Printable):
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
-        return document | ({"pairs": self.pairs().to_dicts()} if pairs else {})
+        shown = {"shown": shown_samples(self.content, self.looks[:show])} if show else {}
+        return document | ({"pairs": self.pairs().to_dicts()} if pairs else {}) | shown
 
 
 def rank(
@@ -146,16 +163,57 @@ def rank(
     tests = pair_tests(matrix, group, watch)
     told_apart = told_apart_by_holm(tests.p_value, 1 - level)
     learners = tuple(table.learners[i] for i in order)
+    standings = _rows(learners, spread, learner_ends(matrix, spread, group, level), told_apart, tests)
+    leaders = max(int((standings["rank_low"] == 1).sum()), 2)
     return Ranking(
         learners,
         level,
-        _rows(learners, spread, learner_ends(matrix, spread, group, level), told_apart, tests),
+        standings,
         tests,
         told_apart,
         tuple((first + 1, last + 1) for first, last in tie_groups(told_apart)),
         (*apart, *_notes(table, matrix), *_flat_notes(learners, matrix, spread)),
         made_of(table, level=level, across_blocks=across_blocks),
+        _looks(matrix, learners, table.samples, leaders) if table.content is not None else (),
+        table.content,
     )
+
+
+def _looks(matrix: Floats, learners: Sequence[str], samples: Sequence[str], leaders: int) -> tuple[Look, ...]:
+    """Samples on which the leaders differ most, `matrix` [learners, samples] being in the order of ranks.
+
+    Leaders are the learners that may be first, two at least. Samples go by the variance of the leaders'
+    responses, then by how they correlate with the mean response over all learners, then by name.
+    """
+    top = matrix[:leaders]
+    seen = ~np.isnan(top)
+    with np.errstate(invalid="ignore"):
+        mean = np.where(seen, top, 0).sum(axis=0) / seen.sum(axis=0)
+        variance = np.where(seen, (top - mean) ** 2, 0).sum(axis=0) / seen.sum(axis=0)
+    differing = np.flatnonzero((seen.sum(axis=0) >= 2) & (variance > 0))
+    strength = np.nanmean(matrix, axis=1)
+    telling = [_correlation(matrix[:, j], strength) for j in differing]
+    names = [samples[j] for j in differing.tolist()]
+    order = sorted(
+        range(len(differing)),
+        key=lambda at: (-round(variance[differing[at]], 9), -round(telling[at], 9), names[at]),
+    )[:MOST_LOOKS]
+    return tuple(_look(samples[int(j)], top[:, j], learners) for j in differing[order])
+
+
+def _correlation(responses: Floats, strength: Floats) -> float:
+    known = ~np.isnan(responses)
+    x, y = responses[known] - responses[known].mean(), strength[known] - strength[known].mean()
+    size = float(np.sqrt(np.sum(x**2) * np.sum(y**2)))
+    return float(np.sum(x * y)) / size if size > 0 else 0.0
+
+
+def _look(sample: str, responses: Floats, learners: Sequence[str]) -> Look:
+    """The best and the worst of the leaders on a sample, the higher rank first among equals."""
+    known = np.flatnonzero(~np.isnan(responses))
+    order = known[np.argsort(-responses[known], kind="stable")]
+    some = order if len(order) <= 2 * ENDS else np.concatenate([order[:ENDS], order[-ENDS:]])
+    return Look(sample, "tells the leaders apart", tuple((learners[i], float(responses[i])) for i in some))
 
 
 def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpread:

@@ -51,6 +51,7 @@ class Reading:
     repeated_rows: int = 0  # of a table: those of a learner and sample that came before, without a trial
     passed_over: Sequence[PassedOver] = ()  # where one judge of several was taken without being asked for
     judged: Callable[[], JudgedAnswers] | None = None  # every score of every judge, where there are several
+    table_notes: tuple[str, ...] = ()
 
     @property
     def table(self) -> ResponseTable:
@@ -196,7 +197,8 @@ def _notes(loaded: Reading) -> list[str]:
     if loaded.merged is None and loaded.responses is not None:
         skill_map = loaded.responses.skill_map
         notes = [*(() if skill_map is None else skill_map.notes), *_scale(loaded.responses)]
-        return [*judge_notes(loaded.passed_over), *notes, *repeated_rows_note(loaded.repeated_rows)]
+        notes = [*judge_notes(loaded.passed_over), *loaded.table_notes, *notes]
+        return [*notes, *repeated_rows_note(loaded.repeated_rows)]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
     merged = loaded.merged

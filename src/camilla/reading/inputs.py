@@ -13,6 +13,7 @@ import polars as pl
 from camilla.errors import CamillaError, CamillaWarning, DataError, LayoutError, SettingError
 from camilla.names import nearest
 from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
+from camilla.reading.content import Spill
 from camilla.reading.formats import all_formats, loader_of
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
@@ -36,22 +37,11 @@ from camilla.table.responses import ResponseTable
 
 SURE = 0.5
 ONLY_TABLES = (
-    "rows",
-    "learner",
-    "sample",
-    "response",
-    "trial",
-    "task",
-    "weight",
-    "answer",
-    "missing",
-    "ignore",
-    "percent",
-    "judge",
-    "scale",
-    "lower_is_better",
-)
-OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric")
+    "rows", "learner", "sample", "response", "trial", "task", "weight", "answer", "reason", "prompt",
+    "reference", "choices", "image", "missing", "ignore", "percent", "judge", "scale", "lower_is_better",
+)  # fmt: skip
+COLLECTING = ("format", "join", "learner_by", "skip_damaged", "content")
+OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content")
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
@@ -70,6 +60,11 @@ class ReadOptions(TypedDict, total=False):
     key: str | None
     answer: str | None
     judge: str | None
+    reason: str | None
+    prompt: str | None
+    reference: str | None
+    choices: str | None
+    image: str | None
     skills: str | Path | Sequence[str] | None
     skill_graph: str | Path | None
     missing: str | Sequence[str]
@@ -89,6 +84,7 @@ class ReadOptions(TypedDict, total=False):
     universe: str | Path | Sequence[str]
     skip_damaged: bool
     one_benchmark: bool
+    content: bool
 
 
 def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
@@ -115,6 +111,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     judge : str, optional
         Column of a long table that names who gave a response, where several judges score the same answers;
         by default a column of that name.
+    prompt, reference, choices, image, reason : str, optional
+        Columns of what a sample asks, its right answer, choices and picture, and of a long table why a judge
+        scored a response so, where they have other names. `table.content` has them and the answers.
     skills : str, path or list of str, optional
         FILE (a 0/1 table), FILE:column,column (categories), or :column of the table or logs themselves. A
         list names several such columns.
@@ -158,6 +157,8 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
     one_benchmark : bool, optional
         Logs: files that name no task hold the same samples, so a sample of one name is the same in all. By
         default they are told apart unless their names say that they are one benchmark.
+    content : bool, optional
+        False: prompts, references and answers are not kept. Else `table.content` has them, in files.
 
     Returns
     -------
@@ -245,7 +246,8 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
         raise SettingError(f"nothing about reading is called {unknown[0]!r}. {nearest(unknown[0], known)}")
     if (rows := options.get("rows")) not in (None, "samples", "learners"):
         raise SettingError(f"rows is 'samples' or 'learners', not {rows!r}.")
-    given = {name: value for name, value in options.items() if value is not None and value is not False}
+    off = {name for name, value in options.items() if value is False and name != "content"}
+    given = {name: value for name, value in options.items() if value is not None and name not in off}
     for name in ("missing", "ignore", "tasks", "learner_by"):
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
@@ -291,29 +293,29 @@ def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str
             f"{'files' if idle[0] == 'map' else 'logs'}."
         )
     try:
-        table, repeated, judged, passed = read_table(source, **given)
+        read = read_table(source, **given)
     except LayoutError as error:
         if isinstance(source, pl.DataFrame) or "rows" in given:
             raise
         raise LayoutError(f"{error} {proposal([source])}") from error
     files = Files(read={"table": [called]}, reasons={"table": "one table"})
     return Reading(
-        table, None, files, repeated_rows=repeated,
-        passed_over=() if passed is None else [passed],
-        judged=partial(answers_of_tables, judged) if judged else None,
+        read.table, None, files, repeated_rows=read.repeated,
+        passed_over=() if read.passed_over is None else [read.passed_over],
+        judged=partial(answers_of_tables, read.judged) if read.judged else None, table_notes=read.notes,
     )  # fmt: skip
 
 
 def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
     """The options of logs as `load_logs` takes them."""
     universe = given.get("universe", ())
-    names = read_universe(Path(universe)) if isinstance(universe, str | Path) else tuple(universe)
+    all_samples = read_universe(Path(universe)) if isinstance(universe, str | Path) else tuple(universe)
     choices = Choices(
         tuple(given.get("tasks", ())), given.get("metric"), given.get("filter"),
-        given.get("on_error", "null"), given.get("runs", "newest"), names,
+        given.get("on_error", "null"), given.get("runs", "newest"), all_samples,
         given.get("one_benchmark", False),
     )  # fmt: skip
-    others = {name: given[name] for name in ("format", "join", "learner_by", "skip_damaged") if name in given}
+    others = {name: given[name] for name in COLLECTING if name in given}
     if "map" in given:
         others["recipe"] = recipe_given(given)
     return {"choices": choices} | others
@@ -344,27 +346,27 @@ def load_logs(
     learner_by: Sequence[str] = (),
     skip_damaged: bool = False,
     recipe: Recipe | None = None,
+    content: bool = True,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Reading:
-    """Every log under the paths, joined; what a file was taken for, and why, is in `files`.
+    """Every log under the paths, joined; settings in `learner_by` tell learners of one model apart.
 
-    `learner_by` names settings of runs (solver, n_shot, …) that tell learners of one model apart. With a
-    `recipe` any file is read by it; a single one is a table like any other.
+    With a `recipe` any file is read by it; a single one is a table like any other.
     """
     plainly = choices in (None, Choices()) and join == "id" and not learner_by
     if recipe is not None and len(paths) == 1 and not paths[0].is_dir() and plainly:
-        return _read_by_recipe(paths[0], recipe)
+        return _read_by_recipe(paths[0], recipe, content=content)
     collected = collect(
         paths, format=format, join=join, learner_by=learner_by, skip_damaged=skip_damaged, recipe=recipe,
-        watch=watch,
+        content=content, watch=watch,
     )  # fmt: skip
     reading = joined(collected, choices)
     return with_extras(reading, {"key": "key"} if recipe is not None and "key" in recipe.fields else {})
 
 
-def _read_by_recipe(path: Path, recipe: Recipe) -> Reading:
+def _read_by_recipe(path: Path, recipe: Recipe, *, content: bool) -> Reading:
     try:
-        read = read_mapped(path, recipe)
+        read = read_mapped(path, recipe, content=content)
     except LayoutError as error:
         raise LayoutError(f"{error} {proposal([path])}") from error
     files = Files(read={"map": [str(path)]}, reasons={"map": f"by the recipe {recipe.text}"})
@@ -388,13 +390,15 @@ def collect(
     learner_by: Sequence[str] = (),
     skip_damaged: bool = False,
     recipe: Recipe | None = None,
+    content: bool = True,
     watch: Callable[[str], None] = lambda line: None,
 ) -> Collected:
     """Reads every log under the paths, or every file by a recipe."""
     if not paths:
         raise DataError("no path was given.")
     formats = all_formats(format) if recipe is None else {"map": loader(recipe)}
-    collected = Collected(Collection(join), Files(), [], PLAIN if recipe is None else recipe.scale)
+    collection = Collection(join, spill=Spill() if content else None)
+    collected = Collected(collection, Files(), [], PLAIN if recipe is None else recipe.scale)
     files, loaders = collected.files, dict[str, Loader]()
     for path, found in without_collecting(_matched(paths, formats, files, forced=format)):
         watch(f"{sum(map(len, files.read.values()))} files, {path.name}")

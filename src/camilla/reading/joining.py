@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, NamedTuple
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted
+from camilla.reading.content import kept_content
 from camilla.reading.namesakes import settled
 from camilla.reading.runs import (
     GIVEN,
@@ -264,7 +265,10 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     if rows.height == 0:
         raise DataError(_nothing_left(conflicts, dropped))
     pairs = {task: one.pair for task, one in chosen.items() if one is not None}
-    table, missing = assembled(rows, about, [one.run for one in kept])
+    table, missing, place = assembled(rows, about, [one.run for one in kept])
+    spilled = [one.spilled_run(pairs.get(one.run.task)) for one in kept]
+    content = kept_content(collection.spill, rows.with_columns(place=place), about["sample"], spilled)
+    table = replace(table, content=content)
     why = ""
     if any(one.run.skills is not None for one in kept):
         table, why = with_table_skills(table, [one.run for one in kept])
@@ -373,8 +377,11 @@ def described(collection: Collection, samples: pl.Series) -> pl.DataFrame:
 
 def assembled(
     rows: pl.DataFrame, about: pl.DataFrame, runs: Sequence[Run]
-) -> tuple[ResponseTable, dict[str, int]]:
-    """The table, and its missing cells by reason; `sample` of a row is an index into `about`."""
+) -> tuple[ResponseTable, dict[str, int], NDArray[np.int32]]:
+    """The table, its missing cells by reason, and which trial of the table each row is, −1 for none.
+
+    `sample` of a row is an index into `about`.
+    """
     names = sorted({runs[run].learner for run in rows["run"].unique()})
     place = name_index(names)
     of_run = np.array([place.get(run.learner, -1) for run in runs], np.int32)
@@ -402,7 +409,9 @@ def assembled(
         sample_metadata=_telling(about),
         n_missing=int((~scored).sum()),
     )
-    return table, _missing_cells(cell, scored, rows["why"].to_numpy()[order], len(names) * len(used))
+    placed = np.full(len(order), -1, np.int32)
+    placed[order[scored]] = trial
+    return table, _missing_cells(cell, scored, rows["why"].to_numpy()[order], len(names) * len(used)), placed
 
 
 def _clusters(about: pl.DataFrame) -> tuple[str, ...] | None:

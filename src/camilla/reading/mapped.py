@@ -15,6 +15,7 @@ import polars as pl
 
 from camilla.errors import CamillaError, DataError, LayoutError
 from camilla.names import in_quotes, shown
+from camilla.reading.content import with_mapped_content
 from camilla.reading.decoding import (
     ANY_JSON,
     LARGEST_FILE,
@@ -335,9 +336,11 @@ def _framed(path: Path, recipe: Recipe, most: int | None = None) -> MappedFrame:
     return MappedFrame(frame, roles, origin, found.values)
 
 
-def read_mapped(path: Path, recipe: Recipe, *, most: int | None = None) -> TableRead:
+def read_mapped(path: Path, recipe: Recipe, *, most: int | None = None, content: bool = False) -> TableRead:
     """The response table in a file, by a recipe."""
-    return _table(_framed(path, recipe, most), recipe)
+    found = _framed(path, recipe, most)
+    read = _table(found, recipe)
+    return read._replace(table=with_mapped_content(read.table, *found)) if content else read
 
 
 def _table(found: MappedFrame, recipe: Recipe) -> TableRead:

@@ -17,6 +17,7 @@ import polars as pl
 
 from camilla.errors import SettingError
 from camilla.names import quoted
+from camilla.reading.content import prefixed
 from camilla.reading.runs import Collection, Kept, Namesakes, Run, TaskSource, source_of
 
 MOST_NAMES = 3
@@ -219,12 +220,11 @@ def _renamed(one: Kept, renaming: Renaming, skills: Mapping[int, object]) -> Kep
     own = skills.get(id(run.skills), run.skills)
     run = replace(run, task=renaming.task, named_by_task=True, skills=own)  # type: ignore[arg-type]
     frame = one.frame if not renaming.prefix else one.frame.with_columns(_prefixed("sample", renaming.prefix))
-    return replace(one, run=run, frame=frame)
+    return replace(one, run=run, frame=frame, prefix=renaming.prefix)
 
 
 def _prefixed(column: str, prefix: str) -> pl.Expr:
-    name = pl.col(column)
-    return pl.when(name.str.starts_with(prefix)).then(name).otherwise(pl.lit(prefix) + name).alias(column)
+    return prefixed(column, pl.lit(prefix)).alias(column)
 
 
 def _renamed_skills(kept: Sequence[Kept], renamings: Mapping[TaskSource, Renaming]) -> dict[int, object]:
@@ -255,7 +255,7 @@ def _take_descriptions(collection: Collection, renamings: Mapping[TaskSource, Re
         if prefix:
             columns += [_prefixed("sample", prefix), _prefixed("cluster", prefix)]
         for part in collection.loose[source]:
-            named = part.with_columns(columns)
+            named = part.with_columns(columns).unique("sample", keep="first", maintain_order=True)
             if known:
                 named = named.join(pl.concat(known), on="sample", how="anti", maintain_order="left")
             known.append(named.select("sample"))

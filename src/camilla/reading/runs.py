@@ -11,6 +11,7 @@ import polars as pl
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
+from camilla.reading.content import Answered, Asked, Content, Spill, SpilledRun
 from camilla.reading.decoding import read_bytes, shortened
 from camilla.table.columns import Origin, name_column
 from camilla.table.frame_files import ENDINGS, column_names, read_frame
@@ -20,6 +21,27 @@ if TYPE_CHECKING:
 
     from camilla.table.skills import SkillGraph, SkillMap
 
+__all__ = [
+    "GIVEN",
+    "REASONS",
+    "SCHEMA",
+    "About",
+    "Answered",
+    "Asked",
+    "Collection",
+    "Content",
+    "Join",
+    "Kept",
+    "LearnerTask",
+    "Namesakes",
+    "Row",
+    "Run",
+    "SampleSkills",
+    "TaskSource",
+    "Why",
+    "read_universe",
+    "source_of",
+]  # fmt: skip
 Why = Literal["unscored", "errored", "truncated"]
 
 
@@ -50,31 +72,6 @@ class About(NamedTuple):
     text: str = ""
     skills: tuple[tuple[str, str], ...] = ()  # (kind, value): ("subject", "physics")
     cluster: str | None = None
-
-
-class Asked(NamedTuple):
-    """What a sample asks, as a log shows it: untrusted text, "" where the log says nothing."""
-
-    prompt: str = ""
-    reference: str = ""
-    choices: tuple[str, ...] = ()
-    image: str = ""  # a path or link
-
-
-class Answered(NamedTuple):
-    """What a learner answered in one trial of a sample, and why its judge scored it so."""
-
-    sample: str
-    trial: int
-    answer: str = ""
-    reason: str = ""
-
-
-class Content(NamedTuple):
-    """What the samples of a run ask, by name, and what the learner answered."""
-
-    asked: Mapping[str, Asked]
-    answers: Sequence[Answered]
 
 
 class SampleSkills(NamedTuple):
@@ -153,10 +150,17 @@ class Kept:
     run: Run
     frame: pl.DataFrame
     pairs: dict[LearnerTask, int]  # in the order of the log
+    spilled: int | None = None  # the number of its content, where that is kept
+    prefix: str = ""  # of its samples' names, which the content has not
 
     @property
     def n_scored(self) -> int:
         return max(self.pairs.values(), default=0)
+
+    def spilled_run(self, pair: LearnerTask | None) -> SpilledRun:
+        """What leads to the content of the run, of which a pair scores the task."""
+        metric, filter = pair or ("", "")
+        return SpilledRun(self.spilled, self.run.learner, self.prefix, metric, filter, self.run.source)
 
 
 class TaskSource(NamedTuple):
@@ -191,6 +195,7 @@ class Collection:
     known: set[str] = field(default_factory=set)  # the samples in both, while runs come in
     codes: dict[LearnerTask, int] = field(default_factory=dict)
     in_order: bool = False
+    spill: Spill | None = None  # where content is kept
 
     def add(self, run: Run) -> None:
         """Takes a run in; its rows and descriptions leave Python objects here."""
@@ -217,8 +222,17 @@ class Collection:
             schema=SCHEMA,
         )
         self.describe(run, names)
+        spilled = self._spilled(run, names)
         lean = replace(run, rows=[], about={}, content=None, run=run.run or run.source)
-        self.kept.append(Kept(lean, frame, {LearnerTask(*pair): scored[pair] for pair in code}))
+        self.kept.append(Kept(lean, frame, {LearnerTask(*pair): scored[pair] for pair in code}, spilled))
+
+    def _spilled(self, run: Run, names: list[str]) -> int | None:
+        """Puts the content of a run away, if it is kept."""
+        if self.spill is None or run.content is None:
+            return None
+        named = {row.sample: name for row, name in zip(run.rows, names, strict=True)}
+        marks = {row.sample: row.content for row in run.rows}
+        return self.spill.add(run.content(), named, marks, run.source)
 
     def describe(self, run: Run, names: list[str]) -> None:
         """Keeps what the run says about samples that no run before it described."""

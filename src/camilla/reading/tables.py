@@ -7,9 +7,17 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from camilla.errors import DataError, LayoutError, SettingError
 from camilla.names import nearest, quoted
+from camilla.reading.content import (
+    named_columns,
+    rows_of_judge,
+    telling_columns,
+    with_long_content,
+    with_wide_content,
+)
 from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
     SkillSource,
@@ -23,6 +31,7 @@ from camilla.reading.skills import (
     with_skill_source,
 )
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, name_column, scale_of, texts
+from camilla.table.content import content_beside
 from camilla.table.files import has_written_header
 from camilla.table.frame_files import called, column_names, frame_with_lines, is_written_text, read_frame
 from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
@@ -50,6 +59,7 @@ class WideRoles(NamedTuple):
     key: str | None
     own: tuple[str, ...]  # the skills
     ignore: tuple[str, ...]
+    content: Mapping[str, str | None]  # prompt, reference, choices, image → column
 
 
 class Spelled(NamedTuple):
@@ -68,16 +78,17 @@ class Source(NamedTuple):
 
 
 class TableRead(NamedTuple):
-    """The table in a file, and how many rows repeat a learner and sample, though no trials are named."""
+    """The table in a file, how many rows repeat a learner and sample without naming trials, and notes."""
 
     table: ResponseTable
     repeated: int = 0
     judged: Mapping[str, ResponseTable] = {}  # one table per judge, where a column names judges
     passed_over: PassedOver | None = None  # where one judge of several was taken without being asked for
+    notes: tuple[str, ...] = ()
 
 
 class LoadedTable(NamedTuple):
-    """A response table, the frame it was made of, and that frame's column of sample names."""
+    """A response table, the frame it was made of, that frame's column of sample names, and of content."""
 
     table: ResponseTable
     frame: pl.DataFrame
@@ -85,6 +96,14 @@ class LoadedTable(NamedTuple):
     id: str
     judged: Mapping[str, ResponseTable] = {}
     passed_over: PassedOver | None = None
+    content: Mapping[str, str] = {}
+    content_rows: NDArray[np.integer] | None = None  # of the judge that was taken
+
+    def content_part(self) -> tuple[pl.DataFrame, Origin]:
+        """The rows that the table was made of."""
+        if self.content_rows is None:
+            return self.frame, self.origin
+        return self.frame[self.content_rows], self.origin.at(self.content_rows)
 
 
 def read_table(
@@ -100,6 +119,11 @@ def read_table(
     weight: str | None = None,
     key: str | None = None,
     answer: str | None = None,
+    reason: str | None = None,
+    prompt: str | None = None,
+    reference: str | None = None,
+    choices: str | None = None,
+    image: str | None = None,
     skills: str | Path | Sequence[str] | None = None,
     skill_graph: str | Path | None = None,
     missing: str | Sequence[str] = (),
@@ -109,6 +133,7 @@ def read_table(
     metric: str | None = None,
     scale: object = None,
     lower_is_better: bool = False,
+    content: bool = True,
 ) -> TableRead:
     """The response table in a file or a frame.
 
@@ -125,6 +150,9 @@ def read_table(
     learner, sample or response are named: then a long table is what its named columns say.
     `judge` is the column that names who gave a response, by default one of that name; `metric` is the judge
     whose responses are taken.
+    What samples ask and learners answered is in columns of those names or as named here: `prompt`,
+    `reference`, `choices` and `image` of a sample, `answer` and `reason` of a response; with `content` it is
+    kept.
     """
     path = source if isinstance(source, pl.DataFrame) else Path(source)
     names = _column_names(path)
@@ -134,28 +162,47 @@ def read_table(
     keyed = None if key is None else key_source(key)
     own_key = keyed.columns[0] if keyed is not None and keyed.file is None else None
     given = Roles(learner or "", sample or "", response or "", trial, task, cluster, weight, own_key, answer)
-    said = any((*spelled.missing, *ignore, spelled.scale != PLAIN, judge, metric))
+    asked = {"prompt": prompt, "reference": reference, "choices": choices, "image": image}
+    said = any((*spelled.missing, *ignore, spelled.scale != PLAIN, judge, metric, *asked.values(), reason))
     if rows is None and (written := _read_written(path, given, said=said)) is not None:
         table = with_key(with_skill_source(written, skilled, own), keyed)
-        return TableRead(_with_graph(table, skill_graph))
+        return _with_content_beside(TableRead(_with_graph(table, skill_graph)), path, content)
     repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
         judge = _judge_column(judge, metric, names, roles, path)
-        loaded = _read_long(path, roles, own, spelled, given=given, judge=judge, metric=metric)
+        taken = [*filter(None, (*roles._replace(answer=None), judge)), *own]
+        told = asked | {"answer": answer, "reason": reason}
+        told_in: Mapping[str, str] = named_columns(told, names, taken, _called(path)) if content else {}
+        more = [*own, *told_in.values()]
+        loaded = _read_long(path, roles, more, spelled, given=given, judge=judge, metric=metric)
         repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
+        places = (roles.learner, roles.sample, roles.response)
+        with_content = with_long_content(loaded.table, told_in, places, *loaded.content_part())
     else:
         id = sample if rows == "samples" else learner
-        wide = WideRoles(rows, id, task, cluster, own_key, own, tuple(ignore))
+        wide = WideRoles(rows, id, task, cluster, own_key, own, tuple(ignore), asked)
         long_only = {"response": response, "trial": trial, "weight": weight, "answer": answer}
-        long_only |= {"judge": judge, "metric": metric}
+        long_only |= {"reason": reason, "judge": judge, "metric": metric}
         _check_wide(wide, names, path, long_only)
         loaded = _read_wide(path, wide, spelled)
-    table = replace(_with_skills(loaded, skilled, own), scale=spelled.scale)
+        told_in = loaded.content if content else {}
+        with_content = with_wide_content(loaded.table, loaded.frame, told_in, loaded.id, loaded.origin)
+    table = _with_skills(loaded._replace(table=with_content), skilled, own)
+    table = replace(table, scale=spelled.scale)
     if own_key is None:
         table = with_key(table, keyed, id=loaded.id)
-    table = _with_graph(table, skill_graph)
-    return TableRead(table, repeated, loaded.judged, loaded.passed_over)
+    found = TableRead(_with_graph(table, skill_graph), repeated, loaded.judged, loaded.passed_over)
+    return _with_content_beside(found, path, content)
+
+
+def _with_content_beside(read: TableRead, path: "TableSource", content: bool) -> TableRead:
+    """The table with the content that was written beside its file, if that is to be kept."""
+    if not content or not isinstance(path, Path) or not path.is_file():
+        return read
+    found = content_beside(path)
+    table = read.table if found.content is None else replace(read.table, content=found.content)
+    return read._replace(table=table, notes=(found.note,) if found.note else ())
 
 
 def scale_given(scale: object, percent: bool, lower_is_better: bool) -> Scale:
@@ -255,7 +302,8 @@ def _check_wide(
             f"{_called(source)}: has columns learner, sample and response: it is a long table. "
             "Leave out rows."
         )
-    said = [column for column in (roles.task, roles.cluster, roles.key, *roles.own) if column is not None]
+    columns = (roles.task, roles.cluster, roles.key, *roles.own, *roles.content.values())
+    said = [column for column in columns if column is not None]
     if said and roles.rows == "learners":
         raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
 
@@ -313,7 +361,10 @@ def _read_long(
     if judge is not None:
         judged = _by_judge(frame, roles, judge, origin)
         taken: TakenJudge = take_judge(judged, metric, origin.name)
-        return LoadedTable(taken.table, frame, origin, roles.sample, judged, taken.passed_over)
+        rows = rows_of_judge(name_column(frame, judge, origin), taken.judge)
+        return LoadedTable(
+            taken.table, frame, origin, roles.sample, judged, taken.passed_over, content_rows=rows
+        )
     table = ResponseTable(**long_parts(frame, roles, origin)._asdict())
     return LoadedTable(table, frame, origin, roles.sample)
 
@@ -337,11 +388,13 @@ def named_by_shared_task(frame: pl.DataFrame, roles: Roles, origin: Origin) -> p
 
 def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedTable:
     names = _column_names(path)
-    named = (roles.task, roles.cluster, roles.key, *roles.own, *roles.ignore)
+    named = (roles.task, roles.cluster, roles.key, *roles.own, *roles.ignore, *roles.content.values())
     aside = {column for column in named if column is not None}
     id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
     responses = [name for name in names if name != id and name not in aside]
     frame, origin = _read(path, None, responses, spelled)
+    content = telling_columns(frame, roles.content, {id, *aside}) if roles.rows == "samples" else {}
+    aside |= set(content.values())
     if roles.id is None:
         first_names(frame, aside, origin)
     if roles.rows == "samples" and {id, roles.task} <= set(frame.columns):
@@ -353,7 +406,7 @@ def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedT
         cluster=None if roles.cluster is None else per_sample(frame, roles.cluster, sample, origin),
         key=None if roles.key is None else per_sample(frame, roles.key, sample, origin),
     )
-    return LoadedTable(ResponseTable(**parts._asdict()), frame, origin, id)
+    return LoadedTable(ResponseTable(**parts._asdict()), frame, origin, id, content=content)
 
 
 def _tasks_share_names(frame: pl.DataFrame, roles: Roles, task: str, origin: Origin) -> bool:

@@ -1,6 +1,6 @@
 """What a benchmark owner should look at: every sample with its factors, its fit and what is odd about it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +29,7 @@ from camilla.samples.twins import Twins, twins
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
 from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
+from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samples
 from camilla.table.frame_files import frame_with_lines, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
@@ -39,6 +40,7 @@ TWINS = 3  # pairs printed
 ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
 ABLEST_SHOWN = 5  # samples of that list printed
 FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
+SAMPLES_AT_ONCE = 5000  # whose references are read
 LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
@@ -56,13 +58,17 @@ class SampleQuality(Printable):
     ablest_fail: pl.DataFrame
     twins: pl.DataFrame
     provenance: dict[str, Any]
+    content: KeptContent | None = None
 
     def flagged(self) -> pl.DataFrame:
         """The samples that something is odd about."""
         return self.samples.filter(pl.col("flags") != "")
 
-    def parts(self, *, samples: int = 15) -> list[Part]:
-        """How many samples are flagged, those to look at first, who contradicts them, and twins."""
+    def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
+        """How many samples are flagged, those to look at first, who contradicts them, and twins.
+
+        The first `show` samples are shown with what they ask and what those answered who contradict them.
+        """
         first = self.samples.filter(~ALIKE).head(samples)
         interval = "95 % CI"
         judged = ["error_share"] if self.provenance["verdicts"] else []
@@ -78,7 +84,23 @@ class SampleQuality(Printable):
         grids = [grid] if first.height or not self._alike_lines() else []
         told: list[Part] = [*self._answer(), *grids, *self._alike_lines()]
         told += map(_contradiction, odd.to_dicts())
-        return [*told, *self._ablest_lines(samples), *self._twin_lines()]
+        told += [*self._ablest_lines(samples), *self._twin_lines()]
+        return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
+
+    def looks(self, show: int) -> list[Look]:
+        """The first `show` samples with strong learners that fail them and weak ones that solve them."""
+        return [
+            Look(
+                row["sample"],
+                row["flags"] or "not flagged",
+                tuple((name, None) for name in (*row["failed_by"], *row["solved_by"])),
+            )
+            for row in self.samples.filter(~ALIKE).head(show).to_dicts()
+        ]
+
+    def shown(self, show: int) -> list[dict[str, Any]]:
+        """The first `show` samples as plain data: what they ask, and what learners named there answered."""
+        return shown_samples(self.content, self.looks(show))
 
     def _alike_lines(self) -> list[str]:
         """The samples that all learners solved or failed, which nothing can be said of."""
@@ -252,7 +274,7 @@ def _judged(
     frame = _factors(fits, judge, flags).hstack(_contradictions(judge, ordered.learners))
     frame = frame.hstack(_other_answers(ordered)).with_columns(
         task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None,
-        key=pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String),
+        key=_keys(ordered),
     )
     calibrated = None if verdict is None else _recalibrated(ordered, flags.contrary.evidence, verdict)
     frame = frame.with_columns(
@@ -272,7 +294,7 @@ def _judged(
         "twin_pairs": pairs.n_pairs,
     }
     named = _named(pairs, ordered.samples, judge.matrix)
-    return SampleQuality(_ranked(frame), _ablest(frame, judge), named, provenance)
+    return SampleQuality(_ranked(frame), _ablest(frame, judge), named, provenance, table.content)
 
 
 def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
@@ -365,10 +387,13 @@ def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
     """The answer that most responses below a half give, how many do, and how many answers are known."""
     schema = {"other_answer": pl.String, "other_votes": pl.Int64, "answers": pl.Int64}
     place = pl.DataFrame({"sample": np.arange(ordered.n_samples, dtype=np.int32)})
-    if ordered.answer is None:
+    rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response})
+    if ordered.answer is not None:
+        rows = rows.with_columns(answer=ordered.answer).drop_nulls("answer")
+    elif ordered.content is not None:
+        rows = rows.with_columns(answer=_short_answers(ordered, ordered.content)).drop_nulls("answer")
+    else:
         return pl.DataFrame({name: [None] * ordered.n_samples for name in schema}, schema=schema)
-    rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response, "answer": ordered.answer})
-    rows = rows.drop_nulls("answer")
     leading = (
         rows.filter(pl.col("response") < 0.5)
         .group_by("sample", pl.col("answer").alias("other_answer"))
@@ -380,6 +405,28 @@ def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
     for part in (leading, known):
         place = place.join(part, on="sample", how="left", maintain_order="left")
     return place.select(list(schema))
+
+
+def _short_answers(ordered: ResponseTable, content: KeptContent) -> pl.Series:
+    """What each response answered, where the answers to its sample are short enough to be counted."""
+    rows = ordered.to_long().select("sample", "learner")
+    trial = np.zeros(ordered.n_responses, np.int32) if ordered.trial is None else ordered.trial
+    short = content.short_answers(ordered.samples).unique(["sample", "learner", "trial"], keep="first")
+    rows = rows.with_columns(trial=pl.Series(trial, dtype=pl.Int32))
+    return rows.join(short, on=["sample", "learner", "trial"], how="left", maintain_order="left")["answer"]
+
+
+def _keys(ordered: ResponseTable) -> pl.Series:
+    """The key of each sample, else its reference where that is short; learners are compared by keys alone."""
+    if ordered.key is None and ordered.content is not None:
+        reference = pl.concat([pl.Series("reference", [], pl.String), *_references(ordered, ordered.content)])
+        return pl.select(pl.when(reference.str.len_chars() <= SHORT).then(reference)).to_series()
+    return pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String)
+
+
+def _references(ordered: ResponseTable, content: KeptContent) -> Iterator[pl.Series]:
+    for start in range(0, ordered.n_samples, SAMPLES_AT_ONCE):
+        yield content.samples(ordered.samples[start : start + SAMPLES_AT_ONCE])["reference"]
 
 
 def _ablest(frame: pl.DataFrame, judge: JudgingFit) -> pl.DataFrame:

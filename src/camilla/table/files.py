@@ -160,11 +160,20 @@ def _writing(path: Path) -> Iterator[None]:
 
 def _unwritable(path: Path, error: Exception) -> DataError:
     """Polars tells the number of an error of the system in its text alone."""
+    remedy = REMEDIES.get(_number(error), "Check the disk, or write to another place.")
+    return DataError(
+        f"{path}: cannot be written: {unwritable_reason(error)}. {remedy} What was there before is unchanged."
+    )
+
+
+def _number(error: Exception) -> int:
     told = OS_ERROR.search(str(error))
-    number = int(told[1]) if told else getattr(error, "errno", None)
-    reason = os.strerror(number).lower() if number else str(error)
-    remedy = REMEDIES.get(number or 0, "Check the disk, or write to another place.")
-    return DataError(f"{path}: cannot be written: {reason}. {remedy} What was there before is unchanged.")
+    return int(told[1]) if told else getattr(error, "errno", None) or 0
+
+
+def unwritable_reason(error: Exception) -> str:
+    """Why the system refuses to write, in its words."""
+    return os.strerror(number).lower() if (number := _number(error)) else str(error)
 
 
 def _settle(path: Path) -> None:

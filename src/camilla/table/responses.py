@@ -16,6 +16,7 @@ from camilla.display import IN_NOTEBOOK, Grid, as_html
 from camilla.errors import DataError
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, texts
+from camilla.table.content import KeptContent, write_beside
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
@@ -48,6 +49,7 @@ class ResponseTable:
     sample_metadata: pl.DataFrame | None = None  # has a column "sample"
     n_missing: int = 0  # responses that were given as missing
     scale: Scale = PLAIN  # on which the responses came, before they were rescaled to [0, 1]
+    content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
@@ -279,10 +281,14 @@ class ResponseTable:
         """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file.
 
         Parquet also carries metadata of learners and samples, the skill map, and names without a
-        response; `camilla.read` brings them back.
+        response; `camilla.read` brings them back. Content, where there is some, is written beside it, as
+        NAME.content.parquet, and found there again.
         """
-        notes = carry(self, provenance) if Path(path).suffix.lower() == ".parquet" else None
-        return write_frame(self.to_long(), Path(path), notes)
+        path = Path(path)
+        notes = carry(self, provenance) if path.suffix.lower() == ".parquet" else None
+        write_frame(self.to_long(), path, notes)
+        write_beside(self.content, path, (self.samples, self.learners))
+        return path
 
     @classmethod
     def read_written(cls, path: str | Path) -> "ResponseTable | None":

@@ -401,6 +401,14 @@ FORMATS: dict[str, Format] = {
                 endings=ENDINGS,
                 columns=tuple(LONG_NAMES.values()),
             ),
+            Signature(
+                0.9,
+                "what samples of a table ask and learners answered",
+                companion=True,
+                endings=(".parquet",),
+                name=".*[.]content[.]parquet",
+                columns=(("sample",), ("learner",), ("prompt",), ("extracted",)),
+            ),
         ),
     ),
 }

@@ -6,13 +6,14 @@ metric is the judge: files of several judges on the answers of one model are par
 """
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from camilla.reading.decoding import decode_file, digest, name_in, number_in, plain, shortened
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 
 
 class Annotation(msgspec.Struct):
@@ -22,6 +23,9 @@ class Annotation(msgspec.Struct):
     preference: Any = None
     annotator: Any = None
     dataset: Any = None
+    output_1: Any = None
+    output_2: Any = None
+    raw_completion: Any = None
 
 
 ANNOTATIONS = msgspec.json.Decoder(list[Annotation])
@@ -39,6 +43,7 @@ def runs(path: Path) -> Iterator[Run]:
     """A run for each model and reference of a file."""
     rows: dict[tuple[str, str, str], list[Row]] = {}
     about: dict[str, About] = {}
+    said: dict[tuple[str, str, str], list[Annotation]] = {}
     for one in decode_file(path, ANNOTATIONS):
         learner = name_in(one.generator_2, where=str(path), what="generator_2")
         reference = name_in(one.generator_1, where=str(path), what="generator_1")
@@ -50,6 +55,7 @@ def runs(path: Path) -> Iterator[Run]:
         judge = plain(one.annotator) or "an unnamed judge"
         row = Row(sample, score, judge, "", 0, sample, None if score is not None else "unscored")
         rows.setdefault((learner, task, reference), []).append(row)
+        said.setdefault((learner, task, reference), []).append(one)
     for (learner, task, reference), of_run in rows.items():
         yield Run(
             learner,
@@ -61,4 +67,19 @@ def runs(path: Path) -> Iterator[Run]:
             about=about,
             settings={"reference": reference},
             unstable_ids=True,
+            content=partial(_content, said[learner, task, reference]),
         )
+
+
+def _content(annotations: list[Annotation]) -> Content:
+    """What the model and the reference wrote, and the judge's words where they are kept as text."""
+    asked = {digest(one.instruction): Asked(one.instruction, _text(one.output_1)) for one in annotations}
+    answers = [
+        Answered(digest(one.instruction), 0, _text(one.output_2), _text(one.raw_completion))
+        for one in annotations
+    ]
+    return Content(asked, answers)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""

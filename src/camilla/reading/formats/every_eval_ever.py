@@ -3,20 +3,28 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from camilla.reading.decoding import decode_lines, is_score, name_in, number_in, plain, shortened
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 from camilla.table.files import whole_file
 from camilla.table.responses import ResponseTable
 
+MOST_TEXTS = 100  # references, choices or outputs of a line
 SCHEMA_VERSION = "instance_level_eval_0.2.1"
 
 
 class Input(msgspec.Struct):
+    raw: Any = None
+    reference: Any = None
+    choices: Any = None
+
+
+class Output(msgspec.Struct):
     raw: Any = None
 
 
@@ -35,6 +43,8 @@ class EvalInstance(msgspec.Struct):
     input: Input | None = None
     metadata: Any = None
     error: Any = None
+    output: Output | None = None
+    answer_attribution: Any = None
 
 
 INSTANCE = msgspec.json.Decoder(EvalInstance)
@@ -46,6 +56,7 @@ def runs(path: Path) -> Iterator[Run]:
     about: dict[tuple[str, str, str], dict[str, About]] = {}
     left_out: dict[tuple[str, str, str], dict[str, str]] = {}
     trials: Counter[tuple[Any, ...]] = Counter()
+    said: dict[tuple[str, str, str], list[tuple[str, int, EvalInstance]]] = {}
     for number, one in decode_lines(path, INSTANCE):
         place = f"{path}: line {number}"
         sample = name_in(one.sample_id, where=place, what="sample_id")
@@ -55,6 +66,7 @@ def runs(path: Path) -> Iterator[Run]:
         about.setdefault(key, {}).setdefault(sample, _about(one))
         trial = trials[*key, sample]
         trials[*key, sample] += 1
+        said.setdefault(key, []).append((sample, trial, one))
         rows.setdefault(key, []).extend(_rows(one, sample, trial, left_out.setdefault(key, {})))
     for key, of_run in rows.items():
         yield Run(
@@ -66,7 +78,41 @@ def runs(path: Path) -> Iterator[Run]:
             run=f"{path}#{key[2]}",
             about=about[key],
             left_out=left_out[key],
+            content=partial(_content, said[key]),
         )
+
+
+def _content(said: list[tuple[str, int, EvalInstance]]) -> Content:
+    asked: dict[str, Asked] = {}
+    answers = []
+    for sample, trial, one in said:
+        if sample not in asked and one.input is not None:
+            choices = tuple(text for text in _texts(one.input.choices))
+            asked[sample] = Asked(_joined(one.input.raw), _joined(one.input.reference), choices)
+        answer = _joined(one.output.raw) if one.output is not None else ""
+        answers.append(Answered(sample, trial, answer, "", _extracted(one.answer_attribution, answer)))
+    return Content(asked, answers)
+
+
+def _texts(value: Any) -> list[str]:
+    """A text, or the texts of a list."""
+    values = value if isinstance(value, list) else [value]
+    return [one for one in values[:MOST_TEXTS] if isinstance(one, str)]
+
+
+def _joined(value: Any) -> str:
+    return "\n".join(_texts(value))
+
+
+def _extracted(attribution: Any, answer: str) -> str:
+    """The last value that was taken from the answer to be scored."""
+    values = (
+        [one.get("extracted_value") for one in attribution or () if isinstance(one, dict)]
+        if isinstance(attribution, list)
+        else []
+    )
+    found = next((one for one in reversed(values) if isinstance(one, str)), "")
+    return "" if found == answer else found
 
 
 def _rows(one: EvalInstance, sample: str, trial: int, left_out: dict[str, str]) -> Iterator[Row]:

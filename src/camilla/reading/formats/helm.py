@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, plain, shortened
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 
 MAIN = (
     "exact_match", "quasi_exact_match", "prefix_exact_match", "quasi_prefix_exact_match",
@@ -101,14 +101,37 @@ class Words(msgspec.Struct, frozen=True):
     text: Any = None
 
 
-class Asked(msgspec.Struct, frozen=True):
+class Instance(msgspec.Struct, frozen=True):
     id: Any = None
     input: Words = Words()
+    references: Any = None
     perturbation: Perturbation | None = None
+
+    @property
+    def name(self) -> str:
+        """The id, or id+perturbation."""
+        changed = plain(self.perturbation.name) if self.perturbation else ""
+        return f"{self.id}+{changed}" if changed else f"{self.id}"
+
+
+class Completions(msgspec.Struct):
+    completions: list[Words] = []
 
 
 class RequestState(msgspec.Struct):
-    instance: Asked = Asked()
+    instance: Instance = Instance()
+    train_trial_index: Any = 0
+    reference_index: Any = None
+    output_mapping: Any = None
+    result: Completions | None = None
+
+
+class Prediction(msgspec.Struct):
+    instance_id: Any = None
+    train_trial_index: Any = 0
+    perturbation: Perturbation | None = None
+    predicted_text: Any = None
+    mapped_output: Any = None
 
 
 class ScenarioState(msgspec.Struct):
@@ -118,7 +141,8 @@ class ScenarioState(msgspec.Struct):
 STATS = msgspec.json.Decoder(list[Stat])
 INSTANCES = msgspec.json.Decoder(list[HelmInstance])
 RUN_SPEC = msgspec.json.Decoder(RunSpec)
-ASKED = msgspec.json.Decoder(list[Asked])
+ASKED = msgspec.json.Decoder(list[Instance])
+PREDICTIONS = msgspec.json.Decoder(list[Prediction])
 STATE = msgspec.json.Decoder(ScenarioState)
 
 
@@ -157,6 +181,7 @@ def runs(path: Path) -> Iterator[Run]:
         main=_main(spec, {row.metric for row in rows if row.metric not in left_out}),
         stated=stated,
         stated_how=dict.fromkeys(stated, UNPERTURBED if perturbed else ""),
+        content=lambda: _content(path),
     )
 
 
@@ -206,17 +231,65 @@ def _texts(path: Path) -> dict[str, str]:
         asked = [] if state is None else [one.instance for one in state.request_states]
     texts: dict[str, str] = {}
     for one in asked:
-        changed = plain(one.perturbation.name) if one.perturbation else ""
         if isinstance(one.input.text, str):
-            texts[f"{one.id}+{changed}" if changed else f"{one.id}"] = one.input.text
+            texts[one.name] = one.input.text
     return texts
+
+
+def _content(path: Path) -> Content:
+    """Inputs and references of instances, and what was predicted, from the files beside the scores."""
+    state = _beside(path, "scenario_state.json", STATE)
+    states = [] if state is None else state.request_states
+    instances = _beside(path, "instances.json", ASKED) or [one.instance for one in states]
+    predictions = _beside(path, "display_predictions.json", PREDICTIONS) or []
+    answers = [_predicted(one) for one in predictions] or [
+        _completed(one) for one in states if one.reference_index is None
+    ]
+    return Content({one.name: _asked(one) for one in instances}, answers)
+
+
+def _asked(instance: Instance) -> Asked:
+    references = instance.references if isinstance(instance.references, list) else []
+    choices, right = [], []
+    for one in references:
+        output = one.get("output") if isinstance(one, dict) else None
+        text = output.get("text") if isinstance(output, dict) else None
+        if isinstance(text, str):
+            choices.append(text)
+            tags = one.get("tags")
+            right += [text] if isinstance(tags, list) and "correct" in tags else []
+    offered = tuple(choices) if len(right) < len(choices) else ()
+    prompt = instance.input.text if isinstance(instance.input.text, str) else ""
+    return Asked(prompt, "\n".join(right), offered)
+
+
+def _predicted(one: Prediction) -> Answered:
+    changed = plain(one.perturbation.name) if one.perturbation else ""
+    sample = f"{one.instance_id}+{changed}" if changed else f"{one.instance_id}"
+    text = one.predicted_text if isinstance(one.predicted_text, str) else ""
+    mapped = one.mapped_output if isinstance(one.mapped_output, str) else ""
+    return Answered(sample, _trial(one.train_trial_index), text, extracted=mapped)
+
+
+def _completed(one: RequestState) -> Answered:
+    """The completion; where letters stand for choices, also the choice that it names."""
+    first = one.result.completions[0].text if one.result and one.result.completions else ""
+    text = first if isinstance(first, str) else ""
+    mapping = one.output_mapping if isinstance(one.output_mapping, dict) else {}
+    mapped = mapping.get(text.strip(), "")
+    extracted = mapped if isinstance(mapped, str) else ""
+    return Answered(one.instance.name, _trial(one.train_trial_index), text, extracted=extracted)
+
+
+def _trial(value: Any) -> int:
+    number = number_in(value)
+    return int(number) if number is not None and 0 <= number < 2**31 else 0
 
 
 def _scores(
     instance: HelmInstance, sample: str, content: str | None, left_out: dict[str, str]
 ) -> Iterator[Row]:
-    number = number_in(instance.train_trial_index)
-    trial = int(number) if number is not None and 0 <= number < 2**31 else 0
+    trial = _trial(instance.train_trial_index)
     if isinstance(instance.stats, dict):
         values = list(instance.stats.items())
     else:

@@ -13,6 +13,7 @@ import msgspec
 
 from camilla.errors import DataError
 from camilla.reading.decoding import (
+    UNDECODABLE,
     Archive,
     decode,
     decode_file,
@@ -25,13 +26,14 @@ from camilla.reading.decoding import (
     shortened,
     start_of,
 )
-from camilla.reading.runs import About, Row, Run, Why
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run, Why
 
 WORDS = {"c": 1.0, "p": 0.5, "i": 0.0, "n": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 COMPARED = 1000  # characters of input that tell samples apart; summaries cut long inputs
 MOST_KINDS = 20
 HERE = "and here a response is the mean of a sample's epochs"
 MEANS = ("accuracy", "mean")  # the metrics of Inspect that are means over samples
+NULL = msgspec.Raw(b"null")
 
 
 class Dataset(msgspec.Struct):
@@ -60,6 +62,8 @@ class InspectSample(msgspec.Struct):
     scores: Any = None
     error: Any = None
     limit: Any = None
+    choices: Any = None
+    output: msgspec.Raw = NULL
 
 
 class ReducedSample(msgspec.Struct):
@@ -140,6 +144,7 @@ def runs(path: Path) -> Iterator[Run]:
         stated=stated,
         stated_how=how,
         errors=_errors(log.samples or ()),
+        content=lambda: _content(log.samples or []),
     )
 
 
@@ -177,6 +182,59 @@ def _errors(samples: Iterable[InspectSample]) -> Counter[str]:
             said = sample.error.get("message") if isinstance(sample.error, dict) else sample.error
             found[shortened(said if isinstance(said, str) else plain(said)) or "no message"] += 1
     return found
+
+
+def _content(samples: list[InspectSample]) -> Content:
+    """Inputs, targets and choices; for each scorer its answer and explanation; the output where it is logged.
+
+    Summaries, which is all that is read of most archives, have the start of long inputs and no outputs.
+    """
+    asked: dict[str, Asked] = {}
+    for sample in samples:
+        choices = sample.choices if isinstance(sample.choices, list) else []
+        texts = tuple(one for one in choices if isinstance(one, str))
+        name = name_in(sample.id, where="", what="the id of a sample")
+        asked.setdefault(name, Asked(_whole_text(sample.input), _whole_text(sample.target), texts))
+    return Content(asked, (answer for sample in samples for answer in _answers(sample)))
+
+
+def _answers(sample: InspectSample) -> Iterator[Answered]:
+    name = name_in(sample.id, where="", what="the id of a sample")
+    output, trial = _output(sample.output), _trial(sample)
+    scores = sample.scores if isinstance(sample.scores, dict) else {}
+    for scorer, score in scores.items():
+        said = score if isinstance(score, dict) else {}
+        short, reason = _whole_text(said.get("answer")), _whole_text(said.get("explanation"))
+        extracted = short if output and short != output else ""
+        for metric, _ in _parts(scorer, said.get("value", score)):
+            yield Answered(name, trial, output or short, reason, extracted, metric)
+    if not scores:
+        yield Answered(name, trial, output)
+
+
+def _output(raw: msgspec.Raw) -> str:
+    """The completion, or the content of the first choice's message."""
+    try:
+        output = msgspec.json.decode(raw)
+    except UNDECODABLE:
+        return ""
+    if not isinstance(output, dict):
+        return ""
+    choices = output.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return _whole_text(output.get("completion")) or _whole_text(message)
+
+
+def _whole_text(value: Any) -> str:
+    """A string, or the contents of messages, one below the other."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "\n".join(filter(None, (_whole_text(part) for part in value[:100])))
+    if isinstance(value, dict):
+        return _whole_text(value.get("content", value.get("text", "")))
+    return ""
 
 
 def _from_archive(archive: Archive) -> Log:
@@ -221,8 +279,7 @@ def _is_sample(name: str) -> bool:
 
 def _rows(sample: InspectSample, name: str, content: str, left_out: dict[str, str]) -> Iterator[Row]:
     why: Why | None = "errored" if sample.error else "truncated" if sample.limit else None
-    number = number_in(sample.epoch)
-    trial = int(number) if number is not None and 0 <= number < 2**31 else 0
+    trial = _trial(sample)
     scores = sample.scores if isinstance(sample.scores, dict) else {}
     for scorer, score in scores.items():
         value = score.get("value") if isinstance(score, dict) else score
@@ -233,6 +290,11 @@ def _rows(sample: InspectSample, name: str, content: str, left_out: dict[str, st
             )
     if not scores:
         yield Row(name, None, "", "", trial, content, why or "unscored")
+
+
+def _trial(sample: InspectSample) -> int:
+    number = number_in(sample.epoch)
+    return int(number) if number is not None and 0 <= number < 2**31 else 0
 
 
 def _parts(scorer: str, value: Any) -> Iterator[tuple[str, Any]]:

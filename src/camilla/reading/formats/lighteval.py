@@ -12,7 +12,7 @@ import polars as pl
 
 from camilla.errors import DataError
 from camilla.reading.decoding import digest, is_score, number_in, plain, shortened
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 from camilla.table.frame_files import UNREADABLE, literally
 
 NAME = re.compile(r"details_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT[\d.:-]+)$")
@@ -32,6 +32,18 @@ LAYOUTS = (
     FileLayout("doc", "query", "metrics"),
     FileLayout("example", None, "metrics"),
 )
+
+
+class ContentColumns(NamedTuple):
+    """Columns that may hold documents, responses, or before 0.11 parts of them."""
+
+    documents: tuple[str, ...] = ("doc", "__doc__")
+    responses: tuple[str, ...] = ("model_response", "__model_response__")
+    flat: tuple[str, ...] = ("full_prompt", "example", "choices", "gold", "gold_index", "predictions")
+
+
+CONTENT = ContentColumns()
+NEXT = "\n\n[next sample of the model]\n\n"
 
 
 def _layout(names: Any) -> FileLayout | None:
@@ -63,7 +75,38 @@ def runs(path: Path) -> Iterator[Run]:
         settings={"n_shot": shots} if shots else {},
         left_out=left_out,
         unstable_ids=True,
+        content=lambda: _content(path),
     )
+
+
+def _content(path: Path) -> Content:
+    """Query, choices and gold of each document, and the texts of the model's response, read again."""
+    try:
+        schema = pl.read_parquet_schema(literally(path))
+        wanted = [name for names in CONTENT for name in names if name in schema]
+        rows = pl.read_parquet(literally(path), columns=wanted).to_dicts()
+    except UNREADABLE:
+        return Content({}, ())  # the scores were read, so it is content alone that is damaged
+    asked, answers = {}, []
+    for at, row in enumerate(rows):
+        document = next((row[name] for name in CONTENT.documents if isinstance(row.get(name), dict)), row)
+        said = next((row[name] for name in CONTENT.responses if isinstance(row.get(name), dict)), row)
+        choices = tuple(one for one in _listed(document.get("choices")) if isinstance(one, str))
+        gold = [choices[one] for one in _listed(document.get("gold_index")) if one in range(len(choices))]
+        prompt = document.get("query", document.get("full_prompt", document.get("example")))
+        reference = "\n".join(gold) if gold else document.get("gold")
+        asked[str(at)] = Asked(_text(prompt), _text(reference), choices if len(choices) > 1 else ())
+        texts = [one for one in _listed(said.get("text", said.get("predictions"))) if isinstance(one, str)]
+        answers.append(Answered(str(at), 0, NEXT.join(texts)))
+    return Content(asked, answers)
+
+
+def _listed(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
 
 
 def _columns(path: Path) -> tuple[list[Any], dict[str, list[Any]]]:

@@ -27,7 +27,8 @@ from camilla.reading.decoding import (
     plain,
     shortened,
 )
-from camilla.reading.runs import About, LearnerTask, Row, Run, Why
+from camilla.reading.formats.lm_eval_content import UNSET, AskedOf, Entry, Repeats, Said, answered
+from camilla.reading.runs import About, Content, LearnerTask, Row, Run, Why
 
 HASHES = ("doc_hash", "prompt_hash", "target_hash")
 ANSWERS = ("target", "arguments", "resps", "filtered_resps")
@@ -42,18 +43,6 @@ ARRAY = msgspec.json.Decoder(list[Fields])
 DOC = msgspec.json.Decoder(
     msgspec.defstruct("Doc", [(name, Any, None) for name in TEXTS + SKILLS], omit_defaults=True)
 )
-UNSET = msgspec.Raw(b"null")
-
-
-class Entry(NamedTuple):
-    """A row: the document it is about, the filter behind which it was scored, and its scores."""
-
-    doc_id: Any
-    filter: str
-    content: str | None
-    scores: list[tuple[str, Any]]  # metric, value; a list of values are repeats
-    doc: msgspec.Raw
-    number: int  # of its line, or of its place in an array
 
 
 def entries(path: Path) -> Iterator[Entry]:
@@ -90,17 +79,18 @@ class Quick:
             row = self.decoder.decode(line)
         except UNDECODABLE:
             return None
-        doc_id, filter, metrics, doc_hash, repeats, doc, *values = msgspec.structs.astuple(row)
+        doc_id, filter, metrics, doc_hash, repeats, doc, *rest = msgspec.structs.astuple(row)
         if metrics != self.metrics or repeats is not None:
             return None
-        scores = list(zip(metrics, values, strict=True))
-        return Entry(doc_id, filter, doc_hash[:16] or None, scores, doc, number)
+        scores = list(zip(metrics, rest[4:], strict=True))
+        return Entry(doc_id, filter, doc_hash[:16] or None, scores, doc, number, Said(*rest[:4]))
 
 
 @lru_cache(maxsize=64)
 def _struct(metrics: tuple[str, ...]) -> "msgspec.json.Decoder[Any]":
     fields: list[Any] = [("doc_id", Any), ("filter", str), ("metrics", Any), ("doc_hash", str)]
     fields += [("scores_per_repeat", Any, None), ("doc", msgspec.Raw, UNSET)]
+    fields += [(name, msgspec.Raw, UNSET) for name in ANSWERS]
     fields += [(f"score_{at}", Any, None) for at in range(len(metrics))]
     rename = {f"score_{at}": metric for at, metric in enumerate(metrics)}
     return msgspec.json.Decoder(msgspec.defstruct("Line", fields, rename=rename))
@@ -130,11 +120,8 @@ def _by_key(fields: Fields, seen: Counter[Any], number: int, where: str) -> Entr
         value = decode(fields[metric], ANY_JSON, where) if metric in fields else None
         again = repeats.get(metric) if isinstance(repeats, dict) else None
         scores.append((metric, Repeats(again) if isinstance(again, list) and again else value))
-    return Entry(doc_id, filter, _content(fields, where), scores, fields.get("doc", UNSET), number)
-
-
-class Repeats(list[Any]):
-    """Scores of the repeats of one sample, as opposed to a metric whose value is a list."""
+    said = Said(*(fields.get(name, UNSET) for name in ANSWERS))
+    return Entry(doc_id, filter, _content(fields, where), scores, fields.get("doc", UNSET), number, said)
 
 
 def _metrics(fields: Fields, where: str) -> list[str]:
@@ -252,11 +239,13 @@ def runs(path: Path) -> Iterator[Run]:
     rows: list[Row] = []
     about = Described(path, _groups(header))
     left_out = _lower_is_better(header)
+    every: list[tuple[str, Entry]] = []
     for entry in entries(path):
         doc_id = entry.doc_id
         sample = str(doc_id) if type(doc_id) is int and abs(doc_id) < 2**63 else _name(entry, path)
         if sample not in about.entries:
             about.entries[sample] = entry
+        every.append((sample, entry))
         for metric, value in entry.scores:
             if type(value) is Repeats:
                 rows += _repeats(entry, sample, metric, value, left_out)
@@ -277,6 +266,7 @@ def runs(path: Path) -> Iterator[Run]:
         left_out=left_out,
         stated=_stated(header),
         n_stated=_n_stated(header),
+        content=lambda: Content(AskedOf(about.entries), answered(every)),
     )
 
 

@@ -13,10 +13,11 @@ import msgspec
 
 from camilla.errors import DataError
 from camilla.reading.decoding import decode_file, digest, is_score, name_in, number_in, shortened
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 
 VERDICTS = ("correct", "is_correct", "cascade_correct")
 REFERENCES = ("references", "refr", "answer", "gold", "reference")
+ANSWERS = ("prediction", "predictions", "pred", "model_answer", "response")
 PROMPTS = ("prompt", "origin_prompt", "question")
 
 
@@ -27,6 +28,7 @@ class OpenCompassResults(msgspec.Struct):
 
 class OpenCompassPrediction(msgspec.Struct):
     origin_prompt: Any = None
+    prediction: Any = None
 
 
 RESULTS = msgspec.json.Decoder(OpenCompassResults)
@@ -55,7 +57,31 @@ def runs(path: Path) -> Iterator[Run]:
         about={sample: About(shortened(parts[-1])) for sample, parts in prompts.items()},
         left_out=left_out,
         stated={} if accuracy is None else {"correct": accuracy / 100},
+        content=lambda: _said(entries, prompts, path),
     )
+
+
+def _said(entries: list[tuple[str, dict[str, Any]]], prompts: Mapping[str, list[str]], path: Path) -> Content:
+    """Prompts, references and predictions; a prediction that the details lack is in `predictions/`.
+
+    Details often hold what was extracted from an answer; the file of predictions has the answer itself.
+    """
+    beside = path.parent.parent.with_name("predictions") / path.parent.name / path.name
+    whole = decode_file(beside, PREDICTIONS) if beside.is_file() else {}
+    asked: dict[str, Asked] = {}
+    answers = []
+    for sample, entry in entries:
+        references = next((entry[name] for name in REFERENCES if name in entry), "")
+        asked.setdefault(
+            sample, Asked("\n".join(prompts.get(sample, ())), _words(references).replace("\x00", "\n"))
+        )
+        found = next((entry[name] for name in ANSWERS if name in entry), "")
+        shorts = [str(one) for one in found] if isinstance(found, list) else [str(found)]
+        full = whole[sample].prediction if sample in whole else None
+        for trial, short in enumerate(shorts):
+            text = full if isinstance(full, str) and len(shorts) == 1 else short
+            answers.append(Answered(sample, trial, text, "", "" if short == text else short))
+    return Content(asked, answers)
 
 
 def _entries(details: Any, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from camilla.errors import DataError
 from camilla.names import name_index
 from camilla.reading.decoding import LONGEST_LINE, LONGEST_NAME, name_in
-from camilla.reading.runs import About, Row, Run
+from camilla.reading.runs import About, Answered, Asked, Content, Row, Run
 
 QUOTED = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
 CELL = re.compile(rf"\s*({QUOTED}|[^,'\"]*)\s*(,|$)")
@@ -23,12 +23,15 @@ def runs(path: Path) -> Iterator[Run]:
     """The one run of a file; the learner is the file, or its folder if it is called predictions."""
     task, columns, place = path.stem, [], {}  # type: str, list[str], dict[str, int]
     rows: list[Row] = []
+    said: list[tuple[Row, str, str]] = []  # prediction and true label
     fold: dict[str, int] = {}  # of the first repeat
     in_data = False
     for number, line in _lines(path):
         if in_data:
             cells = _cells(line, len(columns), f"{path}: line {number}")
-            rows += _rows(cells, place, fold, f"{path}: line {number}")
+            of_line = list(_rows(cells, place, fold, f"{path}: line {number}"))
+            rows += of_line
+            said.append((of_line[0], cells[place["prediction"]], cells[place["correct"]]))
         elif line.lower().startswith("@relation"):
             task = _unquoted(line[9:].strip())[:LONGEST_NAME].removesuffix("_predictions") or task
         elif found := ATTRIBUTE.match(line):
@@ -36,7 +39,20 @@ def runs(path: Path) -> Iterator[Run]:
         elif line.lower().startswith("@data"):
             in_data, place = True, _places(columns, path)
     learner = path.parent.name if path.stem.startswith("predictions") and path.parent.name else path.stem
-    yield Run(learner, task, rows, source=str(path), format="openml", about=_clusters(task, fold))
+    yield Run(
+        learner, task, rows, source=str(path), format="openml", about=_clusters(task, fold),
+        content=lambda: _content(said),
+    )  # fmt: skip
+
+
+def _content(said: list[tuple[Row, str, str]]) -> Content:
+    """Predicted and true labels; a question mark is none."""
+    known = {"?": ""}
+    asked = {row.sample: Asked(reference=known.get(truth, truth)) for row, _, truth in said}
+    answers = [
+        Answered(row.sample, row.trial, known.get(label, label), filter=row.filter) for row, label, _ in said
+    ]
+    return Content(asked, answers)
 
 
 def _clusters(task: str, fold: dict[str, int]) -> dict[str, About]:
