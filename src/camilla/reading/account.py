@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from camilla.display import counted
 from camilla.errors import DataError
 from camilla.names import quoted, shown
 from camilla.reading.decoding import shortened
@@ -183,10 +184,11 @@ def _lines(loaded: Reading) -> list[str]:
     if loaded.responses is None:
         return out
     table, merged = loaded.responses, loaded.merged
-    size = f"{table.n_learners} learners × {table.n_samples} samples"
+    size = f"{counted(table.n_learners, 'learner')} × {counted(table.n_samples, 'sample')}"
+    size = f"{size}, {counted(table.n_responses, 'response')}"
     if merged is None:
-        return [*out, f"{size}, {table.n_responses} responses", *_notes(loaded)]
-    out.append(f"{size}, {table.n_responses} responses from {merged.n_runs} runs")
+        return [*out, size, *_notes(loaded)]
+    out.append(f"{size} from {counted(merged.n_runs, 'run')}")
     out += _first([_task_line(merged, task) for task in merged.chosen], "tasks")
     out += [*_lacking(merged), *_missing(merged), *_limited(merged), *_repeated(merged), *_refused(merged)]
     return [*out, *_stated(merged), *_namesakes(merged), *_rest(merged)]
@@ -226,7 +228,7 @@ def _of_joining(loaded: Reading) -> list[str]:
 
 def _format(name: str, files: Files) -> str:
     beside = f" and {files.companions[name]} beside" if files.companions.get(name) else ""
-    return f"{name}: {len(files.read[name])} files{beside}; {shown(files.reasons[name])}"
+    return f"{name}: {counted(len(files.read[name]), 'file')}{beside}; {shown(files.reasons[name])}"
 
 
 def _of_files(files: Files) -> list[str]:
@@ -258,7 +260,7 @@ def _task_line(merged: Merged, task: str) -> str:
     if told["metric"] is None:
         return f"  {shown(task)}: no metric scored a sample; left out"
     by = LearnerTask(told["metric"], told["filter"]).words
-    line = f"  {shown(task)}: {told['samples']} samples by {shown(by)} ({told['rule']})"
+    line = f"  {shown(task)}: {counted(told['samples'], 'sample')} by {shown(by)} ({told['rule']})"
     if told["others"]:
         line += "; also " + ", ".join(shown(LearnerTask(*pair).words) for pair in told["others"][:4])
         line += ", …" if len(told["others"]) > 4 else ""
@@ -336,7 +338,12 @@ def _refused(merged: Merged) -> list[str]:
     if not merged.conflicts:
         return []
     total = sum(len(one.samples) for one in merged.conflicts)
-    first = f"refused: {total} samples mean different things in different runs and are not joined. {REMEDY}"
+    what = (
+        "1 sample means different things in different runs and is"
+        if total == 1
+        else (f"{total} samples mean different things in different runs and are")
+    )
+    first = f"refused: {what} not joined. {REMEDY}"
     details = [
         f"  {shown(one.task)}: {quoted(one.samples)}, as in {' and '.join(map(shown, one.sources))}"
         for one in merged.conflicts
