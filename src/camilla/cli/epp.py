@@ -23,7 +23,13 @@ def epp(
         typer.Argument(help="A table: long, wide, or a list of matches; or a folder of MTEB's results."),
     ],
     player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
-    round_: Annotated[str | None, typer.Option("--round", help="Column of the round.")] = None,
+    round_: Annotated[
+        str | None, typer.Option("--round", help="Column of the round; several: task,fold.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Column of the cluster: rounds that depend on each other, as folds of a task do."),
+    ] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score.")] = None,
     tournament: Annotated[
         str | None, typer.Option(help="Column of the tournament, if there are several.")
@@ -42,6 +48,9 @@ def epp(
     lower_is_better: Annotated[
         bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Direction of the score.")
     ] = None,
+    failed: Annotated[
+        str, typer.Option(help="A cell without a score is not_played, lost, or impute=PLAYER.")
+    ] = "not_played",
     matches: Annotated[
         str, typer.Option(help="same_round, or all_rounds: every score meets every score.")
     ] = "same_round",
@@ -68,7 +77,16 @@ def epp(
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
     columns = Columns(
-        player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
+        player,
+        round_,
+        score,
+        tournament,
+        player_a,
+        player_b,
+        winner,
+        probability,
+        tuple(ignore or ()),
+        cluster,
     )
     found = usable_tournaments(
         scores,
@@ -86,6 +104,7 @@ def epp(
             prior=prior,
             compat=compat,
             across_blocks=across_blocks,
+            failed=failed,
             replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
             watch=watch,
@@ -157,8 +176,8 @@ def _as_json(
 ) -> str:
     import json
 
+    from camilla.ranking.board_folder import as_document, without_nan
     from camilla.ranking.boards import compare_fits
-    from camilla.ranking.leaderboard import as_document, without_nan
 
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:

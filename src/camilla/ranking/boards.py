@@ -11,9 +11,11 @@ import polars as pl
 from camilla.arrays import sigmoid
 from camilla.display import Grid
 from camilla.errors import DataError, SettingError
-from camilla.names import quoted
-from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_nan, write_tables
-from camilla.ranking.matches import Array, SameRound, record_of
+from camilla.names import name_index, quoted
+from camilla.ranking.board_folder import drafted, without_nan, write_tables
+from camilla.ranking.inference import Findings
+from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.matches import Array, Clustered, SameRound, record_of
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.wald import chi_p_values, two_sided_p
@@ -29,11 +31,15 @@ def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
     the model fits, z_r · z_s has mean 0 for r ≠ s; U = Σ_{r≠s} z_r · z_s is compared with a scaled
     χ² of the same mean and variance (Chen and Qin, 2010; Satterthwaite, 1946).
     """
-    rows = [tournament.players.index(name) for name in board.players]
-    record = record_of(tournament, str(board.provenance["matches"]))
-    if not isinstance(record, SameRound) or record.n_rounds < 3 or board.provenance["compat"]:
+    place = name_index(tournament.players)
+    rows = [place[name] for name in board.players]
+    came = board.provenance
+    record = record_of(tournament, str(came["matches"]), came.get("failed", "not_played"))
+    rounds = record.rounds if isinstance(record, Clustered) else record
+    if not isinstance(rounds, SameRound) or record.n_units < 3 or came["compat"]:
         raise SettingError("fit by rounds needs scores, matches within rounds, and at least 3 rounds.")
-    gram = _gram(board, SameRound(record.merit[rows]))
+    summing = record.summing if isinstance(record, Clustered) else np.eye(rounds.n_rounds)
+    gram = _gram(board, SameRound(rounds.merit[rows]), summing)
     own = np.trace(gram)
     between = gram - np.diag(np.diag(gram))
     n_rounds = len(gram)
@@ -42,20 +48,19 @@ def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
     return float(chi_p_values(max(df * (1 + between.sum() / own), 0.0), df=df))
 
 
-def _gram(board: Leaderboard, record: SameRound) -> Array:
-    """z_r · z_s for all rounds, summed over pairs one row of the win matrix at a time."""
+def _gram(board: Leaderboard, record: SameRound, summing: Array) -> Array:
+    """z_r · z_s for all rounds or clusters, summed over pairs one row of the win matrix at a time."""
     solution = EppSolution(board.epp, float(board.provenance["origin"]), 0, 0.0)
-    pushes = record.residuals(board.epp)
+    pushes = record.residuals(board.epp) @ summing
     influence = contrast_solver(board.matrix, solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
-    merit, seen = record.merit, np.isfinite(record.merit)
-    gram = np.zeros((record.n_rounds, record.n_rounds))
+    merit = record.merit
+    gram = np.zeros((summing.shape[1], summing.shape[1]))
     for i in range(1, len(merit)):
         played = board.matrix.played[i, :i, None]
         p = sigmoid(board.epp[i] - board.epp[:i, None])
         information = played * p * (1 - p)
-        met = seen[i] & seen[:i]
         won = (merit[i] > merit[:i]) + 0.5 * (merit[i] == merit[:i])
-        surprise = met * (won - p) - information * (influence[i] - influence[:i])
+        surprise = (record.met(i) * (won - p)) @ summing - information * (influence[i] - influence[:i])
         surprise /= np.sqrt(np.where(information > 0, information, 1.0))
         gram += surprise.T @ surprise
     return gram
@@ -68,7 +73,7 @@ def asked(
     tests = [board.test(*pair) for pair in pairs or ()]
     came = board.provenance
     can = tournament.scores is not None and came["matches"] == "same_round" and not came["compat"]
-    if not can or came["rounds"] < 3 or board.fit.df == 0 or came["players"] ** 2 * came["rounds"] > LARGEST:
+    if not can or came["units"] < 3 or board.fit.df == 0 or came["players"] ** 2 * came["rounds"] > LARGEST:
         return Findings(tests)
     return Findings(tests, fit_by_rounds(board, tournament))
 

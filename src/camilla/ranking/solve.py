@@ -5,7 +5,8 @@ log P(i beats j) = b_i − b_j (Bradley and Terry, 1952; Zermelo, 1929). The log
 matches m, and is concave. With s = e^b no exponential of a pair is ever taken.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,8 @@ DENSE_PLAYERS = 600  # above, conjugate gradients beat a factorisation in every 
 MAX_STEPS = 100
 TOLERANCE = 1e-8  # logits of the last step; what is left is below its square or 1e-4 of it
 CG_STEPS = 60
+
+Information = TypeVar("Information")
 
 
 class EppSolution(NamedTuple):
@@ -83,14 +86,30 @@ def solve(matrix: WinMatrix, *, prior: float = 0.0, start: Array | None = None) 
     rate = (total + 0.5) / (played + 1)
     strength = np.log(rate / (1 - rate)) if start is None else start.astype(np.float64)
     room = Room(np.empty_like(matrix.played), np.empty_like(matrix.played))
-    gradient, curvature = derivatives(strength, total, matrix.played, prior, room)
+
+    def evaluate(b: Array) -> tuple[Array, Curvature]:
+        return derivatives(b, total, matrix.played, prior, room)
+
+    def move(_: Array, curvature: Curvature, gradient: Array) -> Array:
+        return _newton_move(curvature, gradient, anchored=prior > 0)
+
+    return climb(evaluate, move, strength)
+
+
+def climb(
+    evaluate: Callable[[Array], tuple[Array, Information]],
+    newton_move: Callable[[Array, Information, Array], Array],
+    strength: Array,
+) -> EppSolution:
+    """Damped Newton: `evaluate` gives gradient and information, `newton_move` the step they ask for."""
+    gradient, information = evaluate(strength)
     for step in range(1, MAX_STEPS + 1):
-        move = _newton_move(curvature, gradient, anchored=prior > 0)
+        move = newton_move(strength, information, gradient)
         move *= min(1.0, STEP_CAP / max(np.abs(move).max(), 1e-300))
         slope = gradient @ move
         for _ in range(30):
             tried = strength + move
-            gradient, curvature = derivatives(tried, total, matrix.played, prior, room)
+            gradient, information = evaluate(tried)
             if abs(gradient @ move) <= 0.9 * abs(slope) or np.abs(move).max() < TOLERANCE:
                 break
             move *= 0.5  # the slope along the step turned as steep the other way: it went too far

@@ -13,10 +13,11 @@ import numpy as np
 from scipy.special import fdtrc
 
 from camilla.arrays import sigmoid
+from camilla.display import counted
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
 from camilla.ranking.epp import WEAK_PRIOR
-from camilla.ranking.inference import cluster_covariance
+from camilla.ranking.inference import cluster_spread
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
 from camilla.statistics.intervals import critical_value
@@ -54,8 +55,9 @@ def team_epp(
     players, membership = _membership(tournament, members, strength)
     centred = _identified(membership, players, strength)
     record = record_of(tournament, matches)
-    if record.n_rounds < 3:
-        raise DataError(f"{record.n_rounds} round(s) were played; strengths inside teams need at least 3.")
+    if record.n_units < 3:
+        units = counted(record.n_units, "round" if tournament.clusters is None else "cluster")
+        raise DataError(f"{units} came; strengths inside teams need at least 3.")
     matrix = record.count()
     prior = WEAK_PRIOR if len(separated_groups(matrix)) > 1 else 0.0
     c, information = _solve(matrix, membership, prior, centred=centred)
@@ -64,7 +66,7 @@ def team_epp(
     pushes = pushes if isinstance(pushes, np.ndarray) else pushes.toarray()
     turned = membership.T @ (pushes - pushes.mean(axis=1)[:, None])  # [members, rounds]
     influence = np.linalg.pinv(information, hermitian=True) @ turned
-    n_rounds = record.n_rounds
+    n_rounds = record.n_units
     se = np.sqrt((influence**2).sum(axis=1) * n_rounds / (n_rounds - 1))
     reach = critical_value(level, n_rounds - 1) * se
     order = np.argsort(-c, kind="stable")
@@ -139,7 +141,7 @@ def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool)
 
 def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float | None:
     """Hotelling's test that free team strengths lie in the space the members span."""
-    n, n_rounds = len(membership), record.n_rounds
+    n, n_rounds = len(membership), record.n_units
     contrasts = membership - membership.mean(axis=0)
     left, size, _ = np.linalg.svd(np.column_stack([np.ones(n), contrasts]))
     spare = left[:, int((size > 1e-9 * size[0]).sum()) :]  # team strengths no sum of members can reach
@@ -148,6 +150,6 @@ def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float |
         return None
     free = solve(matrix)
     away = spare.T @ free.strength
-    covariance = spare.T @ cluster_covariance(record, matrix, free, 0.0) @ spare
+    covariance = spare.T @ cluster_spread(record, matrix, free, 0.0).dense() @ spare
     statistic = away @ np.linalg.solve(covariance, away) * (n_rounds - q) / (q * (n_rounds - 1))
     return float(fdtrc(q, n_rounds - q, statistic))
