@@ -56,6 +56,9 @@ def epp(
     ] = "same_round",
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    ranks: Annotated[
+        str, typer.Option(help="Rank intervals hold one by one (own), or all together (joint).")
+    ] = "own",
     prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
     across_blocks: Annotated[
         bool, typer.Option("--across-blocks", help="Rank players together that no match joins.")
@@ -105,6 +108,7 @@ def epp(
             compat=compat,
             across_blocks=across_blocks,
             failed=failed,
+            ranks=ranks,
             replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
             watch=watch,

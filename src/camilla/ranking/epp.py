@@ -38,6 +38,7 @@ from camilla.statistics.missingness import blocks_of, in_blocks
 from camilla.table.tournament import Tournament
 
 STANDARD_ERRORS = ("cluster", "bootstrap", "fisher")
+RANKS = ("own", "joint")
 FEWEST_CLUSTERS = 3  # with fewer the spread between clusters is a guess
 MOST_CELLS = 200_000  # players × rounds; above, nothing is ranked twice to see what failures change
 NESTED = re.compile(
@@ -77,6 +78,7 @@ def epp(
     compat: str | None = None,
     across_blocks: bool = False,
     failed: str = "not_played",
+    ranks: str = "own",
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
@@ -94,11 +96,14 @@ def epp(
     it they are refused.
     failed: what a cell without a score is. `not_played`: no match; `lost`: lost to every player with a score
     in that round (two such cells have no match); `impute=PLAYER`: the score of that player in that round.
+    ranks: `own`, each rank interval holds its player's rank at the level; `joint`, all of them together do.
     start: a leaderboard of the same players, for instance before rounds were appended.
     progress: a line on standard error while a bootstrap runs: True at once, False never, None after two
     seconds on a terminal or in a notebook. watch takes the lines instead.
     """
     _check_settings(se, level, prior, compat, replicates)
+    if ranks not in RANKS:
+        raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
     if compat is not None:
         return _compatible(tournament, matches, level, failed)
     ordered = _by_rank(tournament, matches)
@@ -117,6 +122,7 @@ def epp(
             **_provenance(tournament, matches, record, found.matches_played),
             "se": se,
             "failed": failed,
+            "ranks": ranks,
             "prior": found.prior,
             "across_blocks": across_blocks,
             "origin": found.solution.origin,

@@ -24,9 +24,10 @@ from camilla.ranking.goodness import (
 from camilla.ranking.inference import NOTHING, Findings, PairTest
 from camilla.ranking.matches import AllRounds, Array, Clustered, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver
-from camilla.statistics import multiplicity, wald
+from camilla.statistics import multiplicity, ranks, wald
 
 MANY = 5_000  # players; of more, what needs every pair is left out
+MAX_T_PLAYERS = 1_000  # of more, ranks are by Holm
 GROUPS = 12  # of ties, printed
 
 
@@ -57,14 +58,14 @@ class Leaderboard(Printable):
 
     def parts(self, *, findings: Findings = NOTHING, players: int | None = None) -> list[Part]:
         """Who is first, all players or the first few, ties, the tests asked for, the fit, and every note."""
-        parts: list[Part] = [self._answer(), self._grid(players), self._tie_line()]
+        parts: list[Part] = [self._answer(), self._grid(players), self._rank_line(), self._tie_line()]
         parts += [_test_line(test, self.level) for test in findings.tests]
         parts += [self._fit_line(findings.p_value_rounds), *(f"note: {shown(note)}" for note in self.notes)]
         return [part for part in parts if part]
 
     def _answer(self) -> str:
-        first, ranks = brief(self.players[0]), self.rank_intervals
-        others = [name for name, low in zip(self.players[1:], ranks.low[1:], strict=True) if low == 1]
+        first, low = brief(self.players[0]), self.rank_intervals.low
+        others = [name for name, best in zip(self.players[1:], low[1:], strict=True) if best == 1]
         if self.spread is None:
             return f"{first} has the highest EPP of {len(self.players)} players; how surely is not known."
         if self.is_large:
@@ -95,9 +96,15 @@ class Leaderboard(Printable):
             frame = frame.with_columns(
                 rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"]
             )
+            if self.likely_ranks is not None:
+                frame = frame.with_columns(
+                    rows.select(likely=pl.format("{}–{}", "likely_low", "likely_high"))["likely"]
+                )
         frame = frame.with_columns(rows["p_beats_average"].alias("P(beats average)"))
         title = f"Players by EPP: a difference is the log-odds of winning, with {interval}"
-        return Grid(title, frame, fixed=(interval, "ranks"), spare=("P(beats average)", "se"))
+        return Grid(
+            title, frame, fixed=(interval, "ranks", "likely"), spare=("P(beats average)", "se", "likely")
+        )
 
     @property
     def _interval(self) -> str:
@@ -117,6 +124,17 @@ class Leaderboard(Printable):
             f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, standardised {fit.standardised:.2f}, "
             f"p = {fit.p_value:.3g} if matches were independent"
             + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
+        )
+
+    def _rank_line(self) -> str:
+        """What the two kinds of ranks promise."""
+        if self.likely_ranks is None:
+            return ""
+        joint = self.provenance.get("ranks") == "joint"
+        held = "all of them hold their player's rank together" if joint else "each holds its player's rank"
+        return (
+            f"ranks: {held} with {percent(self.level)} confidence. likely: holds {percent(self.level)} of the ranks "
+            "on average over players (empirical Bayes); too narrow for players who are truly tied."
         )
 
     def _tie_line(self) -> str:
@@ -198,11 +216,29 @@ class Leaderboard(Printable):
 
     @cached_property
     def rank_intervals(self) -> multiplicity.RankIntervals:
-        """Ranks each player may have at the board's level; 1 to n where intervals were refused."""
+        """Ranks each player may have at the board's level; 1 to n where intervals were refused.
+
+        By the largest of a player's own differences; above 1,000 players and where a prior or a bootstrap made
+        the covariance, by Holm over a player's own pairs.
+        """
         n = len(self.players)
         if self.spread is None or self.is_large:
             return multiplicity.RankIntervals(np.ones(n, np.int64), np.full(n, n))
-        return wald.rank_intervals(self.epp, self._wald_p, self.level)
+        joint = self.provenance.get("ranks") == "joint"
+        samples = self.spread.samples
+        if samples is None or n > MAX_T_PLAYERS or self.provenance["compat"]:
+            if joint:
+                sure = self._holm_p <= 1 - self.level
+                return multiplicity.rank_bounds(sure, self.epp[None, :] > self.epp[:, None])
+            return wald.rank_intervals(self.epp, self._wald_p, self.level)
+        return ranks.sure_ranks(self.epp, samples, self.rounds_df, self.level, joint=joint)
+
+    @cached_property
+    def likely_ranks(self) -> multiplicity.RankIntervals | None:
+        """Where each rank lies with probability `level` by empirical Bayes; None without a plain sandwich."""
+        if self.spread is None or self.is_large or self.spread.samples is None:
+            return None
+        return ranks.likely_ranks(self.epp, self.spread.samples, self.level)
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:
@@ -275,7 +311,7 @@ class Leaderboard(Printable):
 
     def rows(self) -> pl.DataFrame:
         """One row per player: what the leaderboard prints."""
-        ranks = self.rank_intervals
+        may, likely = self.rank_intervals, self.likely_ranks
         return pl.DataFrame(
             {
                 "player": self.players,
@@ -283,8 +319,10 @@ class Leaderboard(Printable):
                 "se": self.se,
                 "low": self.low,
                 "high": self.high,
-                "rank_low": ranks.low,
-                "rank_high": ranks.high,
+                "rank_low": may.low,
+                "rank_high": may.high,
+                "likely_low": None if likely is None else likely.low,
+                "likely_high": None if likely is None else likely.high,
                 "p_beats_average": self.p_beats_average,
             }
         )

@@ -1,0 +1,135 @@
+"""Which ranks estimates may have, and which are likely. Arrays only.
+
+Estimates come with a factor F [estimates, units], covariance F Fᵀ: one column for what each unit says. With
+more estimates than units F Fᵀ has a rank below their number, and draws from it miss directions in which the
+estimates do vary. So draws come from the covariance shrunk to its diagonal (Schäfer and Strimmer, 2005).
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats
+from camilla.statistics.multiplicity import RankIntervals, rank_bounds
+from camilla.statistics.wald import EQUAL, differences
+
+WORK = 200_000_000  # pairs × draws
+DRAWS = (500, 4000)  # fewest and most
+STEPS = 5  # of telling pairs apart; later ones find next to nothing
+LIKELY_DRAWS = 2000
+FLOOR = 0.01  # of the mean variance: the least that estimates are taken to differ by in truth
+
+
+class Shrunk(NamedTuple):
+    """(1 − λ) F Fᵀ + λ diag(v): the covariance of estimates, shrunk to its diagonal."""
+
+    factor: Floats  # √(1 − λ) F
+    own: Floats  # λ v
+
+    def draws(self, n_draws: int, rng: np.random.Generator) -> Floats:
+        """Normal draws [draws, estimates]."""
+        shared = rng.standard_normal((n_draws, self.factor.shape[1])) @ self.factor.T
+        return np.asarray(shared + rng.standard_normal(shared.shape) * np.sqrt(self.own))
+
+    def dense(self) -> Floats:
+        return np.asarray(self.factor @ self.factor.T + np.diag(self.own))
+
+
+def shrunk(factor: Floats) -> Shrunk:
+    """λ = Σ var(r) / Σ r² over the correlations r of different estimates, 1 at most."""
+    units = factor.shape[1]
+    variance = np.einsum("iu,iu->i", factor, factor)
+    z = factor * np.sqrt(units / np.where(variance > 0, variance, 1.0))[:, None]
+    squares = np.sum((z.T @ z / units) ** 2) - np.sum(np.mean(z**2, axis=1) ** 2)  # Σ r², i ≠ j
+    spread = np.sum(np.sum(z**2, axis=0) ** 2) - np.sum(z**4) - units * squares  # Σ_ij Σ_u (z z − r)²
+    noise = units / (units - 1) ** 3 * spread
+    share = min(max(noise / squares, 0.0), 1.0) if squares > 0 else 1.0
+    return Shrunk(np.sqrt(1 - share) * factor, share * variance)
+
+
+class StudentDraws(NamedTuple):
+    """Draws of estimates whose true values are equal, and what divides their differences."""
+
+    drawn: Floats  # [draws, estimates], float32, divided by √(χ²/df): Student's t in many dimensions
+    inverse: Floats  # [estimates, estimates], 1/se of the difference; 0 where there is none
+
+    def largest(self, open_: NDArray[np.bool_]) -> Floats:
+        """max_j |z_i − z_j|/se_ij over the pairs that are open [draws, estimates]."""
+        inverse = self.inverse * open_
+        largest = np.empty(self.drawn.shape, np.float32)
+        room = np.empty(inverse.shape, np.float32)
+        for draw, row in zip(self.drawn, largest, strict=True):
+            np.subtract(draw[:, None], draw[None, :], out=room)
+            np.abs(room, out=room)
+            room *= inverse
+            room.max(axis=1, out=row)
+        return largest
+
+
+def student_draws(factor: Floats, df: float, seed: int = 0) -> StudentDraws:
+    """Draws from the shrunk covariance, fewer where there are more pairs."""
+    n = len(factor)
+    rng = np.random.default_rng(seed)
+    n_draws = int(np.clip(WORK / n**2, *DRAWS))
+    model = shrunk(factor)
+    se = differences(np.zeros(n), model.dense()).se
+    inverse = np.where(se > EQUAL, 1 / np.maximum(se, EQUAL), 0).astype(np.float32)
+    scale = np.ones(n_draws) if np.isinf(df) else np.sqrt(rng.chisquare(df, n_draws) / df)
+    return StudentDraws((model.draws(n_draws, rng) / scale[:, None]).astype(np.float32), inverse)
+
+
+def sure_ranks(value: Floats, factor: Floats, df: float, level: float, *, joint: bool) -> RankIntervals:
+    """1 + those surely better, to n − those surely worse, by the largest of an estimate's own pairs.
+
+    Each interval holds the rank of its row with probability `level`; with `joint` all of them together do
+    (Mogstad, Romano, Shaikh and Wilhelm, 2024). The rank of tied rows is any that ties allow. Pairs that are
+    told apart leave the maximum, and the others are tested again (Romano and Wolf, 2005).
+    """
+    draws = student_draws(factor, df)
+    found = differences(value, factor @ factor.T)
+    gap = np.abs(found.difference)
+    sure = np.zeros(gap.shape, bool)
+    for _ in range(STEPS):
+        largest = draws.largest(~sure)
+        if joint:
+            reach = np.quantile(largest.max(axis=1), level)
+        else:
+            reach = np.quantile(largest, level, axis=0)[:, None]
+        more = sure | ((gap > reach * found.se) & (gap > EQUAL))
+        if np.array_equal(more, sure):
+            break
+        sure = more
+    return rank_bounds(sure, value[None, :] > value[:, None])
+
+
+def likely_ranks(value: Floats, factor: Floats, level: float, seed: int = 0) -> RankIntervals:
+    """Where `level` of each row's rank lies by empirical Bayes: true values are N(0, τ²), τ² by moments.
+
+    Right on average over the rows when true values differ; rows that are truly tied share ranks that no
+    narrow interval can hold. Draws by Matheron's rule: b + τ²(τ²I + Σ)⁻¹(value − b − error).
+    """
+    rng = np.random.default_rng(seed)
+    model = shrunk(factor)
+    n = len(value)
+    variance = np.einsum("iu,iu->i", model.factor, model.factor) + model.own
+    centred = value - value.mean()
+    between = max(centred @ centred / (n - 1) - variance.mean(), FLOOR * variance.mean())
+    if variance.mean() == 0:
+        rank = 1 + (value[None, :] > value[:, None]).sum(axis=1)
+        return RankIntervals(rank, n - (value[None, :] < value[:, None]).sum(axis=1))
+    truth = np.sqrt(between) * rng.standard_normal((LIKELY_DRAWS, n))
+    surprise = centred - truth - model.draws(LIKELY_DRAWS, rng)
+    drawn = truth + between * _solved(between + model.own, model.factor, surprise)
+    order = np.argsort(-drawn, axis=1)
+    rank = np.empty_like(order)
+    np.put_along_axis(rank, order, np.arange(1, n + 1)[None, :], axis=1)
+    ends = np.quantile(rank, [0.5 - level / 2, 0.5 + level / 2], axis=0, method="nearest")
+    return RankIntervals(ends[0].astype(np.int64), ends[1].astype(np.int64))
+
+
+def _solved(diagonal: Floats, factor: Floats, right: Floats) -> Floats:
+    """(diag(d) + F Fᵀ)⁻¹ applied to rows, by Woodbury's formula."""
+    scaled = right / diagonal
+    inner = np.eye(factor.shape[1]) + factor.T @ (factor / diagonal[:, None])
+    return np.asarray(scaled - (np.linalg.solve(inner, factor.T @ scaled.T).T @ factor.T) / diagonal)
