@@ -1,7 +1,7 @@
 """`camilla epp`: scores in, a leaderboard with intervals out."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -66,6 +66,13 @@ def epp(
     replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates, 1000 if not given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
+    plan: Annotated[
+        float | None, typer.Option(help="Rounds that tell this difference of EPP apart, also of --test A B.")
+    ] = None,
+    friedman: Annotated[
+        bool, typer.Option("--friedman", help="Friedman's test, mean ranks and Nemenyi's difference.")
+    ] = False,
+    elo: Annotated[bool, typer.Option("--elo", help="Also ratings on Elo's 400-point scale.")] = False,
     compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
     output: Annotated[
@@ -115,13 +122,13 @@ def epp(
         )
     boards, problems = ranked.boards, found.problems | ranked.problems
     _say_problems(problems, n_ranked=len(boards))
-    findings = _findings(boards, found.usable, test)
+    findings = _findings(boards, found.usable, test, planned=plan, with_friedman=friedman)
     if output is not None:
         from camilla.ranking.boards import write_boards
 
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing())
         say(f"Leaderboard written to {where}.", err=True)
-    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings))
+    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
 
 
 def _drawing() -> "Drawing | None":
@@ -154,7 +161,10 @@ def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
 
 
 def _findings(
-    boards: "dict[str, Leaderboard]", tournaments: "dict[str, Tournament]", test: tuple[str, str] | None
+    boards: "dict[str, Leaderboard]",
+    tournaments: "dict[str, Tournament]",
+    test: tuple[str, str] | None,
+    **questions: Any,
 ) -> "dict[str, Findings]":
     """Fit by rounds and the test that was asked for; a tournament without one of the players has no test."""
     from camilla.errors import DataError
@@ -164,7 +174,7 @@ def _findings(
     findings, problems = {}, {}
     for name, board in boards.items():
         try:
-            findings[name] = asked(board, tournaments[name], test and [test])
+            findings[name] = asked(board, tournaments[name], test and [test], **questions)
         except DataError as error:
             problems[name] = error
             findings[name] = asked(board, tournaments[name])
@@ -186,20 +196,20 @@ def _as_json(
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
         return json.dumps(documents[""], indent=1, allow_nan=False)
-    comparison = without_nan(compare_fits(boards).to_dicts())
+    comparison = without_nan(compare_fits(boards, findings).to_dicts())
     whole = {"tournaments": documents, "comparison": comparison, "problems": problems}
     return json.dumps(whole, indent=1, allow_nan=False)
 
 
-def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
+def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", *, elo: bool) -> str:
     from camilla.display import as_text
     from camilla.names import shown
     from camilla.ranking.boards import compare_fits, fits_grid
 
     parts = [
-        (f"== {shown(name)} ==\n" if name else "") + board.text(findings=findings[name])
+        (f"== {shown(name)} ==\n" if name else "") + board.text(findings=findings[name], elo=elo)
         for name, board in boards.items()
     ]
     if len(boards) > 1:
-        parts.append(as_text([fits_grid(compare_fits(boards))]))
+        parts.append(as_text([fits_grid(compare_fits(boards, findings))]))
     return "\n\n".join(parts)

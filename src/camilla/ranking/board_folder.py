@@ -35,12 +35,22 @@ def as_document(board: "Leaderboard", findings: Findings = NOTHING) -> dict[str,
         "p_value": board.fit.p_value,
         "p_value_rounds": findings.p_value_rounds,
         "tests": [test._asdict() for test in findings.tests],
+        "plan": None if findings.plan is None else findings.plan._asdict(),
+        "telling_rounds": None if findings.telling is None else findings.telling.to_dicts(),
+        "friedman": _friedman(findings, board),
         "tie_groups": board.tie_groups,
         "level": board.level,
         "notes": board.notes,
         "provenance": dict(board.provenance),
     }
     return {key: without_nan(value) for key, value in document.items()}
+
+
+def _friedman(findings: Findings, board: "Leaderboard") -> dict[str, Any] | None:
+    if findings.friedman is None:
+        return None
+    ranks = dict(zip(board.players, findings.friedman.mean_rank.tolist(), strict=True))
+    return {**findings.friedman._asdict(), "mean_rank": ranks}
 
 
 def without_nan(value: Any) -> Any:

@@ -8,7 +8,7 @@ t on R − 1 degrees of freedom. Where rounds come in clusters, clusters take th
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,12 @@ from camilla.arrays import Watch
 from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from camilla.ranking.plan import Plan
+    from camilla.statistics.friedman import Friedman
 
 
 @dataclass(frozen=True, eq=False)
@@ -175,6 +181,9 @@ class Findings(NamedTuple):
 
     tests: Sequence[PairTest] = ()
     p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
+    plan: "Plan | None" = None
+    telling: "pl.DataFrame | None" = None  # rounds by how far they agree with the others
+    friedman: "Friedman | None" = None  # mean ranks in the order of the board
 
 
 NOTHING = Findings()

@@ -1,5 +1,6 @@
 """A leaderboard."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -27,6 +28,7 @@ from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics import multiplicity, ranks, wald
 
 MANY = 5_000  # players; of more, what needs every pair is left out
+ELO_POINTS, ELO_MEAN = 400.0, 1500.0
 MAX_T_PLAYERS = 1_000  # of more, ranks are by Holm
 GROUPS = 12  # of ties, printed
 
@@ -56,10 +58,17 @@ class Leaderboard(Printable):
     notes: tuple[str, ...]  # what a reader must know: separated players, refused intervals
     provenance: Mapping[str, Any]
 
-    def parts(self, *, findings: Findings = NOTHING, players: int | None = None) -> list[Part]:
+    def parts(
+        self, *, findings: Findings = NOTHING, players: int | None = None, elo: bool = False
+    ) -> list[Part]:
         """Who is first, all players or the first few, ties, the tests asked for, the fit, and every note."""
-        parts: list[Part] = [self._answer(), self._grid(players), self._rank_line(), self._tie_line()]
+        grid = self._grid(players, findings, elo=elo)
+        parts: list[Part] = [self._answer(), grid, self._rank_line(), self._tie_line()]
         parts += [_test_line(test, self.level) for test in findings.tests]
+        if findings.friedman is not None:
+            parts.append(findings.friedman.line(self.level))
+        if findings.plan is not None:
+            parts += [findings.plan.line(), _telling_line(findings.telling)]
         parts += [self._fit_line(findings.p_value_rounds), *(f"note: {shown(note)}" for note in self.notes)]
         return [part for part in parts if part]
 
@@ -83,7 +92,7 @@ class Leaderboard(Printable):
             f"{first} has the highest EPP of {len(self.players)} players, but {listed(others)} may be first."
         )
 
-    def _grid(self, players: int | None) -> Grid:
+    def _grid(self, players: int | None, findings: Findings, *, elo: bool) -> Grid:
         rows, interval = self.rows().head(len(self.players) if players is None else players), self._interval
         frame = pl.DataFrame(
             {"rank": np.arange(1, rows.height + 1), "player": rows["player"], "EPP": rows["epp"]}
@@ -101,6 +110,13 @@ class Leaderboard(Printable):
                     rows.select(likely=pl.format("{}–{}", "likely_low", "likely_high"))["likely"]
                 )
         frame = frame.with_columns(rows["p_beats_average"].alias("P(beats average)"))
+        if findings.friedman is not None:
+            mean_rank = pl.Series("mean rank", findings.friedman.mean_rank[: rows.height])
+            frame = frame.with_columns(mean_rank)
+        if elo:
+            frame = frame.with_columns(
+                self.elo()["elo"].head(rows.height).round(0).cast(pl.Int64).alias("Elo")
+            )
         title = f"Players by EPP: a difference is the log-odds of winning, with {interval}"
         return Grid(
             title, frame, fixed=(interval, "ranks", "likely"), spare=("P(beats average)", "se", "likely")
@@ -133,8 +149,8 @@ class Leaderboard(Printable):
         joint = self.provenance.get("ranks") == "joint"
         held = "all of them hold their player's rank together" if joint else "each holds its player's rank"
         return (
-            f"ranks: {held} with {percent(self.level)} confidence. likely: holds {percent(self.level)} of the ranks "
-            "on average over players (empirical Bayes); too narrow for players who are truly tied."
+            f"ranks: {held} with {percent(self.level)} confidence. likely: holds {percent(self.level)} of "
+            "the ranks on average over players (empirical Bayes); too narrow for players who are truly tied."
         )
 
     def _tie_line(self) -> str:
@@ -195,6 +211,12 @@ class Leaderboard(Printable):
     def high(self) -> Array:
         return np.asarray(self.epp + self.critical * self.se)
 
+    def elo(self) -> pl.DataFrame:
+        """Players on Elo's scale, mean 1500: 400 points are odds of 10 to 1 (Elo, 1978)."""
+        points = {"elo": self.epp - self.epp.mean(), "elo_low": self.low, "elo_high": self.high}
+        shifted = {name: ELO_MEAN + ELO_POINTS / math.log(10) * value for name, value in points.items()}
+        return pl.DataFrame({"player": self.players, **shifted})
+
     @property
     def p_beats_average(self) -> Array:
         """σ(EPP less the mean): the probability of beating the average player."""
@@ -218,8 +240,8 @@ class Leaderboard(Printable):
     def rank_intervals(self) -> multiplicity.RankIntervals:
         """Ranks each player may have at the board's level; 1 to n where intervals were refused.
 
-        By the largest of a player's own differences; above 1,000 players and where a prior or a bootstrap made
-        the covariance, by Holm over a player's own pairs.
+        By the largest of a player's own differences; above 1,000 players, and where a prior or a bootstrap
+        made the covariance, by Holm over a player's own pairs.
         """
         n = len(self.players)
         if self.spread is None or self.is_large:
@@ -361,6 +383,16 @@ class Leaderboard(Printable):
         contrast[i], contrast[j] = 1.0, -1.0
         here = EppSolution(self.epp, float(self.provenance["origin"]), 0, 0.0)
         return float(contrast @ contrast_solver(self.matrix, here, self.prior)(contrast))
+
+
+def _telling_line(telling: pl.DataFrame | None) -> str:
+    """The rounds that agree most and least with the others."""
+    if telling is None or telling.height < 2:
+        return ""
+    n = min(3, telling.height // 2)
+    named = [f"{brief(row['round'])} {row['agreement']:.2f}" for row in telling.to_dicts()]
+    most, least = ", ".join(named[:n]), ", ".join(named[::-1][:n])
+    return f"Rounds that agree most with the others: {most}; least: {least} (correlation of wins with EPP)."
 
 
 def _test_line(test: PairTest, level: float) -> str:
