@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from camilla.ranking.epp import epp
-from camilla.statistics.ranks import likely_ranks, sure_ranks
+from camilla.statistics.ranks import sure_ranks
 from camilla.statistics.wald import rank_intervals
 from camilla.table.tournament import Tournament
 
@@ -50,7 +50,7 @@ def one_world(kind: str, n: int, rounds: int, rng: np.random.Generator) -> dict[
         "Holm": rank_intervals(board.epp, board._wald_p, 0.95),
         "own max-t": sure_ranks(*parts, board.rounds_df, 0.95, joint=False),
         "joint max-t": sure_ranks(*parts, board.rounds_df, 0.95, joint=True),
-        "likely": likely_ranks(*parts, 0.95),
+        "likely": board.likely_ranks,
     }
     found = {}
     for way, (low, high) in ways.items():

@@ -58,6 +58,8 @@ def test_json_holds_what_the_documentation_lists(scores):
         "high",
         "rank_low",
         "rank_high",
+        "likely_low",
+        "likely_high",
         "p_beats_average",
     ]
     assert {"deviance", "df", "p_value", "tests"} <= set(document)

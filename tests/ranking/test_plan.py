@@ -39,7 +39,7 @@ def test_ranges_of_small_pilots_hold_the_right_number_in_eight_of_ten():
 
 
 def test_folds_help_no_further_than_the_variance_between_tasks():
-    """Half of the variance lies between tasks: with k folds the need is about (1/2 + 1/2k) of that with one."""
+    """Half of the variance lies between tasks: k folds need about (1/2 + 1/2k) of the tasks of one fold."""
     made = world((5,) * 200, np.random.default_rng(4), n=10)
     found = plan(epp(made.tournament), made.tournament, 0.5)
     need = found.by_folds

@@ -13,7 +13,8 @@ MOST_PROBLEMS = 10  # tournaments whose problem is printed
 
 if TYPE_CHECKING:
     from camilla.ranking.boards import Drawing
-    from camilla.ranking.leaderboard import Findings, Leaderboard
+    from camilla.ranking.inference import Findings
+    from camilla.ranking.leaderboard import Leaderboard
     from camilla.table.tournament import Tournament
 
 

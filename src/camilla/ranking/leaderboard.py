@@ -257,10 +257,16 @@ class Leaderboard(Printable):
 
     @cached_property
     def likely_ranks(self) -> multiplicity.RankIntervals | None:
-        """Where each rank lies with probability `level` by empirical Bayes; None without a plain sandwich."""
+        """Ranks of probability `level` by empirical Bayes, within those a player may have.
+
+        None where a prior, a bootstrap or matches one by one made the covariance.
+        """
         if self.spread is None or self.is_large or self.spread.samples is None:
             return None
-        return ranks.likely_ranks(self.epp, self.spread.samples, self.level)
+        likely, may = ranks.likely_ranks(self.epp, self.spread.samples, self.level), self.rank_intervals
+        low, high = np.maximum(likely.low, may.low), np.minimum(likely.high, may.high)
+        apart = low > high
+        return multiplicity.RankIntervals(np.where(apart, may.low, low), np.where(apart, may.high, high))
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:

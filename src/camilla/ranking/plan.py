@@ -9,9 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy.special import chdtri, stdtrit
 
-from camilla.display import brief
+from camilla.display import brief, percent
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index
 from camilla.ranking.leaderboard import Leaderboard
@@ -46,14 +47,14 @@ class Plan(NamedTuple):
         text = (
             f"Plan: {self.needed} {self.units} tell a difference of {self.difference:g} (P(win) {p_win:.2f}) "
             f"of {brief(self.of)} apart with power {self.power:g}; a pilot of this size leaves "
-            f"{self.low} to {self.high} ({RANGE:.0%} range)."
+            f"{self.low} to {self.high} ({percent(RANGE)} range)."
         )
         if self.by_folds:
             counts = ", ".join(f"{k}: {n}" for k, n in self.by_folds.items())
             text += f" {self.units.capitalize()} needed by folds in each: {counts}."
             if self.by_folds[5] and self.by_folds[10]:
                 saved = 1 - self.by_folds[10] / self.by_folds[5]
-                text += f" Ten folds instead of five spare {saved:.0%} of them at twice the runs."
+                text += f" Ten folds instead of five spare {percent(saved)} of them at twice the runs."
         return text
 
 
@@ -86,7 +87,7 @@ class Says(NamedTuple):
     """What each round says of the strengths, and which unit it belongs to."""
 
     influence: Array  # [players, rounds], on the scale of one unit
-    unit: Array  # [rounds]
+    unit: NDArray[np.int64]  # [rounds]
 
 
 def _says(board: Leaderboard, tournament: Tournament) -> Says:
@@ -116,7 +117,7 @@ class Components(NamedTuple):
     df: float  # of a χ² that varies as much
 
 
-def _components(rows: Array, unit: Array) -> Components:
+def _components(rows: Array, unit: NDArray[np.int64]) -> Components:
     """Variances summed over rows [rows, rounds]."""
     size = np.bincount(unit)
     sums = np.stack([np.bincount(unit, row) for row in rows])

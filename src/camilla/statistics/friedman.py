@@ -28,8 +28,8 @@ class Friedman(NamedTuple):
         """The test in words."""
         return (
             f"Friedman over {self.n_blocks} complete blocks: χ² {self.statistic:.2f} "
-            f"(p = {self.p_value:.3g}), Iman–Davenport p = {self.f_p_value:.3g}; mean ranks further apart than "
-            f"{self.critical_difference:.2f} differ (Nemenyi, {100 * level:g} %)."
+            f"(p = {self.p_value:.3g}), Iman–Davenport p = {self.f_p_value:.3g}; mean ranks further apart "
+            f"than {self.critical_difference:.2f} differ (Nemenyi, {100 * level:g} %)."
         )
 
 
