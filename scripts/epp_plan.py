@@ -1,7 +1,7 @@
 """Does `camilla epp --plan` keep its promise? Power of the planned design, and pilots' ranges.
 
 A world: strengths N(0, 1) of ten players, two of which differ by d, scores with Gumbel noise as in
-scripts/epp_designs.py. The right number of rounds is the plan of a pilot of 2,000 rounds; its power is the
+scripts/epp_designs.py. The right number of rounds is the plan of a pilot of 2,000 rounds or tasks; its power is the
 share of tournaments of that size whose test of the pair has p < .05. Pilots of ten rounds give ranges.
 
     python scripts/epp_plan.py --worlds 400
@@ -65,7 +65,7 @@ def main() -> None:
     asked = parser.parse_args()
     for difference, folds in ((0.5, 1), (0.8, 1), (0.8, 5)):
         truth = strengths(difference)
-        made = tournament(truth, 2000 // folds, folds, np.random.default_rng(asked.seed))
+        made = tournament(truth, 2000, folds, np.random.default_rng(asked.seed))
         right = plan(epp(made), made, difference, pair=("a", "b"))
         share = power(truth, right.needed or 0, folds, asked.worlds, asked.seed)
         print(

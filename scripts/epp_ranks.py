@@ -72,8 +72,9 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--players", type=int, default=30)
     parser.add_argument("--rounds", type=int, default=25)
+    parser.add_argument("--kinds", nargs="+", default=["no ties", "tied in blocks", "all equal"])
     asked = parser.parse_args()
-    for kind in ("no ties", "tied in blocks", "all equal"):
+    for kind in asked.kinds:
         began = time.process_time()
         found = coverage(kind, asked.players, asked.rounds, asked.worlds, asked.seed)
         print(f"{kind}: {asked.players} × {asked.rounds}, {asked.worlds} worlds, "
