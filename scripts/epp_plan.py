@@ -1,8 +1,8 @@
 """Does `camilla epp --plan` keep its promise? Power of the planned design, and pilots' ranges.
 
 A world: strengths N(0, 1) of ten players, two of which differ by d, scores with Gumbel noise as in
-scripts/epp_designs.py. The right number of rounds is the plan of a pilot of 2,000 rounds or tasks; its power is the
-share of tournaments of that size whose test of the pair has p < .05. Pilots of ten rounds give ranges.
+scripts/epp_designs.py. The right number of rounds is the plan of a pilot of 2,000 rounds or tasks; its power
+is the share of tournaments of that size whose test of the pair has p < .05. Pilots of ten rounds give ranges.
 
     python scripts/epp_plan.py --worlds 400
 """

@@ -1,5 +1,6 @@
 """`camilla epp`: scores in, a leaderboard with intervals out."""
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -73,6 +74,15 @@ def epp(
     friedman: Annotated[
         bool, typer.Option("--friedman", help="Friedman's test, mean ranks and Nemenyi's difference.")
     ] = False,
+    search: Annotated[
+        int | None, typer.Option(help="Chance that so many more configurations beat an algorithm's best.")
+    ] = None,
+    teams: Annotated[
+        Path | None, typer.Option(help="Table of team and member: strengths of members inside teams.")
+    ] = None,
+    picture: Annotated[
+        list[str] | None, typer.Option(help="A player of rounds.png; may be repeated.")
+    ] = None,
     elo: Annotated[bool, typer.Option("--elo", help="Also ratings on Elo's 400-point scale.")] = False,
     compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
@@ -87,6 +97,8 @@ def epp(
 
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
+    if picture and output is None:
+        raise SettingError("--picture does nothing without -o, the folder for pictures.")
     columns = Columns(
         player,
         round_,
@@ -123,16 +135,31 @@ def epp(
         )
     boards, problems = ranked.boards, found.problems | ranked.problems
     _say_problems(problems, n_ranked=len(boards))
-    findings = _findings(boards, found.usable, test, planned=plan, with_friedman=friedman)
+    findings = _findings(
+        boards,
+        found.usable,
+        test,
+        planned=plan,
+        with_friedman=friedman,
+        budget=search,
+        members=_members(teams),
+    )
     if output is not None:
         from camilla.ranking.boards import write_boards
 
-        where = write_boards(boards, found.usable, output, findings, drawing=_drawing())
+        where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
         say(f"Leaderboard written to {where}.", err=True)
     say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
 
 
-def _drawing() -> "Drawing | None":
+def _members(path: Path | None) -> dict[str, tuple[str, ...]] | None:
+    """Members by team, where a table of them was given."""
+    from camilla.ranking.teams import read_members
+
+    return None if path is None else read_members(path)
+
+
+def _drawing(players: list[str] | None) -> "Drawing | None":
     """What draws, where Matplotlib is installed; without it tables are written, and a note says so."""
     from camilla.errors import MissingPackageError
     from camilla.ranking.boards import Drawing
@@ -142,7 +169,7 @@ def _drawing() -> "Drawing | None":
     except MissingPackageError as missing:
         say(f"note: only tables are written; {missing}", err=True)
         return None
-    return Drawing(draw_board, draw_algorithms)
+    return Drawing(partial(draw_board, players=players), draw_algorithms)
 
 
 def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:

@@ -38,6 +38,8 @@ def as_document(board: "Leaderboard", findings: Findings = NOTHING) -> dict[str,
         "plan": None if findings.plan is None else findings.plan._asdict(),
         "telling_rounds": None if findings.telling is None else findings.telling.to_dicts(),
         "friedman": _friedman(findings, board),
+        "search": {name: found._asdict() for name, found in (findings.search or {}).items()} or None,
+        "teams": _teams(findings),
         "tie_groups": board.tie_groups,
         "level": board.level,
         "notes": board.notes,
@@ -51,6 +53,15 @@ def _friedman(findings: Findings, board: "Leaderboard") -> dict[str, Any] | None
         return None
     ranks = dict(zip(board.players, findings.friedman.mean_rank.tolist(), strict=True))
     return {**findings.friedman._asdict(), "mean_rank": ranks}
+
+
+def _teams(findings: Findings) -> dict[str, Any] | None:
+    if findings.teams is None:
+        return None
+    fields = findings.teams._asdict()
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in fields.items()
+    }
 
 
 def without_nan(value: Any) -> Any:

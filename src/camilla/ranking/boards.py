@@ -17,7 +17,9 @@ from camilla.ranking.inference import Findings
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import Array, Clustered, SameRound, record_of
 from camilla.ranking.plan import plan, telling_rounds
+from camilla.ranking.search import Search, search_by_algorithm
 from camilla.ranking.solve import EppSolution, contrast_solver
+from camilla.ranking.teams import TeamBoard, team_epp
 from camilla.statistics.friedman import Friedman, friedman
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.wald import chi_p_values
@@ -90,14 +92,22 @@ def asked(
     *,
     planned: float | None = None,
     with_friedman: bool = False,
+    budget: int | None = None,
+    members: Mapping[str, Sequence[str]] | None = None,
 ) -> Findings:
-    """Tests of these pairs, a plan, Friedman's test, and the fit by rounds where it takes about a second."""
+    """Tests of these pairs and the fit by rounds where it takes about a second; what else was asked for.
+
+    planned: a difference to plan for. budget: configurations that a search would still try. members: the
+    players of each team, if the tournament's players are teams.
+    """
     pair = pairs[0] if pairs else None
     found = Findings(
         tests=[board.test(*pair) for pair in pairs or ()],
         p_value_rounds=_quick_fit(board, tournament),
         plan=None if planned is None else plan(board, tournament, planned, pair=pair),
         telling=None if planned is None else telling_rounds(board, tournament),
+        search=None if budget is None else _search(board, budget),
+        teams=None if members is None else _teams(board, tournament, members),
     )
     if with_friedman:
         test = friedman_test(tournament, board.level)
@@ -105,6 +115,15 @@ def asked(
         mean_rank = test.mean_rank[[place[name] for name in board.players]]
         return found._replace(friedman=test._replace(mean_rank=mean_rank))
     return found
+
+
+def _search(board: Leaderboard, budget: int) -> dict[str, Search]:
+    se = None if board.spread is None else board.se
+    return search_by_algorithm(board.players, board.epp, se, budget=budget)
+
+
+def _teams(board: Leaderboard, tournament: Tournament, members: Mapping[str, Sequence[str]]) -> TeamBoard:
+    return team_epp(tournament, members, matches=str(board.provenance["matches"]), level=board.level)
 
 
 def _quick_fit(board: Leaderboard, tournament: Tournament) -> float | None:

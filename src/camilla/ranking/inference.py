@@ -6,7 +6,7 @@ t on R − 1 degrees of freedom. Where rounds come in clusters, clusters take th
 `docs/design/epp-intervals.md` has the reasons and the coverage.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from camilla.ranking.plan import Plan
+    from camilla.ranking.search import Search
+    from camilla.ranking.teams import TeamBoard
     from camilla.statistics.friedman import Friedman
 
 
@@ -184,6 +186,8 @@ class Findings(NamedTuple):
     plan: "Plan | None" = None
     telling: "pl.DataFrame | None" = None  # rounds by how far they agree with the others
     friedman: "Friedman | None" = None  # mean ranks in the order of the board
+    search: "Mapping[str, Search] | None" = None  # by algorithm
+    teams: "TeamBoard | None" = None
 
 
 NOTHING = Findings()

@@ -69,6 +69,10 @@ class Leaderboard(Printable):
             parts.append(findings.friedman.line(self.level))
         if findings.plan is not None:
             parts += [findings.plan.line(), _telling_line(findings.telling)]
+        for name, search in (findings.search or {}).items():
+            parts.append(f"{brief(name)}: {search.line()}")
+        if findings.teams is not None:
+            parts += findings.teams.parts(self.level)
         parts += [self._fit_line(findings.p_value_rounds), *(f"note: {shown(note)}" for note in self.notes)]
         return [part for part in parts if part]
 
@@ -267,6 +271,15 @@ class Leaderboard(Printable):
         low, high = np.maximum(likely.low, may.low), np.minimum(likely.high, may.high)
         apart = low > high
         return multiplicity.RankIntervals(np.where(apart, may.low, low), np.where(apart, may.high, high))
+
+    def first_p_values(self) -> pl.DataFrame:
+        """Approximately unbiased p-values of "this player is first", which the paper names."""
+        samples = self._known_spread().samples
+        if samples is None:
+            raise SettingError(
+                "approximately unbiased p-values need scores, se='cluster' and no separated players."
+            )
+        return pl.DataFrame({"player": self.players, "p_first": ranks.first_p_values(self.epp, samples)})
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:

@@ -7,13 +7,15 @@ carry over. Whether strengths do add up is tested, not assumed.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy.special import fdtrc
 
 from camilla.arrays import sigmoid
-from camilla.display import counted
+from camilla.display import Grid, Part, counted, intervals, percent
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
 from camilla.ranking.epp import WEAK_PRIOR
@@ -21,6 +23,8 @@ from camilla.ranking.inference import cluster_spread
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
 from camilla.statistics.intervals import critical_value
+from camilla.table.columns import Origin, name_column
+from camilla.table.frame_files import called, read_frame
 from camilla.table.tournament import Tournament
 
 TEAM_STRENGTHS = ("mean", "sum")
@@ -37,6 +41,29 @@ class TeamBoard(NamedTuple):
     centred: bool  # False: 0 is a member that changes nothing, which mixed team sizes can tell
     additive_p: float | None  # p of "member strengths add up"; None if there is nothing to test it with
     notes: tuple[str, ...]
+
+    def parts(self, level: float) -> list[Part]:
+        """Members by strength, whether strengths add up, and every note."""
+        interval = f"{percent(level)} CI"
+        frame = pl.DataFrame({"member": self.players, "EPP": self.epp, "se": self.se})
+        ends = pl.DataFrame({"low": self.low, "high": self.high})
+        frame = frame.with_columns(pl.Series(interval, intervals(ends, "low", "high", 2), pl.String))
+        zero = "0 is the average member" if self.centred else "0 is a member that changes nothing"
+        added = "" if self.additive_p is None else f"Strengths of members add up: p = {self.additive_p:.3g}."
+        title = f"Members of teams by EPP ({zero})"
+        parts: list[Part] = [Grid(title, frame, fixed=(interval,)), added]
+        return [part for part in [*parts, *(f"note: {note}" for note in self.notes)] if part]
+
+
+def read_members(path: str | Path) -> dict[str, tuple[str, ...]]:
+    """Members by team, from a table with the columns team and member."""
+    origin = Origin(called(path))
+    frame = read_frame(path, text=True)
+    teams, members = (name_column(frame, name, origin) for name in ("team", "member"))
+    found: dict[str, tuple[str, ...]] = {}
+    for team, member in zip(teams.column("team"), members.column("member"), strict=True):
+        found[team] = (*found.get(team, ()), member)
+    return found
 
 
 def team_epp(
