@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError, SettingError
-from camilla.ranking import low_rank
+from camilla.ranking import solve as solving
 from camilla.ranking.epp import epp
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import AllRounds
@@ -31,7 +31,7 @@ def test_expected_wins_are_the_sum_over_players():
     rng = np.random.default_rng(1)
     for spread in (0.01, 1.0, 4.0):
         b, c = spread * rng.normal(size=300), rng.integers(1, 20, 300).astype(float)
-        told = low_rank.expected_wins(low_rank.chebyshev(b), b, c)
+        told = solving.expected_wins(solving.chebyshev(b), b, c)
         direct = (1 / (1 + np.exp(b[None, :] - b[:, None]))) @ c
         np.testing.assert_allclose(told, direct, rtol=2e-13)
 
@@ -45,7 +45,7 @@ def test_both_ways_agree(settings, prior, clusters, monkeypatch):
     tournament = tournament_of(made(**settings), clusters=names)
     smooth = epp(tournament, matches="all_rounds", prior=prior)
     assert not isinstance(smooth.counted, tuple)
-    monkeypatch.setattr(low_rank, "FEWEST_PLAYERS", 10**9)
+    monkeypatch.setattr(solving, "FEWEST_PLAYERS", 10**9)
     dense = epp(tournament, matches="all_rounds", prior=prior)
     assert isinstance(dense.counted, tuple)
     assert smooth.players == dense.players
@@ -79,7 +79,7 @@ def test_groups_of_overlapping_scores_are_the_parts_of_the_win_graph():
     for _ in range(30):
         merit = np.round(3 * rng.normal(size=(8, 1)) + rng.normal(size=(8, 3)), 1)
         record = AllRounds(merit)
-        told = sorted(tuple(part) for part in low_rank.overlapping_groups(record))
+        told = sorted(tuple(part) for part in solving.overlapping_groups(record))
         assert told == sorted(tuple(part) for part in separated_groups(record.count()))
 
 

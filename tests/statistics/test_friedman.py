@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import friedmanchisquare
 
-from camilla.statistics.friedman import critical_difference, friedman
+from camilla.statistics.ranks import critical_difference, friedman
 
 
 @pytest.mark.parametrize("digits", [6, 0])

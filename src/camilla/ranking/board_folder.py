@@ -11,8 +11,7 @@ import numpy as np
 import polars as pl
 
 from camilla.errors import DataError, FormatError
-from camilla.ranking.goodness import GoodnessOfFit
-from camilla.ranking.inference import NOTHING, Findings, Spread
+from camilla.ranking.inference import NOTHING, Findings, GoodnessOfFit, Spread
 from camilla.ranking.matches import AllRounds, Array, Clustered, WinMatrix
 from camilla.table.files import whole_folder
 

@@ -20,8 +20,8 @@ from camilla.ranking.plan import plan, telling_rounds
 from camilla.ranking.search import Search, search_by_algorithm
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.ranking.teams import TeamBoard, team_epp
-from camilla.statistics.friedman import Friedman, friedman
 from camilla.statistics.multiplicity import holm
+from camilla.statistics.ranks import Friedman, friedman
 from camilla.statistics.wald import chi_p_values
 from camilla.table.tournament import Tournament
 

@@ -18,9 +18,10 @@ from camilla.arrays import Watch
 from camilla.display import counted, watching
 from camilla.errors import CamillaError, ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
-from camilla.ranking import inference, low_rank
+from camilla.ranking import inference
+from camilla.ranking import solve as solving
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
-from camilla.ranking.goodness import goodness_of_fit
+from camilla.ranking.inference import goodness_of_fit
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import (
     AllRounds,
@@ -168,21 +169,21 @@ def _estimate(record: Record, players: tuple[str, ...], settings: _Settings, wat
 def _is_smooth(record: Record, n_players: int) -> bool:
     """Whether strengths are found without an n × n matrix."""
     rounds = record.rounds if isinstance(record, Clustered) else record
-    return isinstance(rounds, AllRounds) and n_players >= low_rank.FEWEST_PLAYERS
+    return isinstance(rounds, AllRounds) and n_players >= solving.FEWEST_PLAYERS
 
 
 def _smooth_estimate(
     record: AllRounds | Clustered, players: tuple[str, ...], settings: _Settings
 ) -> Estimate:
-    groups = low_rank.overlapping_groups(record)
+    groups = solving.overlapping_groups(record)
     weight, notes = _prior_of(groups, players, settings.prior)
-    fit = low_rank.fit_smooth(record, weight, settings.start)
+    fit = solving.fit_smooth(record, weight, settings.start)
     if not fit.solution.strength.any():
         _check_matches(record.count(), players)
     refused = _refusal(record)
     spread = None if refused else inference.Spread(None, fit.factor, fit.extra, fit.diagonal)
     uncertainty = Uncertainty(spread, np.inf if refused else record.n_units - 1, refused)
-    return Estimate(fit.solution, uncertainty, record, weight, low_rank.matches_played(record), notes)
+    return Estimate(fit.solution, uncertainty, record, weight, solving.matches_played(record), notes)
 
 
 class Boards(NamedTuple):

@@ -1,4 +1,4 @@
-"""How sure the strengths are: covariances and the likelihood-ratio test of a pair. Arrays only.
+"""How sure the strengths are, and how well they explain the matches. Arrays only.
 
 All matches of one round share the same n scores, so matches are not independent; rounds are. The
 default covariance is the round-cluster sandwich C V (Σ_r g_r g_rᵀ) V C · R/(R−1), read with Student's
@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Watch
+from camilla.arrays import Watch, sigmoid
 from camilla.errors import ConvergenceError
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
+from camilla.statistics.wald import chi_p_values
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from camilla.ranking.plan import Plan
     from camilla.ranking.search import Search
     from camilla.ranking.teams import TeamBoard
-    from camilla.statistics.friedman import Friedman
+    from camilla.statistics.ranks import Friedman
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,3 +192,61 @@ class Findings(NamedTuple):
 
 
 NOTHING = Findings()
+
+
+class GoodnessOfFit(NamedTuple):
+    """Deviance of a leaderboard from the saturated model that gives each pair its own probability."""
+
+    deviance: float
+    df: int
+    standardised: float  # (deviance − df) / √(2 df): comparable across sets of players; NaN if df = 0
+    p_value: float  # χ² on df; NaN if df = 0
+
+
+def goodness_of_fit(matrix: WinMatrix, strength: Array) -> GoodnessOfFit:
+    """D = 2 Σ_{i<j} w_ij log(w_ij / m_ij p_ij) + w_ji log(w_ji / m_ij p_ji), each match counted once.
+
+    df = pairs that met less n − 1: (n−1)(n−2)/2 when all have met. The paper's m(m−2) counts every
+    match twice.
+    """
+    wins, played = matrix
+    share = np.divide(wins, played, out=np.ones_like(wins), where=wins > 0)
+    np.log(share, out=share)
+    share *= wins
+    saturated = float(share.sum())
+    deviance = 2 * max(saturated - log_likelihood(matrix, strength), 0.0)
+    df = int(np.count_nonzero(played)) // 2 - (len(strength) - 1)
+    return fit_of(deviance, max(df, 0))
+
+
+def fit_of(deviance: float, df: int) -> GoodnessOfFit:
+    """The standardised deviance and p-value that belong to a deviance."""
+    if df == 0:
+        return GoodnessOfFit(deviance, 0, np.nan, np.nan)
+    return GoodnessOfFit(
+        deviance, df, float((deviance - df) / np.sqrt(2 * df)), float(chi_p_values(deviance, df=df))
+    )
+
+
+class PredictedWins(NamedTuple):
+    """One entry for each pair that met: how often the first won, and how often it should have."""
+
+    first: NDArray[np.int64]
+    second: NDArray[np.int64]
+    played: Array
+    empirical: Array
+    predicted: Array
+
+
+def empirical_and_predicted(matrix: WinMatrix, strength: Array) -> PredictedWins:
+    """Empirical against predicted probability of winning for all pairs that met (Figure 5)."""
+    first, second = np.nonzero(np.triu(matrix.played, 1))
+    played = matrix.played[first, second]
+    predicted = sigmoid(strength[first] - strength[second])
+    return PredictedWins(
+        first.astype(np.int64),
+        second.astype(np.int64),
+        played,
+        matrix.wins[first, second] / played,
+        predicted,
+    )

@@ -15,14 +15,16 @@ from camilla.display import Grid, Part, Printable, brief, intervals, listed, per
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted, shown
 from camilla.ranking import board_folder, inference
-from camilla.ranking.goodness import (
+from camilla.ranking.inference import (
+    NOTHING,
+    Findings,
     GoodnessOfFit,
+    PairTest,
     PredictedWins,
     empirical_and_predicted,
     fit_of,
     goodness_of_fit,
 )
-from camilla.ranking.inference import NOTHING, Findings, PairTest
 from camilla.ranking.matches import AllRounds, Array, Clustered, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver
 from camilla.statistics import multiplicity, ranks, wald
