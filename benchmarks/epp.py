@@ -16,6 +16,7 @@ from jobs import Cost, Row, measured, phase, print_table, seconds, serve, times,
 ROUNDS = 20
 RUNS = 3
 SIZES = ((100, "same_round"), (500, "same_round"), (2000, "all_rounds"))
+LARGE = ((5000, "same_round"), (20000, "all_rounds"))  # Camilla alone: the peers need all pairs
 BOOTSTRAPPED = 100  # players; above, 100 resamples of all pairs take minutes
 
 
@@ -35,7 +36,7 @@ def _tournament(folder: str):
     from camilla.table.tournament import Tournament
 
     scores = np.load(Path(folder, "scores.npy"))
-    players = tuple(f"{i:04d}" for i in range(len(scores)))
+    players = tuple(f"{i:05d}" for i in range(len(scores)))
     return Tournament(players, tuple(map(str, range(ROUNDS))), scores)
 
 
@@ -172,6 +173,11 @@ def main() -> list[Row]:
             rows.append(_row(n, matches, "camilla", ours, ours))
             for name, (job, *settings) in _jobs(n).items():
                 rows.append(_row(n, matches, name, best(job, folder, *settings), ours))
+    for n, matches in LARGE:
+        with tempfile.TemporaryDirectory() as folder:
+            measured(__file__, "make", folder, n)
+            ours = best("rank_camilla", folder, matches)
+            rows.append(_row(n, matches, "camilla", ours, ours))
     print_table("EPP: scores to ratings with intervals", rows)
     return rows
 

@@ -58,6 +58,8 @@ def test_json_holds_what_the_documentation_lists(scores):
         "high",
         "rank_low",
         "rank_high",
+        "likely_low",
+        "likely_high",
         "p_beats_average",
     ]
     assert {"deviance", "df", "p_value", "tests"} <= set(document)
@@ -277,3 +279,33 @@ def test_every_option_is_on_the_page():
         if "-" in name
     ]
     assert [name for name in options if f"`{name}" not in page] == []
+
+
+def test_plans_friedman_and_elo_are_printed_and_in_json(scores, here):
+    run = here(scores, *COLUMNS, "--plan", "0.5", "--friedman", "--elo")
+    assert "Plan: " in run.stdout
+    assert "Friedman over " in run.stdout
+    assert "Elo" in run.stdout
+    document = json.loads(here(scores, *COLUMNS, "--plan", "0.5", "--friedman", "--json").stdout)
+    assert document["plan"]["low"] <= document["plan"]["needed"] <= document["plan"]["high"]
+    assert set(document["friedman"]["mean_rank"]) == {row["player"] for row in document["players"]}
+    assert sum(document["friedman"]["mean_rank"].values()) == pytest.approx(
+        len(document["players"]) * (len(document["players"]) + 1) / 2
+    )
+
+
+def test_members_of_teams_are_ranked(tmp_path, here):
+    (tmp_path / "teams.csv").write_text(
+        "player,r1,r2,r3,r4,r5\nab,1,5,3,2,4\nbc,2,1,5,3,3\nac,3,4,1,4,5\na,4,2,2,5,1\n"
+    )
+    rows = [f"{team},{member}\n" for team in ("ab", "bc", "ac", "a") for member in team]
+    (tmp_path / "members.csv").write_text("team,member\n" + "".join(rows))
+    run = here(tmp_path / "teams.csv", "--teams", tmp_path / "members.csv")
+    assert "Members of teams by EPP" in run.stdout
+
+
+def test_options_that_would_do_nothing_are_refused(scores, here):
+    run = here(scores, *COLUMNS, "--picture", "m0")
+    assert "--picture does nothing without -o" in run.stderr
+    run = here(scores, *COLUMNS, "--search", "5")
+    assert "no algorithm has 20 configurations" in run.stderr

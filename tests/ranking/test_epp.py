@@ -218,7 +218,7 @@ def test_blocks_that_never_met_are_ranked_together_only_if_asked():
     assert "separated" in board.notes[1]
     assert board.provenance["across_blocks"] is True
     scores[0, 10:] = rng.normal(size=10)
-    assert epp(tournament_of(scores)).notes == ()
+    assert not any("block" in note for note in epp(tournament_of(scores)).notes)
 
 
 def test_names_with_hyphen_percent_and_space_are_only_names():

@@ -7,9 +7,10 @@ import polars as pl
 import pytest
 
 from camilla.errors import DataError, FormatError
-from camilla.ranking import leaderboard
+from camilla.ranking import board_folder
+from camilla.ranking.board_folder import write_leaderboard
 from camilla.ranking.epp import epp
-from camilla.ranking.leaderboard import Leaderboard, write_leaderboard
+from camilla.ranking.leaderboard import Leaderboard
 from camilla.table.tournament import Tournament
 
 
@@ -71,7 +72,7 @@ def test_a_failed_save_leaves_the_earlier_one(board, tmp_path, monkeypatch):
     def full_disk(*_):
         raise OSError("no space left")
 
-    monkeypatch.setattr(leaderboard, "write_tables", full_disk)
+    monkeypatch.setattr(board_folder, "write_tables", full_disk)
     with pytest.raises(DataError, match="board: cannot be written: no space left"):
         write_leaderboard(board, tmp_path / "board")
     assert (tmp_path / "board" / "leaderboard.json").read_bytes() == before

@@ -5,8 +5,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from camilla.ranking.epp import epp
+from camilla.ranking.search import algorithm_of
 from camilla.show.pictures.epp import (
-    algorithm_of,
     algorithms_figure,
     fit_figure,
     ranking_figure,

@@ -1,7 +1,8 @@
 """`camilla epp`: scores in, a leaderboard with intervals out."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -13,7 +14,8 @@ MOST_PROBLEMS = 10  # tournaments whose problem is printed
 
 if TYPE_CHECKING:
     from camilla.ranking.boards import Drawing
-    from camilla.ranking.leaderboard import Findings, Leaderboard
+    from camilla.ranking.inference import Findings
+    from camilla.ranking.leaderboard import Leaderboard
     from camilla.table.tournament import Tournament
 
 
@@ -23,7 +25,13 @@ def epp(
         typer.Argument(help="A table: long, wide, or a list of matches; or a folder of MTEB's results."),
     ],
     player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
-    round_: Annotated[str | None, typer.Option("--round", help="Column of the round.")] = None,
+    round_: Annotated[
+        str | None, typer.Option("--round", help="Column of the round; several: task,fold.")
+    ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(help="Column of the cluster: rounds that depend on each other, as folds of a task do."),
+    ] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score.")] = None,
     tournament: Annotated[
         str | None, typer.Option(help="Column of the tournament, if there are several.")
@@ -42,11 +50,17 @@ def epp(
     lower_is_better: Annotated[
         bool | None, typer.Option("--lower-is-better/--higher-is-better", help="Direction of the score.")
     ] = None,
+    failed: Annotated[
+        str, typer.Option(help="A cell without a score is not_played, lost, or impute=PLAYER.")
+    ] = "not_played",
     matches: Annotated[
         str, typer.Option(help="same_round, or all_rounds: every score meets every score.")
     ] = "same_round",
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
+    ranks: Annotated[
+        str, typer.Option(help="Rank intervals hold one by one (own), or all together (joint).")
+    ] = "own",
     prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
     across_blocks: Annotated[
         bool, typer.Option("--across-blocks", help="Rank players together that no match joins.")
@@ -54,6 +68,22 @@ def epp(
     replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates, 1000 if not given.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
+    plan: Annotated[
+        float | None, typer.Option(help="Rounds that tell this difference of EPP apart, also of --test A B.")
+    ] = None,
+    friedman: Annotated[
+        bool, typer.Option("--friedman", help="Friedman's test, mean ranks and Nemenyi's difference.")
+    ] = False,
+    search: Annotated[
+        int | None, typer.Option(help="Chance that so many more configurations beat an algorithm's best.")
+    ] = None,
+    teams: Annotated[
+        Path | None, typer.Option(help="Table of team and member: strengths of members inside teams.")
+    ] = None,
+    picture: Annotated[
+        list[str] | None, typer.Option(help="A player of rounds.png; may be repeated.")
+    ] = None,
+    elo: Annotated[bool, typer.Option("--elo", help="Also ratings on Elo's 400-point scale.")] = False,
     compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
     output: Annotated[
@@ -67,8 +97,19 @@ def epp(
 
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
+    if picture and output is None:
+        raise SettingError("--picture does nothing without -o, the folder for pictures.")
     columns = Columns(
-        player, round_, score, tournament, player_a, player_b, winner, probability, tuple(ignore or ())
+        player,
+        round_,
+        score,
+        tournament,
+        player_a,
+        player_b,
+        winner,
+        probability,
+        tuple(ignore or ()),
+        cluster,
     )
     found = usable_tournaments(
         scores,
@@ -86,22 +127,39 @@ def epp(
             prior=prior,
             compat=compat,
             across_blocks=across_blocks,
+            failed=failed,
+            ranks=ranks,
             replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
             watch=watch,
         )
     boards, problems = ranked.boards, found.problems | ranked.problems
     _say_problems(problems, n_ranked=len(boards))
-    findings = _findings(boards, found.usable, test)
+    findings = _findings(
+        boards,
+        found.usable,
+        test,
+        planned=plan,
+        with_friedman=friedman,
+        budget=search,
+        members=_members(teams),
+    )
     if output is not None:
         from camilla.ranking.boards import write_boards
 
-        where = write_boards(boards, found.usable, output, findings, drawing=_drawing())
+        where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
         say(f"Leaderboard written to {where}.", err=True)
-    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings))
+    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
 
 
-def _drawing() -> "Drawing | None":
+def _members(path: Path | None) -> dict[str, tuple[str, ...]] | None:
+    """Members by team, where a table of them was given."""
+    from camilla.ranking.teams import read_members
+
+    return None if path is None else read_members(path)
+
+
+def _drawing(players: list[str] | None) -> "Drawing | None":
     """What draws, where Matplotlib is installed; without it tables are written, and a note says so."""
     from camilla.errors import MissingPackageError
     from camilla.ranking.boards import Drawing
@@ -111,7 +169,7 @@ def _drawing() -> "Drawing | None":
     except MissingPackageError as missing:
         say(f"note: only tables are written; {missing}", err=True)
         return None
-    return Drawing(draw_board, draw_algorithms)
+    return Drawing(partial(draw_board, players=players), draw_algorithms)
 
 
 def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
@@ -131,7 +189,10 @@ def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
 
 
 def _findings(
-    boards: "dict[str, Leaderboard]", tournaments: "dict[str, Tournament]", test: tuple[str, str] | None
+    boards: "dict[str, Leaderboard]",
+    tournaments: "dict[str, Tournament]",
+    test: tuple[str, str] | None,
+    **questions: Any,
 ) -> "dict[str, Findings]":
     """Fit by rounds and the test that was asked for; a tournament without one of the players has no test."""
     from camilla.errors import DataError
@@ -141,7 +202,7 @@ def _findings(
     findings, problems = {}, {}
     for name, board in boards.items():
         try:
-            findings[name] = asked(board, tournaments[name], test and [test])
+            findings[name] = asked(board, tournaments[name], test and [test], **questions)
         except DataError as error:
             problems[name] = error
             findings[name] = asked(board, tournaments[name])
@@ -157,26 +218,26 @@ def _as_json(
 ) -> str:
     import json
 
+    from camilla.ranking.board_folder import as_document, without_nan
     from camilla.ranking.boards import compare_fits
-    from camilla.ranking.leaderboard import as_document, without_nan
 
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
         return json.dumps(documents[""], indent=1, allow_nan=False)
-    comparison = without_nan(compare_fits(boards).to_dicts())
+    comparison = without_nan(compare_fits(boards, findings).to_dicts())
     whole = {"tournaments": documents, "comparison": comparison, "problems": problems}
     return json.dumps(whole, indent=1, allow_nan=False)
 
 
-def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]") -> str:
+def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", *, elo: bool) -> str:
     from camilla.display import as_text
     from camilla.names import shown
     from camilla.ranking.boards import compare_fits, fits_grid
 
     parts = [
-        (f"== {shown(name)} ==\n" if name else "") + board.text(findings=findings[name])
+        (f"== {shown(name)} ==\n" if name else "") + board.text(findings=findings[name], elo=elo)
         for name, board in boards.items()
     ]
     if len(boards) > 1:
-        parts.append(as_text([fits_grid(compare_fits(boards))]))
+        parts.append(as_text([fits_grid(compare_fits(boards, findings))]))
     return "\n\n".join(parts)

@@ -11,12 +11,18 @@ import polars as pl
 from camilla.arrays import sigmoid
 from camilla.display import Grid
 from camilla.errors import DataError, SettingError
-from camilla.names import quoted
-from camilla.ranking.leaderboard import Findings, Leaderboard, drafted, without_nan, write_tables
-from camilla.ranking.matches import Array, SameRound, record_of
+from camilla.names import name_index, quoted
+from camilla.ranking.board_folder import drafted, without_nan, write_tables
+from camilla.ranking.inference import Findings
+from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.matches import Array, Clustered, SameRound, record_of
+from camilla.ranking.plan import plan, telling_rounds
+from camilla.ranking.search import Search, search_by_algorithm
 from camilla.ranking.solve import EppSolution, contrast_solver
+from camilla.ranking.teams import TeamBoard, team_epp
 from camilla.statistics.multiplicity import holm
-from camilla.statistics.wald import chi_p_values, two_sided_p
+from camilla.statistics.ranks import Friedman, friedman
+from camilla.statistics.wald import chi_p_values
 from camilla.table.tournament import Tournament
 
 LARGEST = 100_000_000  # players² × rounds
@@ -29,11 +35,15 @@ def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
     the model fits, z_r · z_s has mean 0 for r ≠ s; U = Σ_{r≠s} z_r · z_s is compared with a scaled
     χ² of the same mean and variance (Chen and Qin, 2010; Satterthwaite, 1946).
     """
-    rows = [tournament.players.index(name) for name in board.players]
-    record = record_of(tournament, str(board.provenance["matches"]))
-    if not isinstance(record, SameRound) or record.n_rounds < 3 or board.provenance["compat"]:
+    place = name_index(tournament.players)
+    rows = [place[name] for name in board.players]
+    came = board.provenance
+    record = record_of(tournament, str(came["matches"]), came.get("failed", "not_played"))
+    rounds = record.rounds if isinstance(record, Clustered) else record
+    if not isinstance(rounds, SameRound) or record.n_units < 3 or came["compat"]:
         raise SettingError("fit by rounds needs scores, matches within rounds, and at least 3 rounds.")
-    gram = _gram(board, SameRound(record.merit[rows]))
+    summing = record.summing if isinstance(record, Clustered) else np.eye(rounds.n_rounds)
+    gram = _gram(board, SameRound(rounds.merit[rows]), summing)
     own = np.trace(gram)
     between = gram - np.diag(np.diag(gram))
     n_rounds = len(gram)
@@ -42,43 +52,98 @@ def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
     return float(chi_p_values(max(df * (1 + between.sum() / own), 0.0), df=df))
 
 
-def _gram(board: Leaderboard, record: SameRound) -> Array:
-    """z_r · z_s for all rounds, summed over pairs one row of the win matrix at a time."""
+def _gram(board: Leaderboard, record: SameRound, summing: Array) -> Array:
+    """z_r · z_s for all rounds or clusters, summed over pairs one row of the win matrix at a time."""
     solution = EppSolution(board.epp, float(board.provenance["origin"]), 0, 0.0)
-    pushes = record.residuals(board.epp)
+    pushes = record.residuals(board.epp) @ summing
     influence = contrast_solver(board.matrix, solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
-    merit, seen = record.merit, np.isfinite(record.merit)
-    gram = np.zeros((record.n_rounds, record.n_rounds))
+    merit = record.merit
+    gram = np.zeros((summing.shape[1], summing.shape[1]))
     for i in range(1, len(merit)):
         played = board.matrix.played[i, :i, None]
         p = sigmoid(board.epp[i] - board.epp[:i, None])
         information = played * p * (1 - p)
-        met = seen[i] & seen[:i]
         won = (merit[i] > merit[:i]) + 0.5 * (merit[i] == merit[:i])
-        surprise = met * (won - p) - information * (influence[i] - influence[:i])
+        surprise = (record.met(i) * (won - p)) @ summing - information * (influence[i] - influence[:i])
         surprise /= np.sqrt(np.where(information > 0, information, 1.0))
         gram += surprise.T @ surprise
     return gram
 
 
+def friedman_test(tournament: Tournament, level: float = 0.95) -> Friedman:
+    """Friedman's test over rounds in which every player has a score; clusters count once, by mean score."""
+    scores = tournament.merit
+    if tournament.clusters is not None:
+        names, codes = np.unique(tournament.clusters, return_inverse=True)
+        scores = np.stack([scores[:, codes == k].mean(axis=1) for k in range(len(names))], axis=1)
+    complete = scores[:, np.isfinite(scores).all(axis=0)]
+    if complete.shape[1] < 2:
+        raise DataError(
+            f"Friedman's test needs rounds in which every player has a score; {complete.shape[1]} of "
+            f"{scores.shape[1]} are. EPP does without."
+        )
+    return friedman(complete, level)
+
+
 def asked(
-    board: Leaderboard, tournament: Tournament, pairs: Sequence[tuple[str, str]] | None = None
+    board: Leaderboard,
+    tournament: Tournament,
+    pairs: Sequence[tuple[str, str]] | None = None,
+    *,
+    planned: float | None = None,
+    with_friedman: bool = False,
+    budget: int | None = None,
+    members: Mapping[str, Sequence[str]] | None = None,
 ) -> Findings:
-    """Tests of these pairs, and the fit by rounds where it can be had in about a second."""
-    tests = [board.test(*pair) for pair in pairs or ()]
+    """Tests of these pairs and the fit by rounds where it takes about a second; what else was asked for.
+
+    planned: a difference to plan for. budget: configurations that a search would still try. members: the
+    players of each team, if the tournament's players are teams.
+    """
+    pair = pairs[0] if pairs else None
+    found = Findings(
+        tests=[board.test(*pair) for pair in pairs or ()],
+        p_value_rounds=_quick_fit(board, tournament),
+        plan=None if planned is None else plan(board, tournament, planned, pair=pair),
+        telling=None if planned is None else telling_rounds(board, tournament),
+        search=None if budget is None else _search(board, budget),
+        teams=None if members is None else _teams(board, tournament, members),
+    )
+    if with_friedman:
+        test = friedman_test(tournament, board.level)
+        place = name_index(tournament.players)
+        mean_rank = test.mean_rank[[place[name] for name in board.players]]
+        return found._replace(friedman=test._replace(mean_rank=mean_rank))
+    return found
+
+
+def _search(board: Leaderboard, budget: int) -> dict[str, Search]:
+    se = None if board.spread is None else board.se
+    return search_by_algorithm(board.players, board.epp, se, budget=budget)
+
+
+def _teams(board: Leaderboard, tournament: Tournament, members: Mapping[str, Sequence[str]]) -> TeamBoard:
+    return team_epp(tournament, members, matches=str(board.provenance["matches"]), level=board.level)
+
+
+def _quick_fit(board: Leaderboard, tournament: Tournament) -> float | None:
     came = board.provenance
     can = tournament.scores is not None and came["matches"] == "same_round" and not came["compat"]
-    if not can or came["rounds"] < 3 or board.fit.df == 0 or came["players"] ** 2 * came["rounds"] > LARGEST:
-        return Findings(tests)
-    return Findings(tests, fit_by_rounds(board, tournament))
+    if not can or came["units"] < 3 or board.fit.df == 0 or came["players"] ** 2 * came["rounds"] > LARGEST:
+        return None
+    return fit_by_rounds(board, tournament)
 
 
-def compare_fits(boards: Mapping[str, Leaderboard]) -> pl.DataFrame:
+def compare_fits(
+    boards: Mapping[str, Leaderboard], findings: Mapping[str, Findings] | None = None
+) -> pl.DataFrame:
     """Tournaments by standardised deviance, best fit first (Properties 3.8–3.10).
 
     Deviances compare directly only for the same players and rounds; standardised ones also for
-    different sets of players.
+    different sets of players. `p_value_rounds` is there where `findings` have it; `p_value` counts matches
+    as independent and piles up at 1.
     """
+    known = findings or {}
     rows = [
         {
             "tournament": name,
@@ -88,15 +153,22 @@ def compare_fits(boards: Mapping[str, Leaderboard]) -> pl.DataFrame:
             "df": board.fit.df,
             "standardised_deviance": board.fit.standardised,
             "p_value": board.fit.p_value,
+            "p_value_rounds": known.get(name, Findings()).p_value_rounds,
         }
         for name, board in boards.items()
     ]
-    return pl.DataFrame(rows).sort("standardised_deviance", nulls_last=True)
+    frame = pl.DataFrame(rows).with_columns(pl.col("p_value_rounds").cast(pl.Float64))
+    return frame.sort("standardised_deviance", nulls_last=True)
 
 
 def fits_grid(fits: pl.DataFrame) -> Grid:
     """What `compare_fits` found, as a table to print."""
-    columns = {"deviance": "deviance", "df": "df", "standardised": "standardised_deviance", "p": "p_value"}
+    columns = {
+        "deviance": "deviance",
+        "df": "df",
+        "standardised": "standardised_deviance",
+        "p by rounds": "p_value_rounds",
+    }
     frame = fits.select(
         "tournament", "players", "rounds", **{name: pl.col(of) for name, of in columns.items()}
     )
@@ -113,7 +185,8 @@ class Agreement(NamedTuple):
 def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
     """Where two tournaments differ: EPPs of the shared players, each centred on those players.
 
-    The tournaments must have been played apart; then variances add.
+    The tournaments must have been played apart; then variances add. P-values are Student's, with Welch's
+    (1947) degrees of freedom.
     """
     shared = [name for name in board_a.players if name in set(board_b.players)]
     if len(shared) < 2:
@@ -123,7 +196,10 @@ def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
         )
     (a, variance_a), (b, variance_b) = (_on(board, shared) for board in (board_a, board_b))
     difference, se = a - b, np.sqrt(variance_a + variance_b)
-    p_value = two_sided_p(difference / se)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = variance_a**2 / board_a.rounds_df + variance_b**2 / board_b.rounds_df
+        df = np.where(shares > 0, (variance_a + variance_b) ** 2 / shares, np.inf)
+        p_value = chi_p_values((difference / se) ** 2, df=1, rounds_df=df)
     rows = {"epp_a": a, "epp_b": b, "difference": difference, "se": se, "p_value": p_value}
     frame = pl.DataFrame({"player": shared, **rows, "holm_p": holm(p_value)})
     from scipy.stats import kendalltau  # half a second to load, and needed here alone
@@ -168,7 +244,7 @@ def write_boards(
             if drawing is not None:
                 drawing.board(board, tournaments[name], place)
         if len(boards) > 1:
-            comparison = without_nan(compare_fits(boards).to_dicts())
+            comparison = without_nan(compare_fits(boards, findings).to_dicts())
             (draft / "comparison.json").write_text(json.dumps(comparison, indent=1, allow_nan=False) + "\n")
             if drawing is not None:
                 drawing.algorithms(boards, draft)

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from camilla.errors import DataError, SettingError
-from camilla.ranking.goodness import GoodnessOfFit, fit_of
+from camilla.ranking.inference import GoodnessOfFit, fit_of
 from camilla.ranking.matches import Array
 from camilla.table.tournament import Tournament
 

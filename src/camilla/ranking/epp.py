@@ -4,6 +4,7 @@ Gosiewska, Woźnica and Biecek (2022). EPP is the centred maximum-likelihood str
 Bradley–Terry model on matches made from scores. This is the one place that puts names on strengths.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -15,27 +16,56 @@ from numpy.typing import NDArray
 from camilla import __version__ as camilla_version
 from camilla.arrays import Watch
 from camilla.display import counted, watching
-from camilla.errors import ConvergenceError, DataError, SettingError
-from camilla.names import quoted
+from camilla.errors import CamillaError, ConvergenceError, DataError, SettingError
+from camilla.names import name_index, quoted
 from camilla.ranking import inference
+from camilla.ranking import solve as solving
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
-from camilla.ranking.goodness import goodness_of_fit
+from camilla.ranking.inference import goodness_of_fit
 from camilla.ranking.leaderboard import Leaderboard
-from camilla.ranking.matches import Array, Record, WinMatrix, beaten, record_of
+from camilla.ranking.matches import (
+    AllRounds,
+    Array,
+    Clustered,
+    Record,
+    WinMatrix,
+    beaten,
+    in_order,
+    record_of,
+)
 from camilla.ranking.solve import EppSolution, separated_groups, solve
 from camilla.statistics.intervals import critical_value
 from camilla.statistics.missingness import blocks_of, in_blocks
 from camilla.table.tournament import Tournament
 
 STANDARD_ERRORS = ("cluster", "bootstrap", "fisher")
+RANKS = ("own", "joint")
+FEWEST_CLUSTERS = 3  # with fewer the spread between clusters is a guess
+MOST_CELLS = 200_000  # players × rounds; above, nothing is ranked twice to see what failures change
+NESTED = re.compile(
+    r"(?P<task>.+?)(?:[\s_/|:.-]+(?:fold|split|rep|repeat|seed|cv)?[\s_-]*|(?:fold|split|repeat|seed))"
+    r"(?P<fold>\d+)",
+    re.IGNORECASE,
+)
 WEAK_PRIOR = 1.0  # one drawn match of every player against the average player
 
 
 class Uncertainty(NamedTuple):
     """A covariance of strengths (None: refused), the t that reads it, and what to say about it."""
 
-    covariance: Array | None
+    spread: inference.Spread | None
     rounds_df: float
+    notes: tuple[str, ...]
+
+
+class Estimate(NamedTuple):
+    """Strengths in the order of the tournament's players, how sure they are, and what they came from."""
+
+    solution: EppSolution
+    uncertainty: Uncertainty
+    counted: WinMatrix | AllRounds | Clustered
+    prior: float
+    matches_played: float
     notes: tuple[str, ...]
 
 
@@ -48,6 +78,8 @@ def epp(
     prior: float | None = None,
     compat: str | None = None,
     across_blocks: bool = False,
+    failed: str = "not_played",
+    ranks: str = "own",
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
@@ -57,54 +89,101 @@ def epp(
     """The leaderboard of a tournament.
 
     matches: `same_round`, one match per pair and round; `all_rounds`, every score against every score.
-    se: `cluster` (round-cluster sandwich), `bootstrap` (over rounds), `fisher` (matches independent).
+    se: `cluster` (sandwich over rounds, or over the tournament's clusters of rounds), `bootstrap` (of the
+    same), `fisher` (matches independent).
     prior: weight of one drawn match of every player against the average; by default none, and 1 if
     players are separated, which the notes then say. 0 refuses separated players.
     across_blocks: rank blocks of players that never met, directly or through others, on one board; without
     it they are refused.
+    failed: what a cell without a score is. `not_played`: no match; `lost`: lost to every player with a score
+    in that round (two such cells have no match); `impute=PLAYER`: the score of that player in that round.
+    ranks: `own`, each rank interval holds its player's rank at the level; `joint`, all of them together do.
     start: a leaderboard of the same players, for instance before rounds were appended.
     progress: a line on standard error while a bootstrap runs: True at once, False never, None after two
     seconds on a terminal or in a notebook. watch takes the lines instead.
     """
     _check_settings(se, level, prior, compat, replicates)
+    if ranks not in RANKS:
+        raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
     if compat is not None:
-        return _compatible(tournament, matches, level)
+        return _compatible(tournament, matches, level, failed)
     ordered = _by_rank(tournament, matches)
-    record = record_of(ordered, matches)
-    matrix = record.count()
-    _check_matches(matrix, ordered.players)
-    groups = separated_groups(matrix)
-    apart = _block_notes(matrix, ordered.players, across_blocks=across_blocks) if len(groups) > 1 else ()
-    weight, notes = _prior_of(groups, ordered.players, prior)
-    solution = solve(matrix, prior=weight, start=_warm(start, ordered.players))
+    record = record_of(ordered, matches, failed)
+    settings = _Settings(se, prior, across_blocks, replicates, seed, _warm(start, ordered.players))
     with watching("ranking", progress, watch) as watch:
-        uncertainty = _uncertainty(record, matrix, solution, weight, se, replicates, seed, watch)
-    if uncertainty.covariance is not None and weight and se != "fisher":
-        inner = inference.fisher_covariance(matrix, solution, weight)
-        uncertainty = uncertainty._replace(covariance=uncertainty.covariance + inner)
-    return _board(
+        found = _estimate(record, ordered.players, settings, watch)
+    board = _board(
         ordered.players,
-        solution.strength,
-        uncertainty.covariance,
-        matrix,
-        fit=goodness_of_fit(matrix, solution.strength),
+        found,
         level=level,
-        critical=critical_value(level, uncertainty.rounds_df),
-        rounds_df=uncertainty.rounds_df,
-        notes=apart + notes + uncertainty.notes,
+        critical=critical_value(level, found.uncertainty.rounds_df),
+        rounds_df=found.uncertainty.rounds_df,
+        notes=found.notes + found.uncertainty.notes + design_notes(tournament),
         provenance={
-            **_settings(tournament, matches, matrix, record.n_rounds),
+            **_provenance(tournament, matches, record, found.matches_played),
             "se": se,
-            "prior": weight,
+            "failed": failed,
+            "ranks": ranks,
+            "prior": found.prior,
             "across_blocks": across_blocks,
-            "origin": solution.origin,
+            "origin": found.solution.origin,
             "compat": None,
             "replicates": replicates if se == "bootstrap" else None,
             "seed": seed if se == "bootstrap" else None,
-            "iterations": solution.steps,
-            "gradient_norm": solution.gradient_norm,
+            "iterations": found.solution.steps,
+            "gradient_norm": found.solution.gradient_norm,
         },
     )
+    return replace(board, notes=board.notes + _failure_notes(board, tournament, settings))
+
+
+class _Settings(NamedTuple):
+    """How strengths and their errors are found."""
+
+    se: str = "cluster"
+    prior: float | None = None
+    across_blocks: bool = False
+    replicates: int = 1000
+    seed: int = 0
+    start: Array | None = None
+
+
+def _estimate(record: Record, players: tuple[str, ...], settings: _Settings, watch: Watch) -> Estimate:
+    if _is_smooth(record, len(players)) and settings.se == "cluster":
+        assert isinstance(record, AllRounds | Clustered)
+        return _smooth_estimate(record, players, settings)
+    matrix = record.count()
+    _check_matches(matrix, players)
+    groups = separated_groups(matrix)
+    apart = _block_notes(matrix, players, across_blocks=settings.across_blocks) if len(groups) > 1 else ()
+    weight, notes = _prior_of(groups, players, settings.prior)
+    solution = solve(matrix, prior=weight, start=settings.start)
+    uncertainty = _uncertainty(record, matrix, solution, weight, settings, watch)
+    if uncertainty.spread is not None and weight and settings.se != "fisher":
+        inner = inference.fisher_covariance(matrix, solution, weight)
+        whole = inference.Spread(uncertainty.spread.dense() + inner)
+        uncertainty = uncertainty._replace(spread=whole)
+    return Estimate(solution, uncertainty, matrix, weight, float(matrix.played.sum() / 2), apart + notes)
+
+
+def _is_smooth(record: Record, n_players: int) -> bool:
+    """Whether strengths are found without an n × n matrix."""
+    rounds = record.rounds if isinstance(record, Clustered) else record
+    return isinstance(rounds, AllRounds) and n_players >= solving.FEWEST_PLAYERS
+
+
+def _smooth_estimate(
+    record: AllRounds | Clustered, players: tuple[str, ...], settings: _Settings
+) -> Estimate:
+    groups = solving.overlapping_groups(record)
+    weight, notes = _prior_of(groups, players, settings.prior)
+    fit = solving.fit_smooth(record, weight, settings.start)
+    if not fit.solution.strength.any():
+        _check_matches(record.count(), players)
+    refused = _refusal(record)
+    spread = None if refused else inference.Spread(None, fit.factor, fit.extra, fit.diagonal)
+    uncertainty = Uncertainty(spread, np.inf if refused else record.n_units - 1, refused)
+    return Estimate(fit.solution, uncertainty, record, weight, solving.matches_played(record), notes)
 
 
 class Boards(NamedTuple):
@@ -220,29 +299,40 @@ def _prior_of(
     )
 
 
+def _refusal(record: Record) -> tuple[str, ...]:
+    """Why there are no intervals; nothing where there are."""
+    units = record.n_units
+    if isinstance(record, Clustered) and units < FEWEST_CLUSTERS:
+        return (
+            f"Intervals are refused: the rounds lie in {counted(units, 'cluster')}, and how far clusters "
+            f"vary takes at least {FEWEST_CLUSTERS} to say.",
+        )
+    if units < 2:
+        return (
+            "Intervals are refused: there is one round, so how far scores vary between rounds is unknown.",
+        )
+    return ()
+
+
 def _uncertainty(
     record: Record,
     matrix: WinMatrix,
     solution: EppSolution,
     prior: float,
-    se: str,
-    replicates: int,
-    seed: int,
+    settings: _Settings,
     watch: Watch,
 ) -> Uncertainty:
-    n_rounds = record.n_rounds
-    if n_rounds < 2:
-        return Uncertainty(
-            None,
-            np.inf,
-            ("Intervals are refused: there is one round, so how far scores vary between rounds is unknown.",),
-        )
-    if se == "fisher":
-        return Uncertainty(inference.fisher_covariance(matrix, solution, prior), np.inf, ())
-    if se == "cluster":
-        return Uncertainty(inference.cluster_covariance(record, matrix, solution, prior), n_rounds - 1, ())
+    if refused := _refusal(record):
+        return Uncertainty(None, np.inf, refused)
+    if settings.se == "fisher":
+        covariance = inference.fisher_covariance(matrix, solution, prior)
+        return Uncertainty(inference.Spread(covariance), np.inf, ())
+    df = record.n_units - 1
+    if settings.se == "cluster":
+        return Uncertainty(inference.cluster_spread(record, matrix, solution, prior), df, ())
+    replicates = settings.replicates
     drawn = inference.bootstrap_covariance(
-        record, solution, prior=prior, replicates=replicates, seed=seed, watch=watch
+        record, solution, prior=prior, replicates=replicates, seed=settings.seed, watch=watch
     )
     notes: tuple[str, ...] = ()
     if drawn.n_separated and not prior:
@@ -250,65 +340,139 @@ def _uncertainty(
             f"{drawn.n_separated} of {replicates} bootstrap replicates had separated players and were "
             "fitted with one drawn match against the average player.",
         )
-    return Uncertainty(drawn.covariance, n_rounds - 1, notes)
+    return Uncertainty(inference.Spread(drawn.covariance), df, notes)
 
 
-def _compatible(tournament: Tournament, matches: str, level: float) -> Leaderboard:
-    if level != 0.95:
-        raise SettingError(f"EloML's intervals are at level 0.95; {level:g} came. Leave level or compat out.")
-    record = record_of(tournament, matches)
-    found = eloml_glm(tournament, matches)
-    matrix = record.count()
-    return _board(
-        tournament.players,
-        found.epp,
-        found.covariance,
-        matrix,
-        fit=found.fit,
-        level=level,
-        critical=CRITICAL,
-        rounds_df=np.inf,
-        notes=(
-            "EloML-compatible numbers: these intervals are too narrow. See docs/results/epp-coverage.md.",
-        ),
-        provenance={
-            **_settings(tournament, matches, matrix, record.n_rounds),
-            "se": "eloml-glm",
-            "prior": 0.0,
-            "across_blocks": False,
-            "origin": 0.0,
-            "compat": "eloml-glm",
-            "replicates": None,
-            "seed": None,
-            "iterations": found.steps,
-            "gradient_norm": found.gradient_norm,
-        },
+def _failure_notes(board: Leaderboard, tournament: Tournament, settings: _Settings) -> tuple[str, ...]:
+    """How cells without a score were counted, and whom the other way of counting moves most."""
+    if tournament.scores is None or not np.isnan(tournament.scores).any():
+        return ()
+    failed = str(board.provenance["failed"])
+    cells = np.isnan(tournament.scores)
+    how = _counting(failed, cells, tournament)
+    said = f"{int(cells.sum()):,} of {cells.size:,} cells have no score and {how}"
+    other = "lost" if failed == "not_played" else "not_played"
+    too_many = cells.size > MOST_CELLS or cells.mean() > 0.5
+    if too_many or (other == "lost" and board.provenance["matches"] == "all_rounds"):
+        return (said + ".",)
+    ordered = _by_rank(tournament, board.provenance["matches"])
+    plain = _Settings(prior=settings.prior, across_blocks=True)
+    try:
+        record = record_of(ordered, board.provenance["matches"], other)
+        found = _estimate(record, ordered.players, plain, lambda _: None)
+    except CamillaError:
+        return (said + ".",)
+    place = name_index(ordered.players)
+    strength = found.solution.strength
+    moved = strength[[place[name] for name in board.players]] - board.epp
+    most = int(np.argmax(np.abs(moved)))
+    name = board.players[most]
+    rank = 1 + int((strength > strength[place[name]] + 1e-9).sum())
+    return (
+        f"{said}. With failed={other} the largest change is that of {name}: "
+        f"EPP {board.epp[most]:.2f} to {board.epp[most] + moved[most]:.2f}, rank {most + 1} to {rank}.",
     )
 
 
-def _board(
-    players: tuple[str, ...], strength: Array, covariance: Array | None, matrix: WinMatrix, **rest: Any
-) -> Leaderboard:
+def _counting(failed: str, cells: NDArray[np.bool_], tournament: Tournament) -> str:
+    """What `failed` made of the cells, as the end of a sentence."""
+    if failed == "not_played":
+        return "count as matches not played (failed=not_played)"
+    if failed == "lost":
+        return "count as lost to every score of their round (failed=lost)"
+    player = failed.partition("=")[2]
+    open_ = int((cells & cells[tournament.players.index(player)]).sum())
+    left = f"; {open_} of them are not played, for {player} has no score there" if open_ else ""
+    return f"are given the score of {player} in their round (failed=impute={player}){left}"
+
+
+def _compatible(tournament: Tournament, matches: str, level: float, failed: str) -> Leaderboard:
+    if level != 0.95:
+        raise SettingError(f"EloML's intervals are at level 0.95; {level:g} came. Leave level or compat out.")
+    if tournament.clusters is not None or failed != "not_played":
+        raise SettingError(
+            "EloML knows no clusters and no failed cells; leave compat, or cluster and failed, out."
+        )
+    record = record_of(tournament, matches)
+    found = eloml_glm(tournament, matches)
+    matrix = record.count()
+    played = float(matrix.played.sum() / 2)
+    solution = EppSolution(found.epp, 0.0, found.steps, found.gradient_norm)
+    uncertainty = Uncertainty(inference.Spread(found.covariance), np.inf, ())
+    return replace(
+        _board(
+            tournament.players,
+            Estimate(solution, uncertainty, matrix, 0.0, played, ()),
+            level=level,
+            critical=CRITICAL,
+            rounds_df=np.inf,
+            notes=(
+                "EloML-compatible numbers: these intervals are too narrow. See docs/results/epp-coverage.md.",
+            ),
+            provenance={
+                **_provenance(tournament, matches, record, played),
+                "se": "eloml-glm",
+                "failed": failed,
+                "prior": 0.0,
+                "across_blocks": False,
+                "origin": 0.0,
+                "compat": "eloml-glm",
+                "replicates": None,
+                "seed": None,
+                "iterations": found.steps,
+                "gradient_norm": found.gradient_norm,
+            },
+        ),
+        known_fit=found.fit,
+    )
+
+
+def _board(players: tuple[str, ...], found: Estimate, **rest: Any) -> Leaderboard:
+    """The leaderboard in order of strength."""
+    strength, spread, counted = found.solution.strength, found.uncertainty.spread, found.counted
     order = _order(strength, players)
     if not np.array_equal(order, np.arange(len(order))):
-        square = np.ix_(order, order)
-        matrix = WinMatrix(*(part[square] for part in matrix))
-        covariance = None if covariance is None else covariance[square]
-    return Leaderboard(tuple(players[i] for i in order), strength[order], covariance, matrix, **rest)
+        counted = in_order(counted, order)
+        spread = None if spread is None else spread.take(order)
+    fit = goodness_of_fit(counted, strength[order]) if isinstance(counted, WinMatrix) else None
+    return Leaderboard(tuple(players[i] for i in order), strength[order], spread, counted, fit, **rest)
 
 
-def _settings(tournament: Tournament, matches: str, matrix: WinMatrix, n_rounds: int) -> dict[str, Any]:
+def _provenance(tournament: Tournament, matches: str, record: Record, played: float) -> dict[str, Any]:
     return {
         "tournament": tournament.name,
         "scheme": tournament.scheme,
         "lower_is_better": tournament.lower_is_better,
         "data": tournament.digest(),
         "players": len(tournament.players),
-        "rounds": n_rounds,
+        "rounds": record.n_rounds,
+        "clusters": record.n_units if isinstance(record, Clustered) else None,
+        "units": record.n_units,
         "matches": matches,
-        "matches_played": float(matrix.played.sum() / 2),
+        "matches_played": played,
         "versions": {"camilla": camilla_version, "numpy": np.__version__, "scipy": scipy.__version__},
     }
+
+
+def design_notes(tournament: Tournament) -> tuple[str, ...]:
+    """A warning where rounds are named like folds of tasks and no cluster was given."""
+    if tournament.scores is None or tournament.clusters is not None:
+        return ()
+    found = [NESTED.fullmatch(name) for name in tournament.rounds]
+    folds: dict[str, set[str]] = {}
+    for one in found:
+        if one is not None:
+            folds.setdefault(one["task"], set()).add(one["fold"])
+    several = {task: of for task, of in folds.items() if len(of) > 1}
+    n_inside = sum(map(len, several.values()))
+    if len(several) < 2 or 2 * n_inside < len(tournament.rounds) or not set.intersection(*several.values()):
+        return ()
+    task, first = next(iter(several.items()))
+    return (
+        f"Rounds look like folds of {len(several)} tasks ({task} has {len(first)}). Folds of one task depend "
+        "on each other, and intervals that ignore it are too narrow: name the task's column with --cluster "
+        "(cluster=… of Tournament.from_long, or clusters= of Tournament).",
+    )
 
 
 def _warm(start: Leaderboard | None, players: tuple[str, ...]) -> Array | None:

@@ -1,54 +1,38 @@
-"""A leaderboard, and its folder on disk."""
+"""A leaderboard."""
 
-import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
 
 from camilla.arrays import sigmoid
 from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
-from camilla.errors import DataError, FormatError, SettingError
+from camilla.errors import DataError, SettingError
 from camilla.names import quoted, shown
-from camilla.ranking import inference
-from camilla.ranking.goodness import GoodnessOfFit, PredictedWins, empirical_and_predicted
-from camilla.ranking.matches import Array, WinMatrix
+from camilla.ranking import board_folder, inference
+from camilla.ranking.inference import (
+    NOTHING,
+    Findings,
+    GoodnessOfFit,
+    PairTest,
+    PredictedWins,
+    empirical_and_predicted,
+    fit_of,
+    goodness_of_fit,
+)
+from camilla.ranking.matches import AllRounds, Array, Clustered, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver
-from camilla.statistics import multiplicity, wald
-from camilla.table.files import whole_folder
+from camilla.statistics import multiplicity, ranks, wald
 
-
-class PairTest(NamedTuple):
-    """Two players compared; p-values are two-sided for equal strength."""
-
-    player_a: str
-    player_b: str
-    difference: float  # EPP of a less EPP of b
-    se: float
-    p_win: float  # probability that a beats b
-    p_win_low: float
-    p_win_high: float
-    wald: float
-    wald_p: float
-    holm_p: float  # Wald p-value, adjusted over all pairs of the board
-    lr: float | None  # None where the board has no likelihood of its own (compat)
-    lr_p: float | None
-
-
-class Findings(NamedTuple):
-    """What was asked of a board beyond its rows."""
-
-    tests: Sequence[PairTest] = ()
-    p_value_rounds: float | None = None  # of the fit, with rounds as the independent units
-
-
-NOTHING = Findings()
+MANY = 5_000  # players; of more, what needs every pair is left out
+ELO_POINTS, ELO_MEAN = 400.0, 1500.0
+MAX_T_PLAYERS = 1_000  # of more, ranks are by Holm
+GROUPS = 12  # of ties, printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -57,34 +41,50 @@ class Leaderboard(Printable):
 
     EPP is on the logit scale with mean 0: σ(difference) is the probability of winning, σ(EPP) that
     of beating the average player (Properties 3.1 and 3.4). A board of one round has no covariance
-    and no intervals.
+    and no intervals. `covariance`, `matrix` and `fit` of a board over all rounds are n × n work and are done
+    when they are asked for.
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"players": 15}
 
     players: tuple[str, ...]
     epp: Array
-    covariance: Array | None
-    matrix: WinMatrix
-    fit: GoodnessOfFit
+    spread: inference.Spread | None  # None where intervals were refused
+    counted: (
+        WinMatrix | AllRounds | Clustered
+    )  # the win matrix, or scores from which it is counted when asked for
+    known_fit: GoodnessOfFit | None  # None: worked out when asked for
     level: float
     critical: float  # standard errors between the estimate and an interval's end
     rounds_df: float  # of Student's t; ∞ where the normal is used
     notes: tuple[str, ...]  # what a reader must know: separated players, refused intervals
     provenance: Mapping[str, Any]
 
-    def parts(self, *, findings: Findings = NOTHING, players: int | None = None) -> list[Part]:
+    def parts(
+        self, *, findings: Findings = NOTHING, players: int | None = None, elo: bool = False
+    ) -> list[Part]:
         """Who is first, all players or the first few, ties, the tests asked for, the fit, and every note."""
-        parts: list[Part] = [self._answer(), self._grid(players), self._tie_line()]
+        grid = self._grid(players, findings, elo=elo)
+        parts: list[Part] = [self._answer(), grid, self._rank_line(), self._tie_line()]
         parts += [_test_line(test, self.level) for test in findings.tests]
+        if findings.friedman is not None:
+            parts.append(findings.friedman.line(self.level))
+        if findings.plan is not None:
+            parts += [findings.plan.line(), _telling_line(findings.telling)]
+        for name, search in (findings.search or {}).items():
+            parts.append(f"{brief(name)}: {search.line()}")
+        if findings.teams is not None:
+            parts += findings.teams.parts(self.level)
         parts += [self._fit_line(findings.p_value_rounds), *(f"note: {shown(note)}" for note in self.notes)]
         return [part for part in parts if part]
 
     def _answer(self) -> str:
-        first, ranks = brief(self.players[0]), self.rank_intervals
-        others = [name for name, low in zip(self.players[1:], ranks.low[1:], strict=True) if low == 1]
-        if self.covariance is None:
+        first, low = brief(self.players[0]), self.rank_intervals.low
+        others = [name for name, best in zip(self.players[1:], low[1:], strict=True) if best == 1]
+        if self.spread is None:
             return f"{first} has the highest EPP of {len(self.players)} players; how surely is not known."
+        if self.is_large:
+            return f"{first} has the highest EPP of {len(self.players):,} players."
         if not others:
             return f"{first} is first: no other of the {len(self.players)} players may be."
         same = np.isclose(self.epp, self.epp[0], rtol=0, atol=1e-9)
@@ -98,20 +98,35 @@ class Leaderboard(Printable):
             f"{first} has the highest EPP of {len(self.players)} players, but {listed(others)} may be first."
         )
 
-    def _grid(self, players: int | None) -> Grid:
+    def _grid(self, players: int | None, findings: Findings, *, elo: bool) -> Grid:
         rows, interval = self.rows().head(len(self.players) if players is None else players), self._interval
         frame = pl.DataFrame(
             {"rank": np.arange(1, rows.height + 1), "player": rows["player"], "EPP": rows["epp"]}
         )
-        if self.covariance is not None:
+        if self.spread is not None:
             frame = frame.with_columns(
-                rows["se"],
-                pl.Series(interval, intervals(rows, "low", "high", 2), pl.String),
-                rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"],
+                rows["se"], pl.Series(interval, intervals(rows, "low", "high", 2), pl.String)
             )
+        if self.spread is not None and not self.is_large:
+            frame = frame.with_columns(
+                rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"]
+            )
+            if self.likely_ranks is not None:
+                frame = frame.with_columns(
+                    rows.select(likely=pl.format("{}–{}", "likely_low", "likely_high"))["likely"]
+                )
         frame = frame.with_columns(rows["p_beats_average"].alias("P(beats average)"))
+        if findings.friedman is not None:
+            mean_rank = pl.Series("mean rank", findings.friedman.mean_rank[: rows.height])
+            frame = frame.with_columns(mean_rank)
+        if elo:
+            frame = frame.with_columns(
+                self.elo()["elo"].head(rows.height).round(0).cast(pl.Int64).alias("Elo")
+            )
         title = f"Players by EPP: a difference is the log-odds of winning, with {interval}"
-        return Grid(title, frame, fixed=(interval, "ranks"), spare=("P(beats average)", "se"))
+        return Grid(
+            title, frame, fixed=(interval, "ranks", "likely"), spare=("P(beats average)", "se", "likely")
+        )
 
     @property
     def _interval(self) -> str:
@@ -119,7 +134,12 @@ class Leaderboard(Printable):
 
     def _fit_line(self, by_rounds: float | None) -> str:
         fit, came = self.fit, self.provenance
-        met = f"{came['players']} players, {came['rounds']} rounds, {came['matches_played']:.0f} matches"
+        rounds = f"{came['rounds']} rounds"
+        if came.get("clusters"):
+            rounds += f" in {came['clusters']} clusters, each of which counts once"
+        met = f"{came['players']} players, {rounds}, {came['matches_played']:.0f} matches"
+        if self.is_large:
+            return f"{met}. Ranks, ties and fit need every pair and are left out above {MANY:,} players."
         if fit.df == 0:
             return f"{met}. Fit: nothing to test, the deviance has no degrees of freedom."
         return (
@@ -128,8 +148,19 @@ class Leaderboard(Printable):
             + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
         )
 
+    def _rank_line(self) -> str:
+        """What the two kinds of ranks promise."""
+        if self.likely_ranks is None:
+            return ""
+        joint = self.provenance.get("ranks") == "joint"
+        held = "all of them hold their player's rank together" if joint else "each holds its player's rank"
+        return (
+            f"ranks: {held} with {percent(self.level)} confidence. likely: holds {percent(self.level)} of "
+            "the ranks on average over players (empirical Bayes); too narrow for players who are truly tied."
+        )
+
     def _tie_line(self) -> str:
-        if self.covariance is None or not self.tie_groups:
+        if self.spread is None or self.is_large or not self.tie_groups:
             return ""
         place = {player: i + 1 for i, player in enumerate(self.players)}
         runs = [f"{place[group[0]]}–{place[group[-1]]}" for group in self.tie_groups]
@@ -150,11 +181,33 @@ class Leaderboard(Printable):
         return float(self.provenance["prior"])
 
     @cached_property
+    def covariance(self) -> Array | None:
+        """Of the EPPs [players, players]; None where intervals were refused."""
+        return None if self.spread is None else self.spread.dense()
+
+    @cached_property
+    def matrix(self) -> WinMatrix:
+        """Wins and matches played of all pairs."""
+        return self.counted if isinstance(self.counted, WinMatrix) else self.counted.count()
+
+    @cached_property
+    def fit(self) -> GoodnessOfFit:
+        """How far the matches are from what the EPPs say; NaN on boards of more than MANY players."""
+        if self.known_fit is not None:
+            return self.known_fit
+        return fit_of(np.nan, 0) if self.is_large else goodness_of_fit(self.matrix, self.epp)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether ranks, ties and fit, which need every pair, are left out."""
+        return len(self.players) > MANY
+
+    @cached_property
     def se(self) -> Array:
         """Standard error of every EPP; NaN where intervals were refused."""
-        if self.covariance is None:
+        if self.spread is None:
             return np.full(len(self.epp), np.nan)
-        return np.sqrt(np.diag(self.covariance))
+        return np.sqrt(self.spread.variances)
 
     @property
     def low(self) -> Array:
@@ -163,6 +216,12 @@ class Leaderboard(Printable):
     @property
     def high(self) -> Array:
         return np.asarray(self.epp + self.critical * self.se)
+
+    def elo(self) -> pl.DataFrame:
+        """Players on Elo's scale, mean 1500: 400 points are odds of 10 to 1 (Elo, 1978)."""
+        points = {"elo": self.epp - self.epp.mean(), "elo_low": self.low, "elo_high": self.high}
+        shifted = {name: ELO_MEAN + ELO_POINTS / math.log(10) * value for name, value in points.items()}
+        return pl.DataFrame({"player": self.players, **shifted})
 
     @property
     def p_beats_average(self) -> Array:
@@ -185,16 +244,49 @@ class Leaderboard(Printable):
 
     @cached_property
     def rank_intervals(self) -> multiplicity.RankIntervals:
-        """Ranks each player may have at the board's level; 1 to n where intervals were refused."""
+        """Ranks each player may have at the board's level; 1 to n where intervals were refused.
+
+        By the largest of a player's own differences; above 1,000 players, and where a prior or a bootstrap
+        made the covariance, by Holm over a player's own pairs.
+        """
         n = len(self.players)
-        if self.covariance is None:
+        if self.spread is None or self.is_large:
             return multiplicity.RankIntervals(np.ones(n, np.int64), np.full(n, n))
-        return wald.rank_intervals(self.epp, self._wald_p, self.level)
+        joint = self.provenance.get("ranks") == "joint"
+        samples = self.spread.samples
+        if samples is None or n > MAX_T_PLAYERS or self.provenance["compat"]:
+            if joint:
+                sure = self._holm_p <= 1 - self.level
+                return multiplicity.rank_bounds(sure, self.epp[None, :] > self.epp[:, None])
+            return wald.rank_intervals(self.epp, self._wald_p, self.level)
+        return ranks.sure_ranks(self.epp, samples, self.rounds_df, self.level, joint=joint)
+
+    @cached_property
+    def likely_ranks(self) -> multiplicity.RankIntervals | None:
+        """Ranks of probability `level` by empirical Bayes, within those a player may have.
+
+        None where a prior, a bootstrap or matches one by one made the covariance.
+        """
+        if self.spread is None or self.is_large or self.spread.samples is None:
+            return None
+        likely, may = ranks.likely_ranks(self.epp, self.spread.samples, self.level), self.rank_intervals
+        low, high = np.maximum(likely.low, may.low), np.minimum(likely.high, may.high)
+        apart = low > high
+        return multiplicity.RankIntervals(np.where(apart, may.low, low), np.where(apart, may.high, high))
+
+    def first_p_values(self) -> pl.DataFrame:
+        """Approximately unbiased p-values of "this player is first", which the paper names."""
+        samples = self._known_spread().samples
+        if samples is None:
+            raise SettingError(
+                "approximately unbiased p-values need scores, se='cluster' and no separated players."
+            )
+        return pl.DataFrame({"player": self.players, "p_first": ranks.first_p_values(self.epp, samples)})
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:
         """Runs of neighbours that no test over all pairs (Holm) tells apart; of two players or more."""
-        if self.covariance is None:
+        if self.spread is None or self.is_large:
             return (self.players,)
         runs = multiplicity.tie_groups(self._holm_p <= 1 - self.level)
         return tuple(self.players[first : last + 1] for first, last in runs if last > first)
@@ -208,6 +300,11 @@ class Leaderboard(Printable):
         i, j = self.place(player_a), self.place(player_b)
         if i == j:
             raise SettingError(f"{player_a!r} cannot be tested against itself; name two players.")
+        if self.is_large:
+            raise SettingError(
+                f"a test is adjusted over all pairs, which is left out above {MANY:,} players; "
+                "rank fewer players."
+            )
         covariance = self._known_covariance()
         difference, se = wald.differences(self.epp, covariance)
         d, s = difference[i, j], se[i, j]
@@ -257,7 +354,7 @@ class Leaderboard(Printable):
 
     def rows(self) -> pl.DataFrame:
         """One row per player: what the leaderboard prints."""
-        ranks = self.rank_intervals
+        may, likely = self.rank_intervals, self.likely_ranks
         return pl.DataFrame(
             {
                 "player": self.players,
@@ -265,29 +362,35 @@ class Leaderboard(Printable):
                 "se": self.se,
                 "low": self.low,
                 "high": self.high,
-                "rank_low": ranks.low,
-                "rank_high": ranks.high,
+                "rank_low": may.low,
+                "rank_high": may.high,
+                "likely_low": None if likely is None else likely.low,
+                "likely_high": None if likely is None else likely.high,
                 "p_beats_average": self.p_beats_average,
             }
         )
 
     def save(self, folder: str | Path) -> Path:
         """Writes leaderboard.json and Parquet tables; the folder appears whole or not at all."""
-        return write_leaderboard(self, Path(folder))
+        return board_folder.write_leaderboard(self, Path(folder))
 
     @staticmethod
     def load(folder: str | Path) -> "Leaderboard":
         """A saved leaderboard, the same to the last bit."""
-        return read_leaderboard(folder)
+        return Leaderboard(**board_folder.read_fields(folder))
 
-    def _known_covariance(self) -> Array:
-        if self.covariance is None:
+    def _known_spread(self) -> inference.Spread:
+        if self.spread is None:
             raise DataError(
                 "this leaderboard has no standard errors: "
                 + " ".join(self.notes)
                 + " Add rounds to test pairs."
             )
-        return self.covariance
+        return self.spread
+
+    def _known_covariance(self) -> Array:
+        self._known_spread()
+        return np.asarray(self.covariance)
 
     def _likelihood_ratio(self, i: int, j: int) -> float:
         covariance = self._known_covariance()
@@ -303,142 +406,20 @@ class Leaderboard(Printable):
         return float(contrast @ contrast_solver(self.matrix, here, self.prior)(contrast))
 
 
+def _telling_line(telling: pl.DataFrame | None) -> str:
+    """The rounds that agree most and least with the others."""
+    if telling is None or telling.height < 2:
+        return ""
+    n = min(3, telling.height // 2)
+    named = [f"{brief(row['round'])} {row['agreement']:.2f}" for row in telling.to_dicts()]
+    most, least = ", ".join(named[:n]), ", ".join(named[::-1][:n])
+    return f"Rounds that agree most with the others: {most}; least: {least} (correlation of wins with EPP)."
+
+
 def _test_line(test: PairTest, level: float) -> str:
     ratio = "" if test.lr is None else f", likelihood ratio {test.lr:.3f} (p = {test.lr_p:.3g})"
     return (
         f"P({brief(test.player_a)} beats {brief(test.player_b)}) = {test.p_win:.3f} "
         f"({percent(level)} CI {test.p_win_low:.3f} to {test.p_win_high:.3f}); "
         f"Wald {test.wald:.3f} (p = {test.wald_p:.3g}, Holm {test.holm_p:.3g}){ratio}."
-    )
-
-
-FORMAT = 1
-GROUPS = 12  # of ties, printed
-PAIRED_PLAYERS = 500  # more have so many pairs that they are worked out when asked for
-MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
-
-
-def as_document(board: Leaderboard, findings: Findings = NOTHING) -> dict[str, Any]:
-    """The leaderboard as plain JSON: no NaN, no infinity; what is not known is null."""
-    document: dict[str, Any] = {
-        "players": board.rows().to_dicts(),
-        "deviance": board.fit.deviance,
-        "df": board.fit.df,
-        "standardised_deviance": board.fit.standardised,
-        "p_value": board.fit.p_value,
-        "p_value_rounds": findings.p_value_rounds,
-        "tests": [test._asdict() for test in findings.tests],
-        "tie_groups": board.tie_groups,
-        "level": board.level,
-        "notes": board.notes,
-        "provenance": dict(board.provenance),
-    }
-    return {key: without_nan(value) for key, value in document.items()}
-
-
-def without_nan(value: Any) -> Any:
-    match value:
-        case float():
-            return value if math.isfinite(value) else None
-        case dict():
-            return {key: without_nan(one) for key, one in value.items()}
-        case list() | tuple():
-            return [without_nan(one) for one in value]
-        case _:
-            return value
-
-
-def write_leaderboard(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> Path:
-    """The leaderboard's tables in a folder of their own."""
-    with drafted(folder) as draft:
-        write_tables(board, draft, findings)
-    return folder
-
-
-@contextmanager
-def drafted(folder: Path) -> Iterator[Path]:
-    """A folder to write in that takes the target's place when all is written, and only then.
-
-    An earlier result is replaced; a folder that holds something else is refused.
-    """
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
-    if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
-        raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
-    with whole_folder(folder) as draft:
-        yield draft
-
-
-def write_tables(board: Leaderboard, folder: Path, findings: Findings = NOTHING) -> None:
-    """leaderboard.json, players.parquet, matches.parquet; with intervals covariance and pairs too."""
-    document = {"format": FORMAT, **as_document(board, findings)}
-    document["reading"] = {
-        "critical": board.critical,
-        "rounds_df": board.rounds_df if math.isfinite(board.rounds_df) else None,
-    }
-    (folder / "leaderboard.json").write_text(json.dumps(document, indent=1, allow_nan=False) + "\n")
-    board.rows().write_parquet(folder / "players.parquet")
-    first, second = np.nonzero(board.matrix.played)
-    pl.DataFrame(
-        {
-            "player": first,
-            "opponent": second,
-            "wins": board.matrix.wins[first, second],
-            "played": board.matrix.played[first, second],
-        }
-    ).write_parquet(folder / "matches.parquet")
-    if board.covariance is not None and len(board.players) <= PAIRED_PLAYERS:
-        board.pairs().write_parquet(folder / "pairs.parquet")
-    if board.covariance is not None:
-        packed = board.covariance[np.tril_indices(len(board.players))]
-        pl.DataFrame({"covariance": packed}).write_parquet(folder / "covariance.parquet")
-
-
-def read_leaderboard(folder: str | Path) -> Leaderboard:
-    """A saved leaderboard, the same to the last bit."""
-    folder = Path(folder)
-    try:
-        document = json.loads((folder / "leaderboard.json").read_text())
-        rows = pl.read_parquet(folder / "players.parquet", glob=False)
-        matches = pl.read_parquet(folder / "matches.parquet", glob=False)
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:
-        raise FormatError(
-            f"{folder}: is no readable leaderboard ({error}). Save it again with Leaderboard.save."
-        ) from error
-    if document.get("format") != FORMAT:
-        raise FormatError(
-            f"{folder}: has format {document.get('format')!r}; this version reads {FORMAT}. Update camilla."
-        )
-    return _restored(folder, document, rows, matches)
-
-
-def _restored(
-    folder: Path, document: dict[str, Any], rows: pl.DataFrame, matches: pl.DataFrame
-) -> Leaderboard:
-    n = rows.height
-    wins, played = np.zeros((n, n)), np.zeros((n, n))
-    place = matches["player"].to_numpy(), matches["opponent"].to_numpy()
-    wins[place], played[place] = matches["wins"].to_numpy(), matches["played"].to_numpy()
-    covariance = None
-    if (folder / "covariance.parquet").exists():
-        covariance = np.zeros((n, n))
-        covariance[np.tril_indices(n)] = pl.read_parquet(folder / "covariance.parquet", glob=False)[
-            "covariance"
-        ].to_numpy()
-        covariance = covariance + np.tril(covariance, -1).T
-    standardised, p_value = (
-        np.nan if document[key] is None else document[key] for key in ("standardised_deviance", "p_value")
-    )
-    rounds_df = document["reading"]["rounds_df"]
-    return Leaderboard(
-        players=tuple(rows["player"]),
-        epp=rows["epp"].to_numpy(),
-        covariance=covariance,
-        matrix=WinMatrix(wins, played),
-        fit=GoodnessOfFit(document["deviance"], document["df"], standardised, p_value),
-        level=document["level"],
-        critical=document["reading"]["critical"],
-        rounds_df=np.inf if rounds_df is None else rounds_df,
-        notes=tuple(document["notes"]),
-        provenance=document["provenance"],
     )

@@ -1,5 +1,6 @@
 """A new player on an existing leaderboard, without refitting the others."""
 
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from camilla.arrays import sigmoid
 from camilla.errors import DataError
 from camilla.ranking.epp import WEAK_PRIOR
 from camilla.ranking.leaderboard import Leaderboard
-from camilla.ranking.matches import AllRounds, Array, SameRound
+from camilla.ranking.matches import Array, Record, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, EppSolution, contrast_solver
 from camilla.table.tournament import Tournament
 
@@ -33,8 +34,8 @@ def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> N
     ψ_r = (g_r + Σ_j m_j p_j q_j ψ_jr) / Σ_j m_j p_j q_j.
     """
     new = _row_of(board, tournament, player)
-    kind = AllRounds if board.provenance["matches"] == "all_rounds" else SameRound
-    everyone, others = kind(tournament.merit), kind(np.delete(tournament.merit, new, axis=0))
+    everyone = _record(board, tournament)
+    others = _record(board, _without(tournament, new))
     order = [board.place(name) for name in tournament.players if name != player]
     opponents = board.epp[order]
 
@@ -46,15 +47,27 @@ def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> N
 
     p = sigmoid(strength - opponents)
     pull = played * p * (1 - p)
-    pushes = others.residuals(opponents)
+    pushes = np.asarray(others.residuals(opponents))
     solution = EppSolution(opponents, float(board.provenance["origin"]), 0, 0.0)
     influence = contrast_solver(others.count(), solution, board.prior)(pushes - pushes.mean(axis=1)[:, None])
     influence -= influence.mean(axis=0)
-    own = everyone.residuals(np.insert(opponents, new, strength))[new]
+    own = np.asarray(everyone.residuals(np.insert(opponents, new, strength)))[new]
     psi = (own - own.mean() + pull @ influence) / pull.sum()
-    met = int(np.isfinite(tournament.merit).any(axis=0).sum())
+    met = int((np.abs(pushes).sum(axis=0) + np.abs(own) > 0).sum())
     variance = psi @ psi * met / (met - 1) + (1 / pull.sum() if separated else 0.0)
     return _placed(player, strength, float(np.sqrt(variance)), board.critical, separated)
+
+
+def _record(board: Leaderboard, tournament: Tournament) -> Record:
+    came = board.provenance
+    return record_of(tournament, came["matches"], came.get("failed", "not_played"), every_round=True)
+
+
+def _without(tournament: Tournament, row: int) -> Tournament:
+    players = tuple(np.delete(np.array(tournament.players, object), row))
+    return replace(
+        tournament, players=players, scores=np.delete(tournament.merit, row, axis=0), lower_is_better=False
+    )
 
 
 def _row_of(board: Leaderboard, tournament: Tournament, player: str) -> int:

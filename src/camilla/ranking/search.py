@@ -5,6 +5,8 @@ best of n + 1 with probability 1/(n + 1), whatever the distribution; the fitted 
 what these n EPPs add to that, and how much there is to gain.
 """
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +30,13 @@ class Search(NamedTuple):
     p_within: float  # at least one of the next `budget` does
     median_gain: float  # EPP gained by the best of them, if one does: the middle of what may happen
     p_win: float  # the next configuration wins a match against the best so far
+
+    def line(self) -> str:
+        """What further search may bring, in a sentence."""
+        return (
+            f"the best so far has EPP {self.best:.2f}; further random configurations beat it with "
+            f"probability {self.p_within:.2f}, then by {self.median_gain:.2f} of EPP (median)."
+        )
 
 
 def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int = 1) -> Search:
@@ -64,6 +73,31 @@ def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int 
         median_gain=float(np.interp(-some[0] / 2, -some, steps)),
         p_win=float(np.mean(sigmoid(values - best))),
     )
+
+
+def algorithm_of(player: str) -> str:
+    """`gbm_1305` is a configuration of `gbm`: the name without its trailing number."""
+    return re.sub(r"[-_. ]?\d+$", "", player) or player
+
+
+def search_by_algorithm(
+    players: Sequence[str], epp: Array, se: Array | None, *, budget: int
+) -> dict[str, Search]:
+    """`worth_searching` for each algorithm of which enough numbered configurations were tried."""
+    groups: dict[str, list[int]] = {}
+    for i, player in enumerate(players):
+        groups.setdefault(algorithm_of(player), []).append(i)
+    found = {
+        name: worth_searching(epp[rows], None if se is None else se[rows], budget=budget)
+        for name, rows in groups.items()
+        if len(rows) >= FEWEST and np.ptp(epp[rows]) > 0
+    }
+    if not found:
+        raise DataError(
+            f"no algorithm has {FEWEST} configurations: players are to be named like gbm_1, gbm_2. "
+            f"The largest group has {max(map(len, groups.values()))}."
+        )
+    return found
 
 
 class _Tail(NamedTuple):

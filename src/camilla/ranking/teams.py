@@ -7,19 +7,24 @@ carry over. Whether strengths do add up is tested, not assumed.
 """
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 from scipy.special import fdtrc
 
 from camilla.arrays import sigmoid
+from camilla.display import Grid, Part, counted, intervals, percent
 from camilla.errors import ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
 from camilla.ranking.epp import WEAK_PRIOR
-from camilla.ranking.inference import cluster_covariance
+from camilla.ranking.inference import cluster_spread
 from camilla.ranking.matches import Array, Record, WinMatrix, record_of
 from camilla.ranking.solve import MAX_STEPS, STEP_CAP, derivatives, separated_groups, solve
 from camilla.statistics.intervals import critical_value
+from camilla.table.columns import Origin, name_column
+from camilla.table.frame_files import called, read_frame
 from camilla.table.tournament import Tournament
 
 TEAM_STRENGTHS = ("mean", "sum")
@@ -36,6 +41,29 @@ class TeamBoard(NamedTuple):
     centred: bool  # False: 0 is a member that changes nothing, which mixed team sizes can tell
     additive_p: float | None  # p of "member strengths add up"; None if there is nothing to test it with
     notes: tuple[str, ...]
+
+    def parts(self, level: float) -> list[Part]:
+        """Members by strength, whether strengths add up, and every note."""
+        interval = f"{percent(level)} CI"
+        frame = pl.DataFrame({"member": self.players, "EPP": self.epp, "se": self.se})
+        ends = pl.DataFrame({"low": self.low, "high": self.high})
+        frame = frame.with_columns(pl.Series(interval, intervals(ends, "low", "high", 2), pl.String))
+        zero = "0 is the average member" if self.centred else "0 is a member that changes nothing"
+        added = "" if self.additive_p is None else f"Strengths of members add up: p = {self.additive_p:.3g}."
+        title = f"Members of teams by EPP ({zero})"
+        parts: list[Part] = [Grid(title, frame, fixed=(interval,)), added]
+        return [part for part in [*parts, *(f"note: {note}" for note in self.notes)] if part]
+
+
+def read_members(path: str | Path) -> dict[str, tuple[str, ...]]:
+    """Members by team, from a table with the columns team and member."""
+    origin = Origin(called(path))
+    frame = read_frame(path, text=True)
+    teams, members = (name_column(frame, name, origin) for name in ("team", "member"))
+    found: dict[str, tuple[str, ...]] = {}
+    for team, member in zip(teams.column("team"), members.column("member"), strict=True):
+        found[team] = (*found.get(team, ()), member)
+    return found
 
 
 def team_epp(
@@ -54,8 +82,9 @@ def team_epp(
     players, membership = _membership(tournament, members, strength)
     centred = _identified(membership, players, strength)
     record = record_of(tournament, matches)
-    if record.n_rounds < 3:
-        raise DataError(f"{record.n_rounds} round(s) were played; strengths inside teams need at least 3.")
+    if record.n_units < 3:
+        units = counted(record.n_units, "round" if tournament.clusters is None else "cluster")
+        raise DataError(f"{units} came; strengths inside teams need at least 3.")
     matrix = record.count()
     prior = WEAK_PRIOR if len(separated_groups(matrix)) > 1 else 0.0
     c, information = _solve(matrix, membership, prior, centred=centred)
@@ -64,7 +93,7 @@ def team_epp(
     pushes = pushes if isinstance(pushes, np.ndarray) else pushes.toarray()
     turned = membership.T @ (pushes - pushes.mean(axis=1)[:, None])  # [members, rounds]
     influence = np.linalg.pinv(information, hermitian=True) @ turned
-    n_rounds = record.n_rounds
+    n_rounds = record.n_units
     se = np.sqrt((influence**2).sum(axis=1) * n_rounds / (n_rounds - 1))
     reach = critical_value(level, n_rounds - 1) * se
     order = np.argsort(-c, kind="stable")
@@ -139,7 +168,7 @@ def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool)
 
 def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float | None:
     """Hotelling's test that free team strengths lie in the space the members span."""
-    n, n_rounds = len(membership), record.n_rounds
+    n, n_rounds = len(membership), record.n_units
     contrasts = membership - membership.mean(axis=0)
     left, size, _ = np.linalg.svd(np.column_stack([np.ones(n), contrasts]))
     spare = left[:, int((size > 1e-9 * size[0]).sum()) :]  # team strengths no sum of members can reach
@@ -148,6 +177,6 @@ def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float |
         return None
     free = solve(matrix)
     away = spare.T @ free.strength
-    covariance = spare.T @ cluster_covariance(record, matrix, free, 0.0) @ spare
+    covariance = spare.T @ cluster_spread(record, matrix, free, 0.0).dense() @ spare
     statistic = away @ np.linalg.solve(covariance, away) * (n_rounds - q) / (q * (n_rounds - 1))
     return float(fdtrc(q, n_rounds - q, statistic))

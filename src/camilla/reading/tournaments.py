@@ -20,7 +20,7 @@ from camilla.table.tournament import Tournament, Tournaments
 
 USED = {
     "list of matches": {"player_a", "player_b", "winner", "probability", "round"},
-    "long table": {"player", "round", "score", "tournament", "lower_is_better", "missing"},
+    "long table": {"player", "round", "score", "tournament", "cluster", "lower_is_better", "missing"},
     "wide table": {"player", "ignore", "lower_is_better", "average_metrics", "missing"},
 }
 BATTLE_KEYS = {"model_a", "generator_1"}
@@ -29,7 +29,7 @@ PLAYER_PAIRS = (("player_a", "player_b"), ("model_a", "model_b"), ("left", "righ
 
 @dataclass(frozen=True)
 class Columns:
-    """Which columns of a file hold what; None is found by its usual name."""
+    """Which columns of a file hold what; None is found by its usual name. `round` may be `task,fold`."""
 
     player: str | None = None
     round: str | None = None
@@ -40,6 +40,7 @@ class Columns:
     winner: str | None = None
     probability: str | None = None
     ignore: tuple[str, ...] = ()
+    cluster: str | None = None
 
 
 def read_tournaments(
@@ -84,7 +85,7 @@ def usable_tournaments(
         _refuse_idle(given, "list of matches")
         return Tournaments({"": _from_matches(frame, columns, pair, origin)}, {})
     player = columns.player or "player"
-    if columns.round or columns.score or {"round", "score"} <= set(frame.columns):
+    if columns.round or columns.score or columns.cluster or {"round", "score"} <= set(frame.columns):
         _refuse_idle(given, "long table")
         return _from_long(frame, columns, origin, lower_is_better)
     if player not in frame.columns:
@@ -113,7 +114,13 @@ def _from_long(
     score = columns.score or "score"
     lower = score_tables.direction([score], lower_is_better)
     tables = score_tables.long_tables(
-        frame, columns.player or "player", columns.round or "round", score, columns.tournament, origin
+        frame,
+        columns.player or "player",
+        columns.round or "round",
+        score,
+        columns.tournament,
+        origin,
+        cluster=columns.cluster,
     )
     return _placed(Tournament.each(tables, lower_is_better=lower), origin)
 

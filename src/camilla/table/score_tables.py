@@ -54,6 +54,7 @@ class ScoreTable(NamedTuple):
     players: tuple[str, ...]
     rounds: tuple[str, ...]
     scores: NDArray[np.float64]  # [players, rounds], NaN where missing
+    clusters: tuple[str, ...] | None = None  # [rounds]: rounds of one cluster depend on each other
 
 
 def direction(names: Iterable[str], lower_is_better: bool | None) -> bool:
@@ -70,25 +71,64 @@ def direction(names: Iterable[str], lower_is_better: bool | None) -> bool:
 
 
 def long_tables(
-    frame: Any, player: str, round_: str, score: str, tournament: str | None, origin: Origin = SCORES
+    frame: Any,
+    player: str,
+    round_: str | Sequence[str],
+    score: str,
+    tournament: str | None,
+    origin: Origin = SCORES,
+    *,
+    cluster: str | None = None,
 ) -> dict[str, "ScoreTable | DataError"]:
     """Score tables by tournament, in order of appearance; without that column one table named ''.
 
     A tournament whose scores cannot be used has the error in place of its table, so that others can.
+    Several columns name a round together. A round that occurs in several clusters is one round in each.
     """
     table = _not_empty(as_polars(frame), origin)
     players = name_column(table, player, origin)
-    rounds = name_column(table, round_, origin)
+    rounds = _round_names(table, round_, origin)
+    clusters = None if cluster is None else name_column(table, cluster, origin)
+    if clusters is not None and not _is_inside(rounds, clusters):
+        rounds = _joined_names([clusters, rounds])
     scores = pick(table, score, origin)
     if tournament is None:
-        return {"": _usable_table(players, rounds, scores, origin)}
+        return {"": _usable_table(players, rounds, clusters, scores, origin)}
     belongs = name_column(table, tournament, origin)
     order = np.argsort(belongs.codes, kind="stable")
     parts = np.split(order, np.cumsum(np.bincount(belongs.codes))[:-1])
     return {
-        name: _usable_table(players.take(rows), rounds.take(rows), scores.gather(rows), origin.at(rows))
+        name: _usable_table(
+            players.take(rows),
+            rounds.take(rows),
+            clusters and clusters.take(rows),
+            scores.gather(rows),
+            origin.at(rows),
+        )
         for name, rows in zip(belongs.names, parts, strict=True)
     }
+
+
+def _round_names(table: pl.DataFrame, columns: str | Sequence[str], origin: Origin) -> Encoded:
+    """The round of each row; `task,fold` are two columns unless one column is called so."""
+    if isinstance(columns, str):
+        columns = [columns] if columns in table.columns else columns.split(",")
+    return _joined_names([name_column(table, name, origin) for name in columns])
+
+
+def _joined_names(parts: Sequence[Encoded]) -> Encoded:
+    """Names of several columns as one: adult and 0 are adult/0."""
+    if len(parts) == 1:
+        return parts[0]
+    columns = [part.column(str(k)) for k, part in enumerate(parts)]
+    joined = pl.DataFrame(columns).select(name=pl.concat_str(pl.all(), separator="/"))
+    return name_column(joined, "name", SCORES)
+
+
+def _is_inside(rounds: Encoded, clusters: Encoded) -> bool:
+    """Whether every round lies in one cluster."""
+    pairs = rounds.codes.astype(np.int64) * len(clusters.names) + clusters.codes
+    return len(np.unique(pairs)) == len(rounds.names)
 
 
 def usable(table: "ScoreTable | DataError") -> "ScoreTable":
@@ -99,12 +139,17 @@ def usable(table: "ScoreTable | DataError") -> "ScoreTable":
 
 
 def _usable_table(
-    players: Encoded, rounds: Encoded, scores: pl.Series, origin: Origin
+    players: Encoded, rounds: Encoded, clusters: Encoded | None, scores: pl.Series, origin: Origin
 ) -> "ScoreTable | DataError":
     try:
-        return _one_table(players, rounds, number_column(scores, SCORE, origin), origin)
+        table = _one_table(players, rounds, number_column(scores, SCORE, origin), origin)
     except DataError as error:
         return error
+    if clusters is None:
+        return table
+    of_round = np.empty(len(rounds.names), np.int64)
+    of_round[rounds.codes] = clusters.codes
+    return table._replace(clusters=tuple(clusters.names[code] for code in of_round))
 
 
 def _one_table(players: Encoded, rounds: Encoded, score: NDArray[np.float64], origin: Origin) -> "ScoreTable":

@@ -82,6 +82,7 @@ class Tournament:
     lower_is_better: bool = False
     scheme: str = "Model/CV"
     name: str = ""
+    clusters: tuple[str, ...] | None = None  # [rounds]: rounds of one cluster depend on each other
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
@@ -92,6 +93,11 @@ class Tournament:
         if self.scores is not None:
             object.__setattr__(self, "scores", np.asarray(self.scores, np.float64))
             _check_scores(self)
+        if self.clusters is not None and (self.scores is None or len(self.clusters) != len(self.rounds)):
+            raise DataError(
+                f"{len(self.clusters)} clusters came for {len(self.rounds)} rounds of scores; name the "
+                "cluster of every round. Matches that belong together share a round instead."
+            )
 
     def __repr__(self) -> str:
         name = f"{self.name!r}, " if self.name else ""
@@ -134,19 +140,21 @@ class Tournament:
         frame: Any,
         *,
         player: str = "player",
-        round: str = "round",
+        round: str | Sequence[str] = "round",
         score: str = "score",
         tournament: str | None = None,
+        cluster: str | None = None,
         lower_is_better: bool | None = None,
         missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
     ) -> Self:
         """One row per (player, round); any dataframe. A table of several tournaments: `split`.
 
-        `missing` are texts that stand for a missing score.
+        `round` may be several columns, such as task and fold. Rounds with the same `cluster`, such as the
+        folds of one task, depend on each other. `missing` are texts that stand for a missing score.
         """
         origin = score_tables.SCORES._replace(missing=texts(missing))
-        found = score_tables.long_tables(frame, player, round, score, tournament, origin)
+        found = score_tables.long_tables(frame, player, round, score, tournament, origin, cluster=cluster)
         if len(found) > 1:
             raise DataError(
                 f"column {tournament!r} names {len(found)} tournaments: {quoted(list(found))}. "
@@ -154,7 +162,12 @@ class Tournament:
             )
         lower = score_tables.direction([score], lower_is_better)
         ((name, table),) = found.items()
-        return cls(*score_tables.usable(table), lower_is_better=lower, scheme=scheme, name=name)
+        return cls.of(score_tables.usable(table), lower_is_better=lower, scheme=scheme, name=name)
+
+    @classmethod
+    def of(cls, table: score_tables.ScoreTable, **settings: Any) -> Self:
+        """The tournament of a table of scores."""
+        return cls(table.players, table.rounds, table.scores, clusters=table.clusters, **settings)
 
     @classmethod
     def split(
@@ -163,8 +176,9 @@ class Tournament:
         *,
         tournament: str = "tournament",
         player: str = "player",
-        round: str = "round",
+        round: str | Sequence[str] = "round",
         score: str = "score",
+        cluster: str | None = None,
         lower_is_better: bool | None = None,
         missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
@@ -172,7 +186,7 @@ class Tournament:
         """The tournaments of a long table by name, in order of appearance; all of them must be usable."""
         lower = score_tables.direction([score], lower_is_better)
         origin = score_tables.SCORES._replace(missing=texts(missing))
-        tables = score_tables.long_tables(frame, player, round, score, tournament, origin)
+        tables = score_tables.long_tables(frame, player, round, score, tournament, origin, cluster=cluster)
         found = cls.each(tables, lower_is_better=lower, scheme=scheme)
         if found.problems:
             raise DataError(found.report())
@@ -190,8 +204,8 @@ class Tournament:
         found = Tournaments({}, {})
         for name, table in tables.items():
             try:
-                found.usable[name] = cls(
-                    *score_tables.usable(table), lower_is_better=lower_is_better, scheme=scheme, name=name
+                found.usable[name] = cls.of(
+                    score_tables.usable(table), lower_is_better=lower_is_better, scheme=scheme, name=name
                 )
             except DataError as error:
                 found.problems[name] = str(error)
@@ -218,7 +232,7 @@ class Tournament:
         origin = score_tables.SCORES._replace(missing=texts(missing))
         table = score_tables.wide_table(frame, player, ignore, average_metrics, origin)
         lower = score_tables.direction(table.rounds, lower_is_better)
-        return cls(*table, lower_is_better=lower, scheme=scheme)
+        return cls.of(table, lower_is_better=lower, scheme=scheme)
 
     @classmethod
     def from_matches(
@@ -243,7 +257,7 @@ class Tournament:
     @classmethod
     def from_responses(cls, table: "ResponseTable", *, rounds: str = "task") -> Self:
         """Learners become players; a score is a learner's mean response in a task, sample or trial."""
-        return cls(*score_tables.response_table(table, rounds), scheme="Model/Task")
+        return cls.of(score_tables.response_table(table, rounds), scheme="Model/Task")
 
     def append(self, other: "Tournament") -> Self:
         """The rounds of both; a player absent from one of them has missing scores there."""
@@ -253,12 +267,17 @@ class Tournament:
             raise DataError("one tournament says lower is better, the other higher; turn one of them.")
         if shared := sorted(set(self.rounds) & set(other.rounds)):
             raise DataError(f"rounds {quoted(shared)} are in both tournaments. Rename the new ones.")
+        if (self.clusters is None) != (other.clusters is None):
+            raise DataError("one tournament names clusters of rounds, the other does not; name them in both.")
         players = tuple(dict.fromkeys(self.players + other.players))
         scores = np.full((len(players), len(self.rounds) + len(other.rounds)), np.nan)
         place = name_index(players)
         scores[[place[name] for name in self.players], : len(self.rounds)] = self.scores
         scores[[place[name] for name in other.players], len(self.rounds) :] = other.scores
-        return replace(self, players=players, rounds=self.rounds + other.rounds, scores=scores)
+        clusters = None if self.clusters is None else self.clusters + (other.clusters or ())
+        return replace(
+            self, players=players, rounds=self.rounds + other.rounds, scores=scores, clusters=clusters
+        )
 
     def with_player(self, name: str, scores: Mapping[str, float]) -> Self:
         """The same rounds with one more player; rounds left out of `scores` were not played."""
@@ -271,7 +290,10 @@ class Tournament:
 
     def digest(self) -> str:
         """SHA-256 of what a fit sees: names, direction, scores or matches."""
-        sha = hashlib.sha256(json.dumps([self.players, self.rounds, self.lower_is_better]).encode())
+        seen = [self.players, self.rounds, self.lower_is_better]
+        if self.clusters is not None:
+            seen.append(self.clusters)
+        sha = hashlib.sha256(json.dumps(seen).encode())
         parts = [self.scores] if self.matches is None else self.matches
         for numbers in parts:
             sha.update(np.ascontiguousarray(numbers, "<f8").tobytes())

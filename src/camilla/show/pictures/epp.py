@@ -1,6 +1,5 @@
 """Pictures of an EPP leaderboard."""
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -11,15 +10,11 @@ from numpy.typing import ArrayLike
 
 from camilla.names import name_index
 from camilla.ranking.leaderboard import Leaderboard
+from camilla.ranking.search import algorithm_of
 from camilla.show.pictures.canvas import BLUE, COLOURS, GREY, RED, blank, label, name_ticks
 from camilla.table.tournament import Tournament
 
 PANELS_A_ROW = 4
-
-
-def algorithm_of(player: str) -> str:
-    """`gbm_1305` is a configuration of `gbm`: the name without its trailing number."""
-    return re.sub(r"[-_. ]?\d+$", "", player) or player
 
 
 def algorithms_figure(epps: Mapping[str, Mapping[str, ArrayLike]]) -> Figure:
@@ -163,12 +158,14 @@ def tasks_figure(board: Leaderboard, tournament: Tournament, players: Sequence[s
     return figure
 
 
-def draw_board(board: Leaderboard, tournament: Tournament, folder: Path) -> None:
-    """Every picture of one leaderboard, in a folder."""
+def draw_board(
+    board: Leaderboard, tournament: Tournament, folder: Path, *, players: Sequence[str] | None = None
+) -> None:
+    """Every picture of one leaderboard, in a folder; `players` are those of rounds.png (Figure 3)."""
     ranking_figure(board, tournament).savefig(folder / "ranking.png")
     fit_figure(board).savefig(folder / "fit.png")
     if tournament.scores is not None:
-        tasks_figure(board, tournament).savefig(folder / "rounds.png")
+        tasks_figure(board, tournament, players).savefig(folder / "rounds.png")
     draw_algorithms({tournament.name: board}, folder)
 
 

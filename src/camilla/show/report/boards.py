@@ -10,7 +10,7 @@ import polars as pl
 from camilla.errors import DataError, FormatError
 from camilla.experiments.results import experiment_summary, read_results, told_apart
 from camilla.names import name_index, shown
-from camilla.ranking.leaderboard import Leaderboard, read_leaderboard
+from camilla.ranking.leaderboard import Leaderboard
 from camilla.statistics.wald import differences
 
 MOST_PAIRS = 20_000  # dots of the fit; beyond, every so many by prediction
@@ -19,7 +19,7 @@ MOST_PLAYERS = 200  # of the matrix of win probabilities
 
 def board_section(name: str, folder: Path) -> dict[str, Any]:
     """Rows, ties, win probabilities, fit and notes."""
-    board = read_leaderboard(folder)
+    board = Leaderboard.load(folder)
     document = json.loads((folder / "leaderboard.json").read_text(encoding="utf-8"))
     rows = board.rows()
     place = name_index(board.players)

@@ -1,0 +1,22 @@
+"""Elo's scale: identities of Elo (1978)."""
+
+import numpy as np
+
+from camilla.ranking.epp import epp
+from camilla.table.tournament import Tournament
+
+
+def test_elo_points_say_what_epp_says():
+    """Expected score 1/(1 + 10^(−Δ/400)), mean 1500, 400 points are odds of 10 to 1."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=5)[:, None] + rng.gumbel(size=(5, 40))
+    board = epp(Tournament(tuple("abcde"), tuple(map(str, range(40))), scores))
+    elo = board.elo()
+    rating = elo["elo"].to_numpy()
+    assert np.isclose(rating.mean(), 1500)
+    test = board.test("a", "b")
+    gap = rating[board.place("a")] - rating[board.place("b")]
+    assert np.isclose(1 / (1 + 10 ** (-gap / 400)), test.p_win)
+    ends = (elo["elo_high"] - elo["elo"]).to_numpy()
+    np.testing.assert_allclose(ends, (board.high - board.epp) * 400 / np.log(10))
+    assert list(elo["player"]) == list(board.players)
