@@ -68,7 +68,9 @@ def _document(draw: random.Random, vocabulary: list[str], task: str, doc: int) -
         "doc_id": doc,
         "doc": {"question": question, "answer": str(doc % 97), "subject": f"s{doc % 12}"},
         "target": str(doc % 97),
-        "arguments": {"gen_args_0": {"arg_0": f"{shots}\n\n{question}\nAnswer:", "arg_1": {"until": ["\n\n"]}}},
+        "arguments": {
+            "gen_args_0": {"arg_0": f"{shots}\n\n{question}\nAnswer:", "arg_1": {"until": ["\n\n"]}}
+        },
     }
     return json.dumps(start)[:-1]
 
