@@ -1,9 +1,9 @@
 """Keeping what logs ask and answer
 
-200 lm-evaluation-harness logs of 5 MB each, 1 GB: 1,000 documents per log, a prompt with worked examples,
-and a generated answer of 150 to 250 words with the number that was extracted from it. `load` reads the
-folder with content or without; `written` also writes the table, and the content beside it. The bounds for
-keeping content: 1.5 times the CPU time of reading without it, and 300 MB more at the peak.
+200 lm-evaluation-harness logs of 5 MB each, 1 GB: 1,000 documents per log, a prompt with worked examples, and
+a generated answer of 150 to 250 words with the number extracted from it. `load` reads the folder with content
+or without; the last columns are of writing the table and its content. Bounds for keeping content of many
+learners on one task: 1.5 times the CPU time of reading without it, 300 MB more at the peak.
 """
 
 import hashlib

@@ -9,7 +9,7 @@ from camilla.cli import options
 from camilla.cli.options import TableOptions, gathers
 from camilla.display import print_json, say
 
-UNUSED = {"skills", "skill_graph", "key", "answer", "metric", "filter", "weight", "rows", "ignore"}
+UNUSED = {"skills", "skill_graph", "key", "metric", "filter", "weight", "rows", "ignore", *options.CONTENT}
 
 
 @gathers("columns", TableOptions, without=UNUSED)
