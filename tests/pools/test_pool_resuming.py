@@ -154,7 +154,9 @@ def test_a_cost_of_nothing_is_refused_before_anything_runs() -> None:
             Learner("free", KNeighborsClassifier(), cost=cost)
 
 
-def test_changed_code_of_an_own_learner_is_run_again(data: DataSet, tmp_path: Path) -> None:
+def test_changed_code_of_an_own_learner_is_run_again(
+    data: DataSet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A class without a package has no version; its code stands for it."""
     code = "from pool_learners import Centroids\nclass Mine(Centroids):\n    factor = {}\n"
     for factor in (1, 2):
@@ -164,7 +166,7 @@ def test_changed_code_of_an_own_learner_is_run_again(data: DataSet, tmp_path: Pa
         assert spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        sys.modules["mine"] = module
+        monkeypatch.setitem(sys.modules, "mine", module)
         linecache.checkcache()
         lines = logged(data, tmp_path, Learner("mine", module.Mine()))
         assert "already" not in lines[0]
