@@ -18,11 +18,11 @@ from camilla.names import name_index
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.matches import Array, Clustered, SameRound, beaten, record_of
 from camilla.ranking.solve import EppSolution, contrast_solver
+from camilla.statistics.power import fewest
 from camilla.table.tournament import Tournament
 
 FOLDS = (1, 2, 3, 5, 10)
 RANGE = 0.8  # of pilots have the right number inside the range
-MOST = 10**7
 
 
 class Plan(NamedTuple):
@@ -71,16 +71,7 @@ def units_for(variance: float, difference: float, *, power: float = 0.8, alpha: 
         shift, reach = abs(difference) * np.sqrt(n / variance), stdtrit(n - 1, 1 - alpha / 2)
         return float(np.sum(nct.sf(reach, n - 1, [shift, -shift]))) >= power
 
-    high = 2
-    while not enough(high):
-        high *= 2
-        if high > MOST:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return fewest(enough)
 
 
 class Says(NamedTuple):

@@ -9,6 +9,7 @@ Right/wrong responses, one trial, no clusters: the power of the exact McNemar te
 outcome; else that of the paired t-test (non-central t on n/m − 1 degrees of freedom).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,6 +105,20 @@ def _mcnemar_power(discordance: float, difference: float, n: int, alpha: float) 
     return float(np.sum(np.exp(log) * reject))
 
 
+def fewest(enough: Callable[[int], bool]) -> int | None:
+    """The smallest number from 2 on that is enough, where every larger one is; None above MOST."""
+    high = 2
+    while not enough(high):
+        high *= 2
+        if high > MOST:
+            return None
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if enough(middle) else (middle, high)
+    return high
+
+
 def samples_for(design: Design, difference: float, *, power: float = 0.8, alpha: float = 0.05) -> int | None:
     """The fewest samples that show `difference` with this power; None if no number does."""
     _check(power, alpha)
@@ -116,16 +131,7 @@ def samples_for(design: Design, difference: float, *, power: float = 0.8, alpha:
     def enough(n: int) -> bool:
         return power_of(design, difference, n, alpha=alpha) >= power
 
-    high = 2
-    while not enough(high):
-        high *= 2
-        if high > MOST:
-            return None
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return fewest(enough)
 
 
 def difference_for(design: Design, n: int, *, power: float = 0.8, alpha: float = 0.05) -> float | None:
