@@ -215,3 +215,16 @@ def test_severity_covers_when_answers_come_in_samples() -> None:
         found = mean_test(deviations(scores)[:, 2], unit)
         hits += found.low <= -p * s * 2 / 3 <= found.high
     assert 0.93 < hits / 2000 < 0.97, hits / 2000
+
+
+@pytest.mark.parametrize("n", [2, 3, 8])
+def test_no_interval_ends_below_verdicts_that_are_always_opposite(n: int) -> None:
+    """Opposite verdicts on m answers, half of them right, have kappa −1 and alpha −1 + 1/m."""
+    a = np.arange(2 * n) % 2.0
+    opposite = rater_pair(a, 1 - a, np.arange(2 * n))
+    assert opposite.kappa.value == pytest.approx(-1)
+    assert opposite.alpha.value == pytest.approx(-1 + 1 / (2 * n))
+    for other in (np.roll(a, 1) * (np.arange(2 * n) > 0), np.where(np.arange(2 * n) < n, a, 1 - a)):
+        found = rater_pair(a, other, np.arange(2 * n) // 2)
+        assert found.kappa.low >= -1 or np.isnan(found.kappa.low)
+        assert found.alpha.low >= -1 or np.isnan(found.alpha.low)

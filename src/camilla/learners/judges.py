@@ -412,8 +412,9 @@ def _alpha_sentence(found: Judges) -> str:
         return "Krippendorff's alpha cannot be given: all scores are equal."
     ends = "no interval" if np.isnan(low) else f"{percent(found.level)} CI {low:.2f} to {high:.2f}"
     n = found.n_answers - found.n_alone
+    who = "both judges" if len(found.judges) == 2 else f"all {len(found.judges)} judges"
     return (
-        f"Agreement of all {len(found.judges)} judges: Krippendorff's alpha {value:.2f} ({ends}) on "
+        f"Agreement of {who}: Krippendorff's alpha {value:.2f} ({ends}) on "
         f"{counted(n, 'answer')}; 1 is perfect, 0 is chance."
     )
 

@@ -33,6 +33,7 @@ class Coefficient(NamedTuple):
     high: float
 
 
+LEAST = -1.0  # kappa and alpha are not below: verdicts that are always opposite
 UNKNOWN = Coefficient(np.nan, np.nan, np.nan)
 
 
@@ -152,7 +153,7 @@ def _bounded(coefficient: Callable[[Floats], Floats], sums: Floats, level: float
     if not gap > NONE or np.isnan(se):
         return Coefficient(value, np.nan, np.nan)
     factor = np.exp(critical * se / gap)
-    return Coefficient(value, float(1 - gap * factor), float(1 - gap / factor))
+    return Coefficient(value, max(float(1 - gap * factor), LEAST), float(1 - gap / factor))
 
 
 def _correlated(sums: Floats, level: float) -> Coefficient:
