@@ -80,11 +80,17 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def go(self, route: str = "") -> Any:
-        """Opens a view and waits until it is drawn."""
-        self.page.goto("about:blank")
-        self.page.goto(f"{self.file.as_uri()}#/{route}")
+        """Opens a view and waits until it is drawn: the first as a new document, others by their address in it,
+        as a click on a link does."""
+        address = f"{self.file.as_uri()}#/{route}"
+        inside = self.page.url.partition("#")[0] == self.file.as_uri() and self.page.url != address
+        if inside:
+            self.page.evaluate("document.querySelector('main h1')?.setAttribute('data-of-last-view', '')")
+        else:
+            self.page.goto("about:blank")
+        self.page.goto(address)
         self.page.wait_for_selector("html[data-ready]", timeout=60_000)
-        self.page.wait_for_selector("main h1", timeout=60_000)
+        self.page.wait_for_selector("main h1:not([data-of-last-view])", timeout=60_000)
         self.until("[...document.querySelectorAll('.plot')].every(p => p.childElementCount)")
         return self.page
 
@@ -99,7 +105,8 @@ class Opened:
     def violations(self, route: str, *, rules: str = "{}") -> list[tuple[str, str, str, str]]:
         """What axe finds in a view: which, how bad, the rule, and the first element that breaks it."""
         page = self.go(route)
-        page.add_script_tag(content=AXE.read_text())
+        if not page.evaluate("'axe' in window"):
+            page.add_script_tag(content=AXE.read_text())
         found = page.evaluate(f"axe.run(document, {rules})")["violations"]
         return [(route, one["impact"], one["id"], one["nodes"][0]["html"][:120]) for one in found]
 
