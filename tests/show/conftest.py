@@ -67,6 +67,17 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
+DRAWN = """document.documentElement.dataset.ready && document.querySelector('main h1:not([data-of-last-view])')
+  && [...document.querySelectorAll('.plot')].every((plot) => plot.childElementCount)"""
+UNTIL = """async () => {
+  for (let tries = 0; tries < 1200; tries++) {
+    if (%s) return true;
+    await new Promise((later) => setTimeout(later, 25));
+  }
+  return false;
+}"""
+
+
 class Opened:
     """A page with what it said and asked for."""
 
@@ -89,18 +100,12 @@ class Opened:
         else:
             self.page.goto("about:blank")
         self.page.goto(address)
-        self.page.wait_for_selector("html[data-ready]", timeout=60_000)
-        self.page.wait_for_selector("main h1:not([data-of-last-view])", timeout=60_000)
-        self.until("[...document.querySelectorAll('.plot')].every(p => p.childElementCount)")
+        self.until(DRAWN)
         return self.page
 
     def until(self, truth: str) -> None:
         """Waits until an expression holds; the page's own policy forbids the driver's way to ask again."""
-        for _ in range(600):
-            if self.page.evaluate(truth):
-                return
-            self.page.wait_for_timeout(50)
-        raise AssertionError(f"never came true: {truth}")
+        assert self.page.evaluate(UNTIL % truth), f"never came true: {truth}"
 
     def violations(self, route: str, *, rules: str = "{}") -> list[tuple[str, str, str, str]]:
         """What axe finds in a view: which, how bad, the rule, and the first element that breaks it."""
@@ -116,19 +121,54 @@ class Opened:
         return [url for url in self.requests if not url.startswith(own)]
 
 
-@pytest.fixture
-def opened(chromium: Any) -> Iterator[Callable[..., Opened]]:
-    """Opens a file in a context of its own, offline."""
-    contexts = []
+class Pages:
+    """Pages of a browser. Whoever asks again for a file in the same settings gets the page that another test has
+    left: what it complained of and asked for since it was loaded is still there."""
 
-    def open_(file: Path, **settings: Any) -> Opened:
-        context = chromium.new_context(
+    KEPT = 4  # memory
+
+    def __init__(self, browser: Any) -> None:
+        self.browser = browser
+        self.free: dict[str, Opened] = {}
+
+    def take(self, file: Path, settings: dict[str, Any]) -> Opened:
+        found = self.free.pop(_key(file, settings), None)
+        if found is not None:
+            found.page.mouse.move(0, 0)
+            return found
+        context = self.browser.new_context(
             **{"viewport": {"width": 1360, "height": 900}, "offline": True, "accept_downloads": True}
             | settings
         )
-        contexts.append(context)
         return Opened(context.new_page(), file)
 
+    def leave(self, key: str, page: Opened) -> None:
+        if key in self.free:
+            page.page.context.close()
+            return
+        self.free[key] = page
+        if len(self.free) > self.KEPT:
+            self.free.pop(next(iter(self.free))).page.context.close()
+
+
+def _key(file: Path, settings: dict[str, Any]) -> str:
+    return f"{file} {sorted(settings.items())}"
+
+
+@pytest.fixture(scope="session")
+def pages(chromium: Any) -> Pages:
+    return Pages(chromium)
+
+
+@pytest.fixture
+def opened(pages: Pages) -> Iterator[Callable[..., Opened]]:
+    """Opens a file, offline, in a page that is the test's alone while it runs."""
+    taken = []
+
+    def open_(file: Path, **settings: Any) -> Opened:
+        taken.append((_key(file, settings), pages.take(file, settings)))
+        return taken[-1][1]
+
     yield open_
-    for context in contexts:
-        context.close()
+    for key, page in taken:
+        pages.leave(key, page)
