@@ -16,6 +16,11 @@ from camilla.table.responses import ResponseTable
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
 
+# A run has a process per core already: threads of each would wait for each other, and most tables here are so
+# small that handing them to threads costs more than the work. Who names a number of threads gets it.
+for threads in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "POLARS_MAX_THREADS"):
+    os.environ.setdefault(threads, "1")
+
 # Processes of a run share what JAX compiles. Set before any of them starts; a folder of an earlier run on
 # another machine is never read.
 COMPILED = "JAX_COMPILATION_CACHE_DIR"
