@@ -12,7 +12,7 @@ import camilla
 from camilla.errors import DataError, SettingError
 from camilla.reading.inputs import read
 from camilla.samples.adapt import AdaptiveTest, adapt, answers
-from camilla.samples.bank import calibrate, trials_of
+from camilla.samples.bank import Bank, calibrate, trials_of
 from camilla.samples.replay import calibrate_with_misfit, play, replay
 from camilla.table.responses import ResponseTable
 
@@ -24,6 +24,12 @@ def table() -> ResponseTable:
     return camilla.simulate(60, 120, seed=5).table
 
 
+@pytest.fixture(scope="module")
+def bank(table: ResponseTable) -> Bank:
+    """What `adapt` calibrates: 18 fits, which the tests below need once."""
+    return adapt(table).bank
+
+
 def run(test: AdaptiveTest, table: ResponseTable, who: int) -> AdaptiveTest:
     x = dict(zip(table.samples, table.matrix()[who], strict=True))
     while (sample := test.next()) is not None:
@@ -31,8 +37,8 @@ def run(test: AdaptiveTest, table: ResponseTable, who: int) -> AdaptiveTest:
     return test
 
 
-def test_it_stops_at_a_budget_and_asks_nothing_twice(table: ResponseTable) -> None:
-    test = adapt(table, budget=25)
+def test_it_stops_at_a_budget_and_asks_nothing_twice(bank: Bank) -> None:
+    test = AdaptiveTest(bank, budget=25)
     asked = []
     for _ in range(25):
         asked.append(test.next())
@@ -41,23 +47,22 @@ def test_it_stops_at_a_budget_and_asks_nothing_twice(table: ResponseTable) -> No
     assert len(set(asked)) == 25
 
 
-def test_it_stops_at_a_standard_error(table: ResponseTable) -> None:
+def test_it_stops_at_a_standard_error(table: ResponseTable, bank: Bank) -> None:
     for name, target in (("ability_se", 0.35), ("score_se", 0.04)):
-        state = run(adapt(table, **{name: target}), table, 3).state()
+        state = run(AdaptiveTest(bank, **{name: target}), table, 3).state()
         assert getattr(state, name) <= target
         assert 5 < state.asked < 120
 
 
-def test_after_every_sample_the_score_is_the_accuracy(table: ResponseTable) -> None:
-    state = run(adapt(table), table, 7).state()
+def test_after_every_sample_the_score_is_the_accuracy(table: ResponseTable, bank: Bank) -> None:
+    state = run(AdaptiveTest(bank), table, 7).state()
     assert state.asked == 120
     assert state.score == pytest.approx(table.matrix()[7].mean(), abs=1e-12)
     assert state.score_se == pytest.approx(0, abs=1e-12)
 
 
-def test_the_standard_error_falls_faster_than_with_random_samples(table: ResponseTable) -> None:
+def test_the_standard_error_falls_faster_than_with_random_samples(table: ResponseTable, bank: Bank) -> None:
     rng = np.random.default_rng(1)
-    bank = calibrate_with_misfit(table)
     adaptive = run(AdaptiveTest(bank, budget=30), table, 11).state()
     errors = []
     for _ in range(5):
@@ -68,8 +73,8 @@ def test_the_standard_error_falls_faster_than_with_random_samples(table: Respons
     assert adaptive.score_se < min(errors)
 
 
-def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable) -> None:
-    test = adapt(table)
+def test_bad_responses_are_refused_and_change_nothing(table: ResponseTable, bank: Bank) -> None:
+    test = AdaptiveTest(bank)
     test.record("sample-003", 1)
     before = test.state()
     for sample, response, words in (
@@ -156,8 +161,8 @@ BAD = ["", "{", "[]", "null", '"x"', '{"sample": 3}', '{"sample": "sample-001"}'
        '{"sample": "sample-001", "response": 1, "stop": true}', '{"next": true, "stop": true}']  # fmt: skip
 
 
-def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(table: ResponseTable) -> None:
-    test = adapt(table, budget=2)
+def test_a_bad_line_is_answered_by_an_error_and_the_test_goes_on(bank: Bank) -> None:
+    test = AdaptiveTest(bank, budget=2)
     lines = [*BAD, '{"sample": "sample-001", "response": true}', '{"stop": true}', "never read"]
     said = [json.loads(line) for line in answers(test, lines)]
     assert [one["error"] is not None for one in said] == [False, *[True] * (len(BAD) - 1), False, False]

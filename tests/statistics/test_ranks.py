@@ -1,5 +1,7 @@
 """Rank intervals: coverage in worlds with and without ties, and the formulas they rest on."""
 
+from functools import lru_cache
+
 import numpy as np
 import pytest
 from scipy.stats import norm, studentized_range
@@ -40,10 +42,16 @@ def test_the_largest_difference_has_tukeys_distribution():
     assert np.quantile(largest, 0.95) == pytest.approx(exact, abs=0.1)
 
 
+@lru_cache
+def ranked(kind):
+    """25 worlds of 24 players on 20 rounds."""
+    return coverage(kind, 24, 20, worlds=25, seed=3)
+
+
 @pytest.mark.parametrize("kind", ["no ties", "tied in blocks", "all equal"])
 def test_ranks_are_covered(kind):
     """25 worlds of 24 players: a share of .95 would spread by about .01 over worlds; allow two of those."""
-    found = coverage(kind, 24, 20, worlds=25, seed=3)
+    found = ranked(kind)
     assert found["own max-t"].covered > 0.93
     assert found["joint max-t"].whole > 0.83
     assert found["own max-t"].width <= found["Holm"].width + 0.1
@@ -51,7 +59,7 @@ def test_ranks_are_covered(kind):
 
 def test_likely_ranks_are_narrow_and_right_on_average_without_ties():
     """25 worlds: the average coverage spreads by about .01."""
-    found = coverage("no ties", 24, 20, worlds=25, seed=4)
+    found = ranked("no ties")
     assert 0.92 < found["likely"].covered < 0.99
     assert found["likely"].width < 0.65 * found["Holm"].width
 

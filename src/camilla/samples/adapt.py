@@ -61,12 +61,19 @@ def adapt(
     to `score_se` or `ability_se`; without any of these it asks all samples. Learners and samples may come in
     any order.
     """
+    stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
+    _check_stops(stops)  # before the minutes that calibrating a large table takes
     table = as_table(table, rows=rows)
     bank = calibrate_with_misfit(table.canonical().table, dimensions=dimensions, seed=seed, watch=watch)
-    stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
     said = {name: value for name, value in stops.items() if value is not None}
     made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **said)
     return AdaptiveTest(bank, ability_se=ability_se, score_se=score_se, budget=budget, provenance=made)
+
+
+def _check_stops(stops: dict[str, Any]) -> None:
+    for name, value in stops.items():
+        if value is not None and not value > 0:
+            raise SettingError(f"{name} must be above 0; got {value!r}.")
 
 
 @dataclass(eq=False, repr=False)
@@ -84,10 +91,7 @@ class AdaptiveTest:
     provenance: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for name in ("ability_se", "score_se", "budget"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                raise SettingError(f"{name} must be above 0; got {value!r}.")
+        _check_stops({name: getattr(self, name) for name in ("ability_se", "score_se", "budget")})
         self._place = name_index(self.bank.samples)
         self._seen = np.zeros((1, len(self.bank.samples)), bool)
         self._left_out = np.zeros((1, len(self.bank.samples)), bool)
