@@ -2,6 +2,7 @@
 
 import fcntl
 import io
+import json
 import os
 import pty
 import struct
@@ -20,6 +21,7 @@ from camilla.cli.main import main
 from camilla.display import Grid, as_text, grid_text, intervals, print_frame, progress
 from camilla.names import distinctly_shortened, in_quotes
 from command_line import CAMILLA, ENVIRONMENT
+from command_line import camilla as camilla_here
 
 DOCS = Path(__file__).parents[2] / "docs"
 NAMES = ("run[red].jsonl", "[/b]", ":warning: sure", "back\\[bold]", "[link=http://x]y[/link]")
@@ -182,13 +184,31 @@ PRINTED = {
 }
 
 
+# A command again and again in one process, whose terminal is resized before each.
+RESIZED = """
+import fcntl, json, struct, sys, termios
+from camilla.cli.main import main
+for width in json.loads(sys.argv.pop(1)):
+    for stream in (1, 2):
+        fcntl.ioctl(stream, termios.TIOCSWINSZ, struct.pack("HHHH", 40, width, 0, 0))
+    try:
+        main()
+    except SystemExit as end:
+        if end.code:
+            raise
+    print(end="\\f", flush=True)
+"""
+
+
 @pytest.mark.parametrize("command", PRINTED)
 def test_a_terminal_of_any_width_has_whole_numbers_and_no_line_too_long(folder: Path, command: str) -> None:
     """Every cell of a narrow table is a cell of the wide one, or a shortened name of its own."""
-    wide = camilla_output(PRINTED[command], folder)
+    wide = camilla_here(*PRINTED[command], cwd=folder).stdout
     cells = {cell for line in wide.split("\n") for cell in cells_of(line)}
-    for width in (60, 80, 120):
-        text, _ = in_terminal([*CAMILLA, *PRINTED[command]], width, folder)
+    widths = (60, 80, 120)
+    in_turn = [sys.executable, "-c", RESIZED, json.dumps(widths), *PRINTED[command]]
+    texts = in_terminal(in_turn, 80, folder)[0].removesuffix("\f").split("\f")
+    for width, text in zip(widths, texts, strict=True):
         assert max(map(len, text.split("\n"))) <= width
         blocks = [block.split("Not shown for lack of width: ")[0] for block in text.split("\n\n")]
         tables = [block.rstrip("\n").split("\n") for block in blocks if "────" in block]
@@ -210,38 +230,68 @@ def cells_of(line: str) -> list[str]:
     return [cell.strip() for cell in line.split("   ") if cell.strip()]
 
 
-def camilla_output(arguments: tuple[str, ...], cwd: Path) -> str:
+VERDICTS = {
+    ("compare", "digits.parquet", "svm rbf", "forest 100", "--fail-if-worse"): 3,
+    ("compare", "digits.parquet", "svm rbf", "forest 100", "--fail-if-worse", "--json"): 3,
+    ("compare", "digits.parquet", "svm rbf", "svm poly", "--fail-if-worse"): 0,
+    ("rank", "digits.parquet", "--json", "--pairs"): 0,
+    ("show", "diagnosis", "--json"): 0,
+    ("--help",): 0,
+}
+READERS = ("head -1", "true")
+# Each command in a process of its own, forked where its imports are already made, before a reader of its own.
+PIPED = """
+import json, os, subprocess, sys
+import camilla.cli.compare, camilla.cli.rank, camilla.cli.show, camilla.diagnosis
+import camilla.learners.compare, camilla.learners.rank, camilla.reading.inputs, scipy.stats
+from camilla.cli.main import main
+ended = []
+for words, reader in json.loads(sys.argv[1]):
+    out, into = os.pipe()
+    heard, said = os.pipe()
+    reading = subprocess.Popen(reader.split(), stdin=out, stdout=subprocess.DEVNULL)
+    os.close(out)
+    if (child := os.fork()) == 0:
+        os.close(heard)
+        os.dup2(into, 1)
+        os.dup2(said, 2)
+        os.close(into)
+        os.close(said)
+        sys.argv = ["camilla", *words]
+        main()
+        sys.exit()
+    os.close(into)
+    os.close(said)
+    with open(heard) as stream:
+        stderr = stream.read()
+    ended.append((os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), stderr))
+    reading.wait()
+print(json.dumps(ended))
+"""
+
+
+@pytest.fixture(scope="module")
+def piped(folder: Path) -> dict[tuple[tuple[str, ...], str], tuple[int, str]]:
+    """Exit code and standard error of each command before each reader."""
+    cases = [(words, reader) for words in VERDICTS for reader in READERS]
     done = subprocess.run(
-        [*CAMILLA, *arguments], cwd=cwd, env=ENVIRONMENT, capture_output=True, text=True, check=True
-    )
-    return done.stdout
+        [sys.executable, "-c", PIPED, json.dumps(cases)],
+        cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=True,
+    )  # fmt: skip
+    return {case: (code, said) for case, (code, said) in zip(cases, json.loads(done.stdout), strict=True)}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (("compare", "digits.parquet", "svm rbf", "forest 100", "--fail-if-worse"), 3),
-        (("compare", "digits.parquet", "svm rbf", "forest 100", "--fail-if-worse", "--json"), 3),
-        (("compare", "digits.parquet", "svm rbf", "svm poly", "--fail-if-worse"), 0),
-        (("rank", "digits.parquet", "--json", "--pairs"), 0),
-        (("show", "diagnosis", "--json"), 0),
-        (("--help",), 0),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
-)
-@pytest.mark.parametrize("reader", ["head -1", "true"])
+@pytest.mark.parametrize("arguments", VERDICTS, ids=" ".join)
+@pytest.mark.parametrize("reader", READERS)
 def test_a_reader_that_goes_away_changes_no_verdict(
-    folder: Path, arguments: tuple[str, ...], code: int, reader: str
+    piped: dict[tuple[tuple[str, ...], str], tuple[int, str]], arguments: tuple[str, ...], reader: str
 ) -> None:
     """`rank --json --pairs` and `show --json` print more than the 64 KiB a pipe holds."""
-    done = subprocess.run(
-        ["bash", "-c", f'"$@" | {reader}; exit ${{PIPESTATUS[0]}}', "bash", *CAMILLA, *arguments],
-        cwd=folder, env=ENVIRONMENT, capture_output=True, text=True, timeout=300, check=False,
-    )  # fmt: skip
-    assert done.returncode == code
-    assert "Traceback" not in done.stderr
-    assert "error" not in done.stderr
-    assert "Exception" not in done.stderr
+    code, stderr = piped[arguments, reader]
+    assert code == VERDICTS[arguments]
+    assert "Traceback" not in stderr
+    assert "error" not in stderr
+    assert "Exception" not in stderr
 
 
 FULL = "error: standard output: No space left on device.\n"

@@ -67,7 +67,8 @@ def chromium() -> Iterator[Any]:
         browser.close()
 
 
-DRAWN = """document.documentElement.dataset.ready && document.querySelector('main h1:not([data-of-last-view])')
+DRAWN = """document.documentElement.dataset.ready
+  && document.querySelector('main h1:not([data-of-last-view])')
   && [...document.querySelectorAll('.plot')].every((plot) => plot.childElementCount)"""
 UNTIL = """async () => {
   for (let tries = 0; tries < 1200; tries++) {
@@ -91,8 +92,8 @@ class Opened:
         page.on("request", lambda request: self.requests.append(request.url))
 
     def go(self, route: str = "") -> Any:
-        """Opens a view and waits until it is drawn: the first as a new document, others by their address in it,
-        as a click on a link does."""
+        """Opens a view and waits until it is drawn: the first as a new document, others inside it, as a click
+        on a link does."""
         address = f"{self.file.as_uri()}#/{route}"
         inside = self.page.url.partition("#")[0] == self.file.as_uri() and self.page.url != address
         if inside:
@@ -122,8 +123,8 @@ class Opened:
 
 
 class Pages:
-    """Pages of a browser. Whoever asks again for a file in the same settings gets the page that another test has
-    left: what it complained of and asked for since it was loaded is still there."""
+    """Pages of a browser. Whoever asks again for a file in the same settings gets the page that another test
+    has left: what it complained of and asked for since it was loaded is still there."""
 
     KEPT = 4  # memory
 
