@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.show.report.diagnosed import Diagnosed
-from camilla.table.content import ANSWERED, ASKED, SHORT, KeptContent
+from camilla.table.content import ANSWERED, SHORT, KeptContent
 
 MOST_EMBEDDED = 2_000_000  # characters of packed pieces in the page; what follows lies beside it
 MOST_BESIDE = 200_000_000  # characters of packed pieces beside the page; what follows is left out
@@ -131,8 +131,8 @@ class PackedContent:
         """Rows are taken as lists: a frame for each of 50,000 samples would take minutes."""
         who = pl.col("learner").replace_strict(self.learner, default=-1, return_dtype=pl.Int32)
         rows = block.with_columns(_cut_columns(), who=who)
-        lists = {name: rows[name].to_list() for name in ("who", "learner", "trial", *ANSWERED)}
-        asked = {name: rows[name] for name in ASKED}
+        lists = {name: rows[name].to_list() for name in ("who", "trial", *ANSWERED)}
+        asked = {row["sample"]: row for row in rows.filter(pl.col("learner").is_null()).iter_rows(named=True)}
         runs = rows["sample"].rle().struct.unnest()
         names, starts = runs["value"].to_list(), (runs["len"].cum_sum() - runs["len"]).to_list()
         for name, start, end in zip(names, starts, [*starts[1:], rows.height], strict=True):
@@ -140,9 +140,9 @@ class PackedContent:
             if at is None:
                 continue
             record: dict[str, Any] = {"sample": name}
-            known = lists["learner"][start] is None
+            known = name in asked
             if known:
-                record |= _what_is_asked({key: column[start] for key, column in asked.items()})
+                record |= _what_is_asked(asked[name])
             self._list(at, record)
             said = {k: lists[k][start + known : end] for k in ("who", "trial", *ANSWERED)}
             if said["who"]:
