@@ -54,13 +54,13 @@ export function deciding(view: View, a: number, b: number): HTMLElement {
 function decidingCard(view: View, j: number, a: number, b: number): HTMLElement {
   const { of } = view;
   const s = of.samples;
-  const facts = [Number.isFinite(s.discrimination[j]) ? `discrimination ${number(s.discrimination[j])}` : "", `${percent(s.accuracy[j])} of all learners' responses are right`].filter(Boolean).join(", ");
+  const facts = [Number.isFinite(s.discrimination[j]) ? `discrimination ${number(s.discrimination[j])}` : "", `${view.plain} of all learners ${percent(s.accuracy[j])}`].filter(Boolean).join(", ");
   const both = (record: SampleRecord | null) => pair(record, [a, b], [of.learners.name[a], of.learners.name[b]], [response(of, j, a), response(of, j, b)], of.binary);
   return h(
     "article",
     { class: "decides" },
     h("h3", {}, view.sampleLink(j)),
-    h("p", { class: "quiet" }, of.binary ? facts : facts.replace("of all learners' responses are right", "mean response of all learners")),
+    h("p", { class: "quiet" }, facts),
     of.content ? filled(of, j, (record) => [question(record, 400), both(record)]) : both(null),
   );
 }
