@@ -1,6 +1,7 @@
 """What samples ask and learners answered, in the report: shown as text, counted, folded, or left out."""
 
 import base64
+import io
 import json
 import re
 import shutil
@@ -12,10 +13,11 @@ from urllib.parse import urlencode
 
 import numpy as np
 import pytest
+from PIL import Image
 
 import camilla
 import command_line
-from camilla.errors import DataError, FormatError
+from camilla.errors import DataError
 from camilla.show.report import content
 from camilla.show.report.build import report
 
@@ -170,7 +172,7 @@ def test_marks_are_spelled_out_and_long_text_is_cut(walked: Walked) -> None:
 
 def test_text_that_is_no_unicode_is_refused_when_it_is_read(tmp_path: Path) -> None:
     (tmp_path / "log.csv").write_bytes(b"learner,sample,response,prompt\na,s,1,\xff\xfe\n")
-    with pytest.raises(FormatError, match="cannot be read as UTF-8"):
+    with pytest.raises(DataError, match="cannot be read as UTF-8"):
         camilla.read(tmp_path / "log.csv")
 
 
@@ -332,19 +334,41 @@ def test_a_comparison_shows_its_samples(hostile: Path, tmp_path: Path, opened: C
     assert unpacked(bare)["comparisons"][0]["shown"] == []
 
 
+def drawn(kind: str, size: tuple[int, int] = (9, 7), **settings: Any) -> bytes:
+    """A picture as Pillow writes it."""
+    out = io.BytesIO()
+    Image.new("RGB", size, "red").save(out, kind, **settings)
+    return out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("text", "wanted"),
     [
-        (data("image/gif", b"GIF89a" + b"\0" * 9), "source"),
-        (data("image/jpeg", b"\xff\xd8\xff\xe0" + b"\0" * 9), "source"),
-        (data("image/webp", b"RIFF\0\0\0\0WEBPVP8 "), "source"),
+        (data("x", drawn("gif")), "source"),
+        (data("x", drawn("jpeg", progressive=True)), "source"),
+        (data("x", drawn("jpeg", comment=b"\xff\xc0" * 99)), "source"),
+        (data("x", drawn("webp")), "source"),
+        (data("x", drawn("webp", lossless=True)), "source"),
         (data("image/webp", b"RIFF\0\0\0\0WAVE"), "refused"),
+        (data("image/jpeg", b"\xff\xd8\xff\xe0"), "refused"),
         (data("image/png", RAW + b"\0" * content.MOST_IMAGE), "refused"),
+        (data("image/png", drawn("png", (4000, 1001))), "refused"),
+        (data("image/gif", drawn("gif", (1001, 4000))), "refused"),
+        (data("image/jpeg", drawn("jpeg", (4000, 1001), quality=1)), "refused"),
+        (data("image/webp", drawn("webp", (4000, 1001))), "refused"),
+        (data("image/webp", drawn("webp", (1001, 4000), lossless=True)), "refused"),
         ("data:image/png,plain", "text"),
         ("HTTPS://EXAMPLE.ORG/A.PNG", "link"),
         ("https://example.org/a b", "text"),
         ("vbscript:x", "text"),
     ],
+    ids=lambda one: one[:24],
 )
 def test_what_becomes_of_an_image(text: str, wanted: str) -> None:
     assert list(content.image(text)) == [wanted]
+
+
+@pytest.mark.parametrize("kind", ["png", "gif", "jpeg", "webp"])
+def test_sizes_of_images_are_read(kind: str) -> None:
+    assert content.SIZES[kind](drawn(kind, (300, 41))) == (300, 41)
+    assert content.SIZES["webp"](drawn("webp", (300, 41), lossless=True, exif=b"Exif")) == (300, 41)

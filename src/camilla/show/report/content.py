@@ -9,9 +9,10 @@ import binascii
 import hashlib
 import json
 import re
+import struct
 import zlib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -29,14 +30,15 @@ PIECE = 1_000_000  # characters of a piece before it is packed, about
 LONGEST = {"prompt": 10_000, "reference": 4000, "answer": 4000, "extracted": 1000, "reason": 2000}
 MOST_CHOICES, LONGEST_CHOICE = 40, 1000
 MOST_IMAGE = 100_000  # bytes
+MOST_PIXELS = 4_000_000  # a picture of few bytes can have so many that no browser holds them
 SEARCHED = 1_000_000  # characters of all prompts together that the list can search and show
 FIRST = 1000  # flagged samples, and as many that decide between the first two, that come before others
 
 IMAGES = {
-    "png": re.compile(rb"\x89PNG\r\n\x1a\n"),
+    "png": re.compile(rb"\x89PNG\r\n\x1a\n....IHDR", re.DOTALL),
     "jpeg": re.compile(rb"\xff\xd8\xff"),
     "gif": re.compile(rb"GIF8[79]a"),
-    "webp": re.compile(rb"RIFF....WEBP", re.DOTALL),
+    "webp": re.compile(rb"RIFF....WEBPVP8[ LX]", re.DOTALL),
 }
 DATA = re.compile(r"data:([^;,]{0,60})(?:;[^;,]{0,60})*;base64,(.*)", re.IGNORECASE | re.DOTALL)
 LINK = re.compile(r"https?://[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
@@ -57,7 +59,41 @@ def image(text: str) -> dict[str, str]:
         return {"refused": f"an embedded file that is no PNG, JPEG, GIF or WebP ({found[1] or 'no type'})"}
     if len(data) > MOST_IMAGE:
         return {"refused": f"an embedded image of {len(data):,} bytes; at most {MOST_IMAGE:,} are shown"}
+    width, height = SIZES[kind](data)
+    if not 0 < width * height <= MOST_PIXELS:
+        return {
+            "refused": f"an embedded image of {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are shown"
+        }
     return {"source": f"data:image/{kind};base64,{base64.b64encode(data).decode()}"}
+
+
+def _jpeg_size(data: bytes) -> tuple[int, int]:
+    """Of the first frame; segments before it are skipped by their lengths."""
+    at = 2
+    while at + 9 <= len(data) and data[at] == 0xFF:
+        if 0xC0 <= data[at + 1] <= 0xCF and data[at + 1] not in (0xC4, 0xC8, 0xCC):
+            height, width = struct.unpack(">HH", data[at + 5 : at + 9])
+            return width, height
+        at += 2 + int.from_bytes(data[at + 2 : at + 4], "big")
+    return 0, 0
+
+
+def _webp_size(data: bytes) -> tuple[int, int]:
+    match data[15:16]:
+        case b"X":
+            return 1 + int.from_bytes(data[24:27], "little"), 1 + int.from_bytes(data[27:30], "little")
+        case b"L":
+            bits = int.from_bytes(data[21:25], "little")
+            return 1 + (bits & 0x3FFF), 1 + (bits >> 14 & 0x3FFF)
+    return int.from_bytes(data[26:28], "little") & 0x3FFF, int.from_bytes(data[28:30], "little") & 0x3FFF
+
+
+SIZES: dict[str, Callable[[bytes], tuple[int, int]]] = {
+    "png": lambda data: (int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")),
+    "jpeg": _jpeg_size,
+    "gif": lambda data: (int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little")),
+    "webp": _webp_size,
+}
 
 
 def shortened(text: str, longest: int) -> str:
