@@ -61,9 +61,8 @@ def image(text: str) -> dict[str, str]:
         return {"refused": f"an embedded image of {len(data):,} bytes; at most {MOST_IMAGE:,} are shown"}
     width, height = SIZES[kind](data)
     if not 0 < width * height <= MOST_PIXELS:
-        return {
-            "refused": f"an embedded image of {width:,} × {height:,} pixels; at most {MOST_PIXELS:,} are shown"
-        }
+        size = f"{width:,} × {height:,} pixels"
+        return {"refused": f"an embedded image of {size}; at most {MOST_PIXELS:,} are shown"}
     return {"source": f"data:image/{kind};base64,{base64.b64encode(data).decode()}"}
 
 
