@@ -230,8 +230,9 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
     { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
-    ...contentColumns(view),
+    ...wrongAnswers(view),
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
+    ...prompts(view),
   ];
   return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-contrary", onSort: (sort) => remember({ sort }) });
 }
@@ -241,17 +242,18 @@ function finite(value: number, digits: number): number | null {
   return Number.isFinite(value) ? Number(value.toFixed(digits)) : null;
 }
 
-/** The most frequent wrong answer and the prompt, where they are known and not all alike. */
-function contentColumns(view: View): Column[] {
+/** The most frequent wrong answer, where answers are counted. */
+function wrongAnswers(view: View): Column[] {
   const { content } = view.of;
-  if (!content) return [];
-  const columns: Column[] = [];
-  if (content.other.some((one) => one)) {
-    const more: Column["more"] = [["votes", (j) => content.votes[j]], ["answers", (j) => content.known[j]], ["key", (j) => content.key[j]]];
-    const said = (j: number) => (content.other[j] ? h("bdi", {}, `${brief(content.other[j], 18)} (${content.votes[j]} of ${content.known[j]})`) : "");
-    columns.push({ key: "wrong_answer", label: "Wrong answer", about: "The most frequent wrong answer, and how many of the learners gave it", width: 130, value: (j) => content.other[j], show: said, more });
-  }
-  if (content.prompt.some((one) => one !== content.prompt[0]))
-    columns.push({ key: "prompt", label: "Prompt", width: 260, value: (j) => content.prompt[j], show: (j) => h("bdi", { title: brief(content.prompt[j], 400) }, brief(content.prompt[j].slice(0, 160), 70)) });
-  return columns;
+  if (!content?.other.some((one) => one)) return [];
+  const said = (j: number) => (content.other[j] ? h("bdi", {}, `${content.votes[j]} of ${content.known[j]}: ${brief(content.other[j], 18)}`) : "");
+  const more: Column["more"] = [["votes", (j) => content.votes[j]], ["answers", (j) => content.known[j]], ["key", (j) => content.key[j]]];
+  return [{ key: "wrong_answer", label: "Wrong answer", about: "How many learners gave the most frequent wrong answer, and that answer", width: 130, value: (j) => content.other[j], show: said, more }];
+}
+
+/** What samples ask, where they do not all ask the same. */
+function prompts(view: View): Column[] {
+  const { content } = view.of;
+  if (!content?.prompt.some((one) => one !== content.prompt[0])) return [];
+  return [{ key: "prompt", label: "Prompt", width: 300, value: (j) => content.prompt[j], show: (j) => h("bdi", { title: brief(content.prompt[j], 400) }, brief(content.prompt[j].slice(0, 160), 70)) }];
 }
