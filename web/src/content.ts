@@ -148,7 +148,7 @@ const FOLD = 700; // letters that are seen before a text is unfolded
 export function prose(text: string, fold = FOLD): HTMLElement {
   const whole = spelled(text);
   const block = (part: string) => h("div", { class: "prose-text", dir: "auto" }, part);
-  if (whole.length <= fold) return block(whole);
+  if (whole.length <= 1.5 * fold) return block(whole);
   const letters = [...whole];
   return h("details", { class: "fold" }, h("summary", {}, block(`${letters.slice(0, fold).join("")} …`), h("span", { class: "more" }, `all ${count(letters.length)} characters`)), block(whole));
 }

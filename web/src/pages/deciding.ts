@@ -28,7 +28,7 @@ export function deciding(view: View, a: number, b: number): HTMLElement {
   const weighed = rows.some((j) => Number.isFinite(of.samples.discrimination[j]));
   const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples this page holds.` : "";
   const why = weighed
-    ? "Ordered by discrimination, how sharply a sample separates strong from weak learners: with it a sample counts in the ability."
+    ? `Ordered by discrimination: how sharply a sample separates strong from weak learners.${["irt", "camilla-base"].includes(String(of.provenance["diagnoser"])) ? " It is the sample's weight in the ability." : ""}`
     : "This diagnoser knows no discrimination; samples on which all learners split most evenly come first.";
   const list = h("div", { class: "deciding" });
   let shownRows = 0;
