@@ -2,9 +2,11 @@
 
     python scripts/make_digits.py
 
-writes src/camilla/table/digits.parquet: a row a sample, its true class, and a column a learner that
-holds 1 where the learner named the digit right. The learners are meant to differ: in family, in
-strength from guessing to .99, and, by seeing only half of a picture, in what they cannot know.
+writes src/camilla/table/digits.parquet: one row per sample with its picture (8 × 8 grey values, two in
+each byte), its true class, and one column per learner with the digit that the learner named. The learners
+are meant to differ: in family, in strength from guessing to .99, and, by seeing only half of a picture, in
+what they cannot know. The pictures are those of scikit-learn's load_digits: the test part of Alpaydin and
+Kaynak's Optical Recognition of Handwritten Digits (UCI Machine Learning Repository, 1998, CC BY 4.0).
 """
 
 import warnings
@@ -112,27 +114,42 @@ LEARNERS: dict[str, Callable[[], Any]] = {
     "sgd": lambda: SGDClassifier(random_state=SEED),
 }
 
+# Recorded as wrong when the log was first made, on another processor, without the digit that was named. They
+# are near ties: sums in another order name the right digit. Published results rest on the log as it is.
+NOT_RECORDED = {"logistic row sums": (856, 1147)}
 
-def right_or_wrong(name: str) -> NDArray[np.uint8]:
-    """1 where the learner, fitted without the sample's fold, names its digit; [samples]."""
+
+def named_digit(name: str) -> NDArray[np.uint8]:
+    """What the learner, fitted without the sample's fold, takes the picture for; [samples]."""
     pixels, digit = load_digits(return_X_y=True)
     folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
     with threadpool_limits(1):  # sums in one order, so that the same numbers come out each time
         guess = cross_val_predict(LEARNERS[name](), pixels / 16, digit, cv=folds)
-    return (guess == digit).astype(np.uint8)
+    return np.asarray(guess, np.uint8)
+
+
+def packed_pixels(pixels: NDArray[np.float64]) -> list[bytes]:
+    """Grey values 0 to 16 of each picture as 0 to 15, the first of two in the high half of a byte."""
+    grey = np.minimum(pixels, 15).astype(np.uint8)
+    return [bytes(row) for row in grey[:, ::2] << 4 | grey[:, 1::2]]
 
 
 def main() -> None:
-    digit = load_digits().target
+    pixels, digit = load_digits(return_X_y=True)
     log = pl.DataFrame(
-        {"sample": [f"digit-{i:04d}" for i in range(len(digit))], "digit": [str(d) for d in digit]}
+        {
+            "sample": [f"digit-{i:04d}" for i in range(len(digit))],
+            "pixels": packed_pixels(pixels),
+            "digit": np.asarray(digit, np.uint8),
+        }
     )
     for name in LEARNERS:
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            right = right_or_wrong(name)
-        log = log.with_columns(pl.Series(name, right))
-        print(f"{name:24} {right.mean():.3f}")
+            named = named_digit(name)
+        known = ~np.isin(np.arange(len(digit)), NOT_RECORDED.get(name, ()))
+        log = log.with_columns(pl.when(pl.Series(known)).then(pl.Series(named)).alias(name))
+        print(f"{name:24} {(named == digit).mean():.3f}")
         for text, times in Counter(str(w.message).splitlines()[0] for w in caught).items():
             print(f"    warned in {times} of {FOLDS} folds: {text}")
     log.write_parquet(TARGET, compression="zstd", compression_level=19, statistics=False)

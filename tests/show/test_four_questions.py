@@ -50,3 +50,10 @@ def test_how_was_this_computed(page: Any) -> None:
     assert "Camilla-Base: a learner has one ability on each skill" in text
     assert camilla.digits().digest() in text
     assert "The fit converged." in text
+
+
+def test_which_three_samples_decide_between_the_first_two(page: Any) -> None:
+    page.get_by_role("link", name="Compare", exact=True).click()
+    page.locator("main .decides img").nth(2).wait_for()
+    assert page.locator("main .decides h3").all_inner_texts() == ["digit-1611", "digit-0784", "digit-1573"]
+    assert "svm poly: right\n\n4\n\nsvm rbf: wrong\n\n8" in page.locator("main .decides").first.inner_text()

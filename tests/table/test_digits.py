@@ -1,11 +1,15 @@
 """The embedded log is what its script makes."""
 
+import base64
+import io
 import runpy
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
+from PIL import Image
 from sklearn.datasets import load_digits
 
 import camilla
@@ -59,5 +63,38 @@ def test_learners_fail_on_different_digits(digits: ResponseTable) -> None:
 def test_refitted_learner_gives_its_column(
     learner: str, digits: ResponseTable, script: dict[str, Any]
 ) -> None:
+    named = script["named_digit"](learner)
     column = digits.matrix()[digits.learners.index(learner)]
-    np.testing.assert_array_equal(script["right_or_wrong"](learner), column)
+    np.testing.assert_array_equal(named == load_digits().target, column)
+    rows = pl.concat(rows_of(digits))
+    said = rows.filter(pl.col("learner") == learner)
+    assert said["answer"].to_list() == [str(one) for one in named]
+
+
+def rows_of(table: ResponseTable) -> list[pl.DataFrame]:
+    """What the table says of its samples and answers, sorted by sample."""
+    assert table.content is not None
+    return list(table.content.blocks())
+
+
+def test_right_answers_are_the_references_and_wrong_ones_are_not(digits: ResponseTable) -> None:
+    """But for two wrong responses whose digit was never recorded."""
+    rows = pl.concat(rows_of(digits))
+    asked = rows.filter(pl.col("learner").is_null()).select("sample", "reference")
+    said = rows.filter(pl.col("learner").is_not_null()).select("sample", "learner", "answer")
+    both = said.join(asked, on="sample").join(digits.to_long(), on=["sample", "learner"])
+    assert both.height == digits.n_responses - 2
+    assert (both["answer"].eq(both["reference"]) == (both["response"] == 1)).all()
+
+
+def test_the_pictures_are_those_of_scikit_learn(digits: ResponseTable) -> None:
+    """Grey 0 to 16 as 4 bits, ink dark: decoded by Pillow, 255 is white."""
+    assert digits.content is not None
+    for place in (0, 1553):
+        asked = digits.content.sample(f"digit-{place:04d}")
+        assert asked is not None
+        head, data = asked.image.split(",")
+        assert head == "data:image/png;base64"
+        grey = np.asarray(Image.open(io.BytesIO(base64.b64decode(data))).convert("L"))
+        ink = np.minimum(load_digits().images[place], 15)
+        np.testing.assert_array_equal(grey, 255 - 17 * ink)

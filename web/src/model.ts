@@ -1,5 +1,7 @@
 // What the page is given: the document that `camilla.report` packs.
 
+import type { Content, SampleRecord } from "./content";
+
 export type Part = string | { learner?: number; sample?: number; skill?: number };
 
 export interface Finding {
@@ -98,6 +100,7 @@ export interface Diagnosis {
   surprises: { solved: Surprise; failed: Surprise };
   headline: Part[];
   findings: Finding[];
+  content: Content | null; // what samples ask and learners answered
 }
 
 export interface Board {
@@ -153,6 +156,8 @@ export interface Experiment {
   pictures: Picture[];
   columns: string[];
   rows: (string | number | null)[][];
+  shown?: SampleRecord[]; // with their content
+  learners?: string[]; // the two that were compared
   provenance: Record<string, unknown>;
 }
 

@@ -19,12 +19,18 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
+    no_content: Annotated[
+        bool, typer.Option("--no-content", help="Leave out prompts, images, references and answers.")
+    ] = False,
 ) -> None:
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
     from camilla.show.report.build import report
 
-    written = report(sources, output, title=title)
+    written = report(sources, output, title=title, content=not no_content)
     size = written.page.stat().st_size / 1e6
     say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
     if written.tables is not None:
         say(f"The page shows a part of the samples; {written.tables} has all of them as Parquet.")
+    if written.files is not None:
+        size = sum(file.stat().st_size for file in written.files.iterdir()) / 1e6
+        say(f"Prompts and answers beyond its size lie in {written.files} ({size:.1f} MB): send both.")

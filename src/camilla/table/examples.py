@@ -1,5 +1,10 @@
 """Example tables: the log that comes with the package, and simulated ones whose truth is known."""
 
+import base64
+import struct
+import zlib
+from collections.abc import Sequence
+from dataclasses import replace
 from importlib import resources
 from typing import Literal, NamedTuple, get_args
 
@@ -9,6 +14,7 @@ from numpy.typing import NDArray
 
 from camilla.errors import SettingError
 from camilla.names import numbered
+from camilla.table.content import ASKED, ContentOf, KeptContent
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
@@ -138,8 +144,64 @@ def digits() -> ResponseTable:
     """42 scikit-learn classifiers on its 1,797 handwritten digits, right or wrong; ten skills: the digits.
 
     Five-fold cross-validated, so no learner was fitted to a sample that it answers. Learners reach from
-    guessing to .99. Made by scripts/make_digits.py.
+    guessing to .99. The content has the pictures and the digit that each learner took them for. Made by
+    scripts/make_digits.py.
     """
-    log = pl.read_parquet(resources.files("camilla.table").joinpath("digits.parquet").read_bytes())
-    table = ResponseTable.from_wide(log.drop("digit"), rows="samples", id="sample")
-    return table.with_skills(SkillMap.from_labels(log["digit"].to_list()))
+    log = _digit_log()
+    right = log.select("sample", pl.col(log.columns[3:]).eq_missing(pl.col("digit")).cast(pl.UInt8))
+    table = ResponseTable.from_wide(right, rows="samples", id="sample")
+    table = table.with_skills(SkillMap.from_labels(log["digit"].cast(pl.String).to_list()))
+    return replace(table, content=KeptContent((ContentOf(_Digits(), {}),)))
+
+
+def _digit_log() -> pl.DataFrame:
+    """sample, pixels, digit, then what each learner took it for."""
+    return pl.read_parquet(resources.files("camilla.table").joinpath("digits.parquet").read_bytes())
+
+
+class _Digits:
+    """The content of the digits, unpacked from the package when it is asked for."""
+
+    @property
+    def size(self) -> int:
+        return 8_000_000
+
+    def counts(self) -> pl.DataFrame:
+        log = _digit_log()
+        return log.select("sample", rows=pl.lit(log.width - 2, pl.Int64))
+
+    def asked(self, samples: Sequence[str]) -> pl.DataFrame:
+        log = _digit_log().filter(pl.col("sample").is_in(pl.Series(samples, dtype=pl.String).implode()))
+        return log.select(
+            "sample",
+            prompt=pl.lit("Which digit is this?"),
+            reference=pl.col("digit").cast(pl.String),
+            choices=pl.lit(None, ASKED["choices"]),
+            image=pl.Series([_picture(pixels) for pixels in log["pixels"]], dtype=pl.String),
+        )
+
+    def answers(self, samples: Sequence[str]) -> pl.DataFrame:
+        log = _digit_log().filter(pl.col("sample").is_in(pl.Series(samples, dtype=pl.String).implode()))
+        named = log.drop("pixels", "digit").unpivot(
+            index="sample", variable_name="learner", value_name="named"
+        )
+        return named.drop_nulls().select(
+            "sample",
+            "learner",
+            trial=pl.lit(0, pl.Int32),
+            answer=pl.col("named").cast(pl.String),
+            extracted=pl.lit(None, pl.String),
+            reason=pl.lit(None, pl.String),
+        )
+
+
+def _picture(pixels: bytes) -> str:
+    """8 × 8 grey values, two per byte, as a PNG in a link that holds it; ink is dark."""
+
+    def chunk(name: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+    rows = b"".join(b"\0" + bytes(255 - byte for byte in pixels[at : at + 4]) for at in range(0, 32, 4))
+    head = struct.pack(">IIBBBBB", 8, 8, 4, 0, 0, 0, 0)  # width, height, bits per pixel, grey
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows, 9))
+    return f"data:image/png;base64,{base64.b64encode(png + chunk(b'IEND', b'')).decode()}"

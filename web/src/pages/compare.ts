@@ -6,6 +6,7 @@ import { type Difference, fromCounts, twoSided } from "../statistics";
 import { type Column, WindowedTable } from "../table";
 import { brief, count, interval, number, percent, pValue } from "../text";
 import { choice, heading, type Page, type View } from "../view";
+import { deciding } from "./deciding";
 
 const MOST = 6;
 
@@ -40,7 +41,7 @@ export const compare: Page = (view) => {
         ? choice("Add", [["", "choose a learner"], ...rest.map((i): [string, string] => [String(i), `${i + 1}. ${brief(learners.name[i], 60)}`])], "", (value) => value && go([...chosen, Number(value)]))
         : null,
     ),
-    ...(chosen.length < 2 ? [h("p", {}, "There is no second learner to compare with.")] : [verdicts(view, chosen), overall(view, chosen), ...(view.hasSkills ? [bySkill(view, chosen)] : []), disagreements(view, chosen)]),
+    ...(chosen.length < 2 ? [h("p", {}, "There is no second learner to compare with.")] : [verdicts(view, chosen), overall(view, chosen), ...(view.hasSkills ? [bySkill(view, chosen)] : []), deciding(view, chosen[0], chosen[1]), disagreements(view, chosen)]),
   ];
 };
 

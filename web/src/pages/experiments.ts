@@ -7,6 +7,7 @@ import { to } from "../route";
 import { WindowedTable } from "../table";
 import { brief, interval, number, shown } from "../text";
 import { choice, heading, type Page, type View } from "../view";
+import { shownSamples } from "./deciding";
 
 export const experiments: Page = (view) => gallery(view, "experiments", "Experiments", "Experiment");
 export const comparisons: Page = (view) => gallery(view, "comparisons", "Without a model", "Result");
@@ -21,6 +22,7 @@ function gallery(view: View, key: "experiments" | "comparisons", title: string, 
       ? h("div", { class: "controls" }, choice(kind, all.map((each, i): [string, string] => [String(i), brief(each.title, 60)]), String(at), (value) => (location.hash = to(key, { e: value }))))
       : h("span"),
     h("div", { class: "columns even" }, ...one.pictures.map(picture)),
+    ...[shownSamples(one)].filter((each) => each !== null),
     one.rows.length ? numbers(one) : h("span"),
   ];
 }

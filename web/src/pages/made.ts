@@ -1,3 +1,4 @@
+import { whatIsHeld } from "../content";
 import { h, name } from "../dom";
 import { WindowedTable } from "../table";
 import { shown } from "../text";
@@ -50,9 +51,10 @@ export const made: Page = (view) => {
   const flags = view.report.diagnoses.length ? Object.values(view.of.samples.flag_words) : [];
   const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. They are those of camilla items, decided by a 2PL in which learners that answer alike count once. “Contrary” is the evidence in the responses, log₁₀ of a likelihood ratio, and no probability: responses cannot tell a wrong key from an exception or an ambiguous sample. A flag is a hint to look, not a verdict.`]] : MEANINGS;
   return [
-    heading("How this was made", `By camilla ${view.report.version}. This page is one file: it holds its data, asks nothing of any network and fits nothing.`),
+    heading("How this was made", `By camilla ${view.report.version}. ${view.report.diagnoses.some((one) => one.content?.folder) ? "This page" : "This page is one file: it"} holds its data, asks nothing of any network and fits nothing.`),
     ...sections,
     ...(view.report.tables ? [h("p", { class: "callout" }, "All rows lie beside this page in ", name(view.report.tables), ": learners, samples, skills and responses as Parquet.")] : []),
+    ...(view.report.diagnoses.length && view.of.content ? [h("p", { class: "callout" }, whatIsHeld(view.of.content))] : []),
     h("section", { class: "card prose" }, h("h2", {}, "What each number means"), h("dl", { class: "meanings" }, ...meanings.flatMap(([word, text]) => [h("dt", {}, kept(word)), h("dd", {}, kept(text))]))),
     h("section", { class: "card prose" }, h("h2", {}, "What it cannot tell"), h("ul", {}, ...LIMITS.map((text) => h("li", {}, text)))),
     h(

@@ -1,12 +1,13 @@
 import { type CurvePoint, itemCurve } from "../charts/curve";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
-import { chance, response, skillsOf } from "../model";
+import { answerGroups, answersOf, filled, question, type SampleRecord, verdictOnKey, whatIsHeld } from "../content";
+import { chance, flagsOf, response, skillsOf } from "../model";
 import { type Column, WindowedTable } from "../table";
-import { count, number, percent } from "../text";
+import { brief, count, number, percent } from "../text";
 import { facts, heading, type View } from "../view";
 import { answer } from "./compare";
-import { flagChips } from "./samples";
+import { flagChips, WORD } from "./samples";
 
 /** One sample: its factors, its curve, and who solved it. */
 export function sampleDetail(view: View, j: number): Node[] {
@@ -33,13 +34,15 @@ export function sampleDetail(view: View, j: number): Node[] {
       [number(a) || "–", Number.isFinite(ase) ? `discrimination, ${number(a - of.critical * ase)} to ${number(a + of.critical * ase)}` : "discrimination"],
       [number(s.infit[j]) || "–", "infit; 1 is expected"],
     ]),
+    ...whyFlagged(view, j),
+    ...content(view, j),
     figure({
       title: "Who solved it, by ability",
       wide: true,
       note: `${hasChance ? (smooth ? "The line is the response the diagnoser expects at each ability; " : "Hollow dots are expected responses; ") : ""}green learners were right, orange ones wrong. A sound sample has the right ones at the right.`,
       draw: (width) => ({ svg: itemCurve(points, width, axis.label, smooth, `Responses to the sample over ability`) }),
     }),
-    solvers(view, j, axis),
+    of.content && of.content.where[j] >= 0 ? filled(of, j, (record) => [solvers(view, j, axis, record)]) : solvers(view, j, axis),
   ];
 }
 
@@ -59,14 +62,42 @@ function abilityOn(view: View, skills: number[]): AbilityAxis {
   return { label: "ability", of: (i) => of.learners.ability[i], interval: (i) => view.ability(i), whole: of.provenance["diagnoser"] === "irt" };
 }
 
-function solvers(view: View, j: number, axis: AbilityAxis): HTMLElement {
+/** Why a sample is flagged, in words, and what learners answered instead. */
+function whyFlagged(view: View, j: number): Node[] {
+  const { samples: s } = view.of;
+  const flags = flagsOf(view.of, j);
+  const said = verdictOnKey(view.of.content, j);
+  if (!flags.length) return said ? [h("p", { class: "verdict" }, said)] : [];
+  const words = flags.map((flag) => s.flag_words[flag] ?? WORD[flag] ?? flag).map((text) => h("li", {}, `${text[0].toUpperCase()}${text.slice(1)}.`));
+  return [h("div", { class: "callout" }, h("ul", { class: "why" }, ...words), said ? h("p", { class: "verdict" }, said) : null)];
+}
+
+/** What the sample asks, who was right and what the others said. */
+function content(view: View, j: number): Node[] {
   const { of } = view;
+  if (!of.content) return [];
+  return [
+    h(
+      "section",
+      { class: "card content" },
+      h("header", { class: "bar" }, h("h2", {}, "The sample and its answers")),
+      filled(of, j, (record) => [question(record), answersOf(record).length ? answerGroups(of, j, record, (i) => view.learner(i)) : null]),
+      h("p", { class: "quiet note" }, whatIsHeld(of.content)),
+    ),
+  ];
+}
+
+function solvers(view: View, j: number, axis: AbilityAxis, record?: SampleRecord): HTMLElement {
+  const { of } = view;
+  const said = new Map<number, string>();
+  for (const one of record ? answersOf(record) : []) if (!said.get(one.learner)) said.set(one.learner, one.answer || one.extracted);
   const columns: Column[] = [
     { key: "learner", label: "Learner", width: 180, value: (i) => of.learners.name[i], show: (i) => view.learnerLink(i) },
     { key: "rank", label: "Rank", width: 80, numeric: true, value: (i) => i + 1 },
     { key: "response", label: "Response", width: 110, numeric: true, value: (i) => response(of, j, i), show: (i) => answer(response(of, j, i), of.binary) },
     { key: "expected", label: "Expected", width: 110, numeric: true, value: (i) => chance(of, j, i), show: (i) => number(chance(of, j, i)) },
     { key: "ability", label: "Ability", width: 200, numeric: true, value: (i) => axis.of(i), show: (i) => axis.interval(i) },
+    ...(said.size ? [{ key: "answer", label: "Answer", width: 220, value: (i: number) => said.get(i) ?? "", show: (i: number) => h("bdi", {}, brief(said.get(i) ?? "", 60)) }] : []),
   ];
   return new WindowedTable({ title: "Every learner on this sample", columns, rows: of.learners.name.map((_, i) => i), sort: "rank", height: 480 }).element;
 }

@@ -1,5 +1,6 @@
 import { cloud, type Box } from "../charts/cloud";
-import { h, link } from "../dom";
+import { verdictOnKey, whatIsHeld } from "../content";
+import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { flagsOf, skillsOf } from "../model";
 import { remember } from "../route";
@@ -32,6 +33,7 @@ export const samples: Page = (view) => {
         : "How hard each sample is, how well it separates learners, and which ones to look at.",
     ),
     flagList(view),
+    ...suspects(view),
     filter.controls(),
     chart,
     table.element,
@@ -61,7 +63,7 @@ class Filter {
 
   keeps(j: number): boolean {
     const { samples, skills } = this.view.of;
-    if (this.text && !samples.name[j].toLowerCase().includes(this.text.toLowerCase())) return false;
+    if (this.text && !this.found(j)) return false;
     if (this.flag && !samples.flags[this.flag]?.[j]) return false;
     if (this.skill) {
       const k = skills.name.indexOf(this.skill);
@@ -70,6 +72,13 @@ class Filter {
     if (!this.box) return true;
     const [x, y] = [samples[this.x][j], samples[this.y][j]];
     return x >= this.box[0] && x <= this.box[1] && y >= this.box[2] && y <= this.box[3];
+  }
+
+  /** Whether the name of a sample, or its prompt as far as the page lists it, has the text. */
+  private found(j: number): boolean {
+    const wanted = this.text.toLowerCase();
+    const { samples, content } = this.view.of;
+    return samples.name[j].toLowerCase().includes(wanted) || (content?.prompt[j].toLowerCase().includes(wanted) ?? false);
   }
 
   rows(): number[] {
@@ -90,7 +99,7 @@ class Filter {
       remember({ [name]: value });
       this.onchange();
     };
-    const search = h("input", { type: "search", value: this.text, placeholder: "part of a name", oninput: (event: Event) => set("text", "q")((event.target as HTMLInputElement).value) });
+    const search = h("input", { type: "search", value: this.text, placeholder: of.content ? "part of a name or prompt" : "part of a name", oninput: (event: Event) => set("text", "q")((event.target as HTMLInputElement).value) });
     const axis = (which: "x" | "y", label: string) =>
       choice(label, AXES.map((one) => [one, one]), this[which], (value) => {
         location.hash = this.view.to("samples", { ...this.view.query, box: null, [which]: value });
@@ -132,6 +141,22 @@ function flagList(view: View): HTMLElement {
     ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-contrary" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
   );
   return h("div", {}, chips, ordered);
+}
+
+const LOOKED_AT = 5;
+
+/** The most suspicious samples, why they are, and what learners answered. */
+function suspects(view: View): HTMLElement[] {
+  const { samples: s, content } = view.of;
+  if (!content) return [];
+  const rows = s.name.map((_, j) => j).filter((j) => s.contradicting.some((flag) => s.flags[flag]?.[j]));
+  rows.sort((i, j) => (s.contrary[j] || -Infinity) - (s.contrary[i] || -Infinity));
+  const items = rows.slice(0, LOOKED_AT).map((j) => {
+    const why = flagsOf(view.of, j).map((flag) => WORD[flag] ?? flag).join(", ");
+    return h("li", {}, link(view.sample(j), name(s.name[j], 60)), ` (${why}). `, verdictOnKey(content, j) ?? "");
+  });
+  const held = h("p", { class: "quiet note" }, whatIsHeld(content));
+  return [items.length ? h("section", { class: "card prose" }, h("h2", {}, "Look at these first"), h("ul", {}, ...items), held) : held];
 }
 
 function scatter(view: View, filter: Filter, changed: () => void): HTMLElement & { redraw: () => void } {
@@ -205,7 +230,9 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
     { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
+    ...wrongAnswers(view),
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
+    ...prompts(view),
   ];
   return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-contrary", onSort: (sort) => remember({ sort }) });
 }
@@ -213,4 +240,20 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
 /** A rounded column is exported with the decimals that are known. */
 function finite(value: number, digits: number): number | null {
   return Number.isFinite(value) ? Number(value.toFixed(digits)) : null;
+}
+
+/** The most frequent wrong answer, where answers are counted. */
+function wrongAnswers(view: View): Column[] {
+  const { content } = view.of;
+  if (!content?.other.some((one) => one)) return [];
+  const said = (j: number) => (content.other[j] ? h("bdi", {}, `${content.votes[j]} of ${content.known[j]}: ${brief(content.other[j], 18)}`) : "");
+  const more: Column["more"] = [["votes", (j) => content.votes[j]], ["answers", (j) => content.known[j]], ["key", (j) => content.key[j]]];
+  return [{ key: "wrong_answer", label: "Wrong answer", about: "How many learners gave the most frequent wrong answer, and that answer", width: 130, value: (j) => content.other[j], show: said, more }];
+}
+
+/** What samples ask, where they do not all ask the same. */
+function prompts(view: View): Column[] {
+  const { content } = view.of;
+  if (!content?.prompt.some((one) => one !== content.prompt[0])) return [];
+  return [{ key: "prompt", label: "Prompt", width: 300, value: (j) => content.prompt[j], show: (j) => h("bdi", { title: brief(content.prompt[j], 400) }, brief(content.prompt[j].slice(0, 160), 70)) }];
 }

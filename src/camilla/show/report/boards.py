@@ -11,6 +11,7 @@ from camilla.errors import DataError, FormatError
 from camilla.experiments.results import experiment_summary, read_results, told_apart
 from camilla.names import name_index, shown
 from camilla.ranking.leaderboard import Leaderboard
+from camilla.show.report.content import of_comparison
 from camilla.statistics.wald import differences
 
 MOST_PAIRS = 20_000  # dots of the fit; beyond, every so many by prediction
@@ -107,7 +108,8 @@ def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
     dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
     picture = _comparison_picture("Difference", f"Above 0: {b} is better.", dots)
-    return _comparison_page(name, f"{b} against {a}", words, [picture], document["flipped"], document)
+    page = _comparison_page(name, f"{b} against {a}", words, [picture], document["flipped"], document)
+    return page | {"shown": of_comparison(document), "learners": [a, b]}
 
 
 def _level(level: float) -> str:

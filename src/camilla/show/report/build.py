@@ -2,16 +2,20 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from html import escape
 from importlib import resources
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import polars as pl
 
 import camilla
 from camilla.errors import DataError, SettingError
+from camilla.show.report import content as content_pieces
 from camilla.show.report import diagnosed, plain
 from camilla.show.report.packing import packed
 from camilla.show.report.sources import read_sources
@@ -22,18 +26,25 @@ MARK = ".camilla-report"  # in a folder that a report may replace
 
 
 class Written(NamedTuple):
-    """Where a report lies, and the folder of tables beside it if there is one."""
+    """Where a report lies, and the folders beside it: all rows of large tables, and content that is large."""
 
     page: Path
     tables: Path | None
+    files: Path | None = None
 
 
 def report(
-    sources: str | Path | Sequence[str | Path], output: str | Path, *, title: str | None = None
+    sources: str | Path | Sequence[str | Path],
+    output: str | Path,
+    *,
+    title: str | None = None,
+    content: bool = True,
 ) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
-    Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet.
+    Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
+    learners answered is in the page up to 2 MB, packed; what is more lies beside it. `content=False` leaves
+    all of it out.
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -46,23 +57,79 @@ def report(
     found = read_sources(map(Path, named))
     large = [one for one in found.diagnoses if len(one.kept) < len(one.samples)]
     tables = target.with_name(f"{target.stem}_tables") if large else None
-    document = {
-        "title": title or found.title,
-        "version": camilla.__version__,
-        "diagnoses": [_diagnosis(one) for one in found.diagnoses],
-        "boards": found.boards,
-        "comparisons": found.comparisons,
-        "experiments": found.experiments,
-        "tables": None if tables is None else tables.name,
-    }
-    text = page(
-        document, title=title or found.title, plain=plain.everything(found), version=camilla.__version__
-    )
-    if tables is not None:
-        _write_tables(large, tables)
-    with whole_file(target) as draft:
+    folding = Folding(target.with_name(f"{target.stem}_files"))
+    with ExitStack() as whole:  # folders take their places before the page does
+        draft = whole.enter_context(whole_file(target))
+        if tables is not None:
+            _write_tables(large, whole.enter_context(_own_folder(tables)))
+        contents = [folding.folded(one, whole) if content else None for one in found.diagnoses]
+        document = {
+            "title": title or found.title,
+            "version": camilla.__version__,
+            "diagnoses": [
+                _diagnosis(one) | {"content": packed_content}
+                for one, packed_content in zip(found.diagnoses, contents, strict=True)
+            ],
+            "boards": found.boards,
+            "comparisons": [one if content else one | {"shown": []} for one in found.comparisons],
+            "experiments": found.experiments,
+            "tables": None if tables is None else tables.name,
+        }
+        text = page(
+            document,
+            title=title or found.title,
+            plain=plain.everything(found),
+            version=camilla.__version__,
+            pieces=folding.embedded,
+            framed=folding.beside > 0,
+        )
         draft.write_text(text, encoding="utf-8")
-    return Written(target, tables)
+    if not folding.beside and (folding.folder / MARK).is_file():
+        shutil.rmtree(folding.folder, ignore_errors=True)  # of an earlier report of this name
+    return Written(target, tables, folding.folder if folding.beside else None)
+
+
+class Folding:
+    """Pieces of content: in the page as long as there is room, then in the folder beside it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.embedded: list[str] = []
+        self.beside = 0  # characters
+        self._draft: Path | None = None
+
+    def folded(self, of: diagnosed.Diagnosed, whole: ExitStack) -> dict[str, Any] | None:
+        """What the page is told of a diagnosis' content: the list of samples, and which piece has which."""
+        if of.found.content is None:
+            return None
+        found = content_pieces.PackedContent(of, of.found.content)
+        where = np.full(len(of.kept), -1, np.int32)
+        files: list[str | int] = []  # an embedded piece by its number, another by its file's name
+        embedded = beside = left_out = 0
+        for piece in found.pieces():
+            if sum(map(len, self.embedded)) + len(piece.text) <= content_pieces.MOST_EMBEDDED:
+                files.append(len(self.embedded))
+                self.embedded.append(piece.text)
+                embedded += len(piece.samples)
+            elif self.beside + len(piece.text) <= content_pieces.MOST_BESIDE:
+                files.append(piece.name)
+                self._write(piece, whole)
+                beside += len(piece.samples)
+            else:
+                left_out += len(piece.samples)
+                continue
+            where[piece.samples] = len(files) - 1
+        counts = {"embedded": embedded, "beside": beside, "left_out": left_out}
+        folder = self.folder.name if beside else None
+        return found.asked._asdict() | counts | {"where": where, "pieces": files, "folder": folder}
+
+    def _write(self, piece: content_pieces.Piece, whole: ExitStack) -> None:
+        if self._draft is None:
+            self._draft = whole.enter_context(_own_folder(self.folder))
+        policy = f"default-src 'none'; script-src '{_content_hash(SENDER)}'"
+        text = PIECE_TEMPLATE.format(policy=policy, data=piece.text, script=SENDER)
+        (self._draft / piece.name).write_text(text, encoding="utf-8")
+        self.beside += len(piece.text)
 
 
 def _diagnosis(of: diagnosed.Diagnosed) -> dict[str, Any]:
@@ -70,18 +137,24 @@ def _diagnosis(of: diagnosed.Diagnosed) -> dict[str, Any]:
     return diagnosed.section(of) | words
 
 
-def _write_tables(large: list[diagnosed.Diagnosed], target: Path) -> None:
-    """Learners, samples, skills and responses of large diagnoses; the folder appears whole or not at all."""
+@contextmanager
+def _own_folder(target: Path) -> Iterator[Path]:
+    """A folder beside the page that appears whole or not at all, and replaces only one of a report."""
     if target.exists() and not (target / MARK).exists():
         raise DataError(f"{target}: exists and is not of a report; it is not overwritten. Move it away.")
     with whole_folder(target) as draft:
-        for number, one in enumerate(large):
-            inside = draft / f"diagnosis-{number}" if number else draft
-            inside.mkdir(exist_ok=True)
-            for name in ("learners", "samples", "skills"):
-                getattr(one.found, name).write_parquet(inside / f"{name}.parquet")
-            _responses(one).write_parquet(inside / "responses.parquet")
         (draft / MARK).touch()
+        yield draft
+
+
+def _write_tables(large: list[diagnosed.Diagnosed], draft: Path) -> None:
+    """Learners, samples, skills and responses of large diagnoses."""
+    for number, one in enumerate(large):
+        inside = draft / f"diagnosis-{number}" if number else draft
+        inside.mkdir(exist_ok=True)
+        for name in ("learners", "samples", "skills"):
+            getattr(one.found, name).write_parquet(inside / f"{name}.parquet")
+        _responses(one).write_parquet(inside / "responses.parquet")
 
 
 def _responses(of: diagnosed.Diagnosed) -> pl.DataFrame:
@@ -112,22 +185,52 @@ TEMPLATE = """<!doctype html>
 <noscript>{plain}</noscript>
 <div id="app"></div>
 <script type="application/octet-stream" id="data">{data}</script>
-<script>{script}</script>
+{pieces}<script>{script}</script>
 </body>
 </html>
 """
 
+# A piece of content beside the page. The page opens it in a sandboxed frame and is sent its data: a page that
+# was opened as a file may not fetch its neighbours, and their scripts must never run in it.
+PIECE_TEMPLATE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="{policy}">
+<title>Part of a report</title>
+</head>
+<body>
+<p>This file holds prompts and answers of the report in the folder above it. Open that page instead.</p>
+<script type="application/octet-stream" id="data">{data}</script>
+<script>{script}</script>
+</body>
+</html>
+"""
+SENDER = 'parent.postMessage(document.getElementById("data").textContent, "*");'
 
-def page(document: dict[str, Any], *, title: str, plain: str, version: str) -> str:
-    """The whole HTML; `plain` is markup already, `title` is not."""
+
+def page(
+    document: dict[str, Any],
+    *,
+    title: str,
+    plain: str,
+    version: str,
+    pieces: Sequence[str] = (),
+    framed: bool = False,
+) -> str:
+    """The whole HTML; `plain` is markup already, `title` is not; `framed` if pieces lie beside the page."""
     style, script = (_static(name) for name in ("report.css", "report.js"))
     policy = (
         f"default-src 'none'; script-src '{_content_hash(script)}'; style-src '{_content_hash(style)}'; "
         "img-src data: blob:; base-uri 'none'; form-action 'none'"
+    ) + ("; frame-src 'self'" if framed else "")
+    held = "".join(
+        f'<script type="application/octet-stream" id="content-{number}">{piece}</script>\n'
+        for number, piece in enumerate(pieces)
     )
     return TEMPLATE.format(
         policy=policy, version=escape(version), title=escape(title), style=style, plain=plain,
-        data=packed(document), script=script,
+        data=packed(document), pieces=held, script=script,
     )  # fmt: skip
 
 
