@@ -9,6 +9,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.classifiers.mastery import mastery_agreement as mastery_agreement
     from camilla.classifiers.metrics import classifier_metrics as classifier_metrics
     from camilla.diagnosing import diagnose as diagnose
+    from camilla.diagnosing_large import diagnose_large as diagnose_large
     from camilla.diagnosis import Diagnosis as Diagnosis
     from camilla.errors import CamillaError as CamillaError
     from camilla.errors import CamillaWarning as CamillaWarning
@@ -89,6 +90,7 @@ _WHERE: dict[str, str] = {
     "compare": "camilla.learners.compare",
     "compare_fits": "camilla.ranking.boards",
     "diagnose": "camilla.diagnosing",
+    "diagnose_large": "camilla.diagnosing_large",
     "diagnose_classifiers": "camilla.classifiers",
     "dif": "camilla.samples.dif",
     "digits": "camilla.table.examples",

@@ -414,12 +414,31 @@ def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool
 def _provenance(
     ready: Prepared, found: Found, readout: Readout, *, seed: int, as_published: bool
 ) -> dict[str, Any]:
-    fitted, table = found.fit, ready.table
+    table = ready.table
+    facts = {
+        "data_hash": ready.digest,
+        "n_learners": table.n_learners,
+        "n_samples": table.n_samples,
+        "n_responses": table.n_responses,
+        "n_missing": table.n_learners * table.n_samples - len(table.cells().response),
+        "fractional": not table.is_binary,
+        "response_scale": table.scale._asdict(),
+        "skill_graph": None if table.skill_graph is None else list(map(list, table.skill_graph.edges)),
+        "skill_notes": [] if table.skill_map is None else list(table.skill_map.notes),
+    }
+    return provenance_of(facts, ready.size, found, readout, seed=seed, as_published=as_published)
+
+
+def provenance_of(
+    facts: dict[str, Any], size: Size, found: Found, readout: Readout, *, seed: int, as_published: bool
+) -> dict[str, Any]:
+    """What a diagnosis was made of: facts of the table, the fit, and what is read of it."""
+    fitted = found.fit
     return {
         "diagnoser": fitted.diagnoser.name,
         "settings": fitted.settings,
         "chosen_on_validation": fitted.chosen,
-        "chosen_at_an_end": fitting.at_an_end(type(fitted.diagnoser), ready.size, fitted.chosen),
+        "chosen_at_an_end": fitting.at_an_end(type(fitted.diagnoser), size, fitted.chosen),
         "combined": [
             {
                 "diagnoser": part.fit.diagnoser.name,
@@ -431,15 +450,7 @@ def _provenance(
         ],
         "as_published": as_published,
         "seed": seed,
-        "data_hash": ready.digest,
-        "n_learners": table.n_learners,
-        "n_samples": table.n_samples,
-        "n_responses": table.n_responses,
-        "n_missing": table.n_learners * table.n_samples - len(table.cells().response),
-        "fractional": not table.is_binary,
-        "response_scale": table.scale._asdict(),
-        "skill_graph": None if table.skill_graph is None else list(map(list, table.skill_graph.edges)),
-        "skill_notes": [] if table.skill_map is None else list(table.skill_map.notes),
+        **facts,
         "loss": _finite(fitted.solution.loss),
         "validation_loss": _finite(fitted.validation_loss),
         "temperature": fitted.temperature,
@@ -448,7 +459,7 @@ def _provenance(
         "converged": fitted.solution.converged,
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
-        "estimand": _estimand(readout, table.n_samples),
+        "estimand": _estimand(readout, size.n_samples),
         "effective_draws": None
         if readout.effective_draws is None
         else {

@@ -238,6 +238,11 @@ class Diagnosis(Printable):
 
     def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
         """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
+        if self.provenance.get("out_of_core"):
+            raise DataError(
+                "the responses of this diagnosis were too many to be kept in it, and this needs them again. "
+                "Diagnose a part of the table for it; show, predict and place work as they are."
+            )
         inside = np.zeros(len(self.sample_names), bool)
         inside[samples] = True
         return accuracy_columns(self.cells, "learner", len(self.learner_names), inside[self.cells.sample])
@@ -425,6 +430,11 @@ def accuracy_columns(
     n = np.bincount(group, minlength=n_groups).astype(np.float64)
     scored = ~zero_or_one(cells.response) | (cells.weight != 1)
     exact = np.bincount(group[scored], minlength=n_groups) == 0
+    return accuracy_frame(mean, se, n, exact)
+
+
+def accuracy_frame(mean: Floats, se: Floats, n: Floats, exact: NDArray[np.bool_]) -> pl.DataFrame:
+    """accuracy and what goes with it; `exact` where every response is right or wrong and counts once."""
     ends = mean_ends(mean, se**2, n, n - 1, exact, LEVEL)
     columns = {"accuracy": mean, "accuracy_se": se, "accuracy_low": ends.low, "accuracy_high": ends.high,
                "n": n.astype(np.int64)}  # fmt: skip

@@ -1,10 +1,12 @@
 """`camilla diagnose`: responses in, a saved diagnosis and a leaderboard out."""
 
+import os
+import shutil
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,6 +14,7 @@ from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import show_document
 from camilla.display import print_json, progress, say
+from camilla.errors import SettingError
 
 if TYPE_CHECKING:
     from camilla.arrays import Watch
@@ -28,6 +31,17 @@ def diagnose(
         str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
     ] = "auto",
     across_blocks: options.AcrossBlocksOption = False,
+    shards: Annotated[
+        Path | None,
+        typer.Option(help="Larger than memory: TABLE is Parquet, read in parts kept in this folder."),
+    ] = None,
+    ray: Annotated[
+        str | None, typer.Option(help="With shards: fit on a Ray cluster, its address or local.")
+    ] = None,
+    device: Annotated[str, typer.Option(help="Where to fit: auto, cpu or gpu.")] = "auto",
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how long it would take and how much memory, and stop.")
+    ] = False,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -36,15 +50,70 @@ def diagnose(
     """Diagnose every learner and sample of a table of responses."""
     from camilla.diagnosis_folder import make_way
 
-    responses = columns.read(table, content=True)
-    make_way(output)
-    found = run(responses, with_, seed, across_blocks=across_blocks)
-    found.save(output)
+    options.checked_one("device", device, ("auto", "cpu", "gpu"))
+    large = shards is not None or _is_large(table, columns)
+    if ray is not None and not large:
+        raise SettingError("--ray goes with --shards: smaller tables are fitted here. Leave it out.")
+    if dry_run:
+        say_plan(table, with_, columns, json=json)
+        return
+    if device == "cpu":
+        os.environ["JAX_PLATFORMS"] = "cpu"
+    if large:
+        make_way(output)
+        found = _run_large(table, output, with_, columns, shards=shards, ray=ray, device=device, seed=seed)
+    else:
+        responses = columns.read(table, content=True)
+        make_way(output)
+        found = run(responses, with_, seed, across_blocks=across_blocks)
+        found.save(output)
     if json:
         print_json(show_document(found))
     else:
         say(found.text(learners=10, samples=5))
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
+
+
+def _is_large(table: Path, columns: TableOptions) -> bool:
+    """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
+    from camilla.diagnosing_large import LARGE_ROWS
+    from camilla.table.shards import count_rows, table_files
+
+    if columns.rows is not None or columns.map is not None:
+        return False
+    files = table_files(table)
+    other = table.is_dir() and any(one.is_file() and one not in files for one in table.rglob("*"))
+    return bool(files) and not other and count_rows(files) > LARGE_ROWS
+
+
+def _run_large(
+    table: Path, output: Path, text: str, columns: TableOptions,
+    *, shards: Path | None, ray: str | None, device: str, seed: int,
+) -> "Diagnosis":  # fmt: skip
+    """The diagnosis of files in shards; a folder of shards that nobody asked for goes when it is written."""
+    from camilla.diagnosing_large import diagnose_large
+
+    columns.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
+    folder = shards or output.with_name(f"{output.name}.shards")
+    roles: Any = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
+    with fitting(text) as watch:
+        found = diagnose_large(
+            table, text, shards=folder, ray=ray, device=device, seed=seed, watch=watch, **roles
+        )
+    found.save(output)
+    if shards is None:
+        shutil.rmtree(folder, ignore_errors=True)
+    return found
+
+
+def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> None:
+    """What a fit would take, measured on a part of the files."""
+    from camilla.fit_plan import plan_fit
+
+    columns.refuse("with --dry-run", but=("learner", "sample", "response", "no_content"))
+    roles = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
+    plan = plan_fit(table, text, **roles)
+    print_json(plan.document()) if json else say(plan.text())
 
 
 def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":

@@ -51,7 +51,9 @@ def fit(
     """
     if valid is not None:
         return trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
-    if not _open_choices(kind, size, settings) and not engine_of(kind).tempered(build(kind, size, settings)):
+    if not open_choices_of(kind, size, settings) and not engine_of(kind).tempered(
+        build(kind, size, settings)
+    ):
         diagnoser = build(kind, size, settings)
         watch("fitting")
         solution = solve(diagnoser, layout, seed, watch)
@@ -119,7 +121,7 @@ def _choose(
     round changes nothing. Of settings whose losses agree to six digits the first is kept. The best trial's
     own solution is handed on if it was fitted to all samples.
     """
-    open_choices = _open_choices(kind, size, settings)
+    open_choices = open_choices_of(kind, size, settings)
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
     if not open_choices:
         return build(kind, size, current), {}, None
@@ -168,7 +170,7 @@ def at_an_end(kind: type[Diagnoser], size: Size, chosen: Mapping[str, Any]) -> l
     return [name for name, edge in ends.items() if chosen[name] in edge]
 
 
-def _open_choices(
+def open_choices_of(
     kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]
 ) -> dict[str, tuple[Any, ...]]:
     """The settings that are left to be chosen, with their values."""

@@ -51,7 +51,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
     columns: dict[str, Floats] = {
         name: np.empty(len(params.intercept)) for name in ("b", "b_se", "a", "a_se")
     }
-    for group in _groups(problem):
+    for group in _groups(problem, n_learners):
         curve = _curvature(params, layout, group.samples)
         loading = params.loading[np.ix_(group.samples, group.dims)]
         design = np.column_stack([params.ability[:, group.free], np.ones(n_learners)])
@@ -75,14 +75,14 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
     )  # fmt: skip
 
 
-def _groups(problem: Bilinear) -> Iterator[_Group]:
+def _groups(problem: Bilinear, n_learners: int) -> Iterator[_Group]:
     """Samples of one pattern of free loadings, in runs small enough for memory."""
     patterns, which = np.unique(problem.free, axis=0, return_inverse=True)
     for number, pattern in enumerate(patterns):
         free = np.flatnonzero(pattern)
         dims = free if problem.fixed == 0 else np.arange(len(pattern))
         samples = np.flatnonzero(which == number)
-        step = max(1, 64 * BLOCK_CELLS // (len(dims) + 1) ** 2)
+        step = max(1, 64 * BLOCK_CELLS // max((len(dims) + 1) ** 2, n_learners))
         for start in range(0, len(samples), step):
             yield _Group(dims, free, samples[start : start + step])
 

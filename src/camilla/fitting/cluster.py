@@ -1,0 +1,139 @@
+"""Shards on a Ray cluster: each actor keeps some of them with the factors of their samples; learners travel.
+
+An actor reads its shards from the folder, which every machine must see under the same path. One that is lost
+is replaced, its shards are read again, and the fit goes back to the last state kept: it ends where it would
+have ended.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from camilla.arrays import Floats
+from camilla.errors import SettingError
+from camilla.extras import needing
+from camilla.fitting.alternating import SETTLED, LearnerSums, Move, SampleState, SampleSums, WorkerLostError
+from camilla.fitting.factors import Bilinear
+from camilla.fitting.shards import Held, Threads, added
+from camilla.table.shards import ShardFolder, open_shards
+
+with needing("fitting on a cluster"):
+    import ray
+    from ray.exceptions import RayActorError, RaySystemError
+
+MOST_REPLACED = 20  # actors: a cluster that loses more of them has another trouble
+
+
+class _Actor:
+    """Some shards of a folder."""
+
+    def __init__(self, folder: str, numbers: Sequence[int], digest: str) -> None:
+        from pathlib import Path
+
+        found = open_shards(Path(folder))
+        if found is None or found.digest != digest:
+            raise SettingError(
+                f"{folder}: a worker of the cluster does not find the shards there. Put them on "
+                "a disk that every machine of the cluster sees under the same path, with --shards."
+            )
+        self.held = [Held(found.shards[number]) for number in numbers]
+
+    def start(self, problem: Bilinear, parts: Sequence[tuple[Any, SampleState | None]]) -> None:
+        for held, (free, state) in zip(self.held, parts, strict=True):
+            held.start(problem, free, state)
+
+    def sweep(self, ability: Floats, move: Move | None) -> tuple[LearnerSums, SampleSums]:
+        return added(Threads.over(lambda k: self.held[k].sweep(ability, move), len(self.held), 1))
+
+    def states(self) -> list[SampleState]:
+        return [held.state for held in self.held]
+
+    def process(self) -> int:
+        return os.getpid()
+
+
+class RayWorkers:
+    """The shards of a folder on the actors of a Ray cluster."""
+
+    settled = SETTLED
+
+    def __init__(
+        self, folder: ShardFolder, *, address: str | None = None, workers: int | None = None
+    ) -> None:
+        """address: of a running cluster; None starts one on this machine."""
+        self.folder, self.n_learners = folder, len(folder.learners)
+        self.ours = not ray.is_initialized()
+        if self.ours:
+            _join(address)
+        cores = int(ray.cluster_resources().get("CPU", 1))
+        n = max(1, min(workers or cores, len(folder.shards)))
+        self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
+        self.replaced = 0
+        self.actors = [self._actor(part) for part in self.numbers]
+
+    def _actor(self, numbers: Sequence[int]) -> Any:
+        kind = ray.remote(num_cpus=1)(_Actor)
+        return kind.remote(str(self.folder.path.resolve()), numbers, self.folder.digest)
+
+    def start(self, problem: Bilinear, ability: Floats, states: Sequence[SampleState] | None) -> None:
+        ends = np.cumsum([0] + [shard.shape[0] for shard in self.folder.shards])
+        small = ray.put(problem._replace(free=problem.free[:1]))
+
+        def begin(actor: Any, numbers: Sequence[int]) -> Any:
+            parts = [
+                (problem.free[ends[k] : ends[k + 1]], None if states is None else states[k]) for k in numbers
+            ]
+            return actor.start.remote(small, parts)
+
+        self._ask(begin)
+
+    def sweep(self, ability: Floats, move: Move | None) -> tuple[LearnerSums, SampleSums]:
+        there = ray.put(ability)
+        return added(self._ask(lambda actor, _: actor.sweep.remote(there, move)))
+
+    def states(self) -> tuple[SampleState, ...]:
+        return tuple(state for part in self._ask(lambda actor, _: actor.states.remote()) for state in part)
+
+    def processes(self) -> list[int]:
+        """The process of each actor, on its own machine."""
+        return self._ask(lambda actor, _: actor.process.remote())
+
+    def close(self) -> None:
+        """Lets the actors go, and the cluster if it was started here."""
+        for actor in self.actors:
+            ray.kill(actor)
+        if self.ours:
+            ray.shutdown()
+
+    def _ask(self, question: Callable[[Any, Sequence[int]], Any]) -> list[Any]:
+        """What every actor answers, in their order; those that are lost are replaced first."""
+        asked = [question(actor, part) for actor, part in zip(self.actors, self.numbers, strict=True)]
+        answers, lost = [], []
+        for place, one in enumerate(asked):
+            try:
+                answers.append(ray.get(one))
+            except (RayActorError, RaySystemError) as error:
+                if isinstance(error.__cause__, SettingError):
+                    raise error.__cause__ from None
+                lost.append(place)
+        if not lost:
+            return answers
+        self.replaced += len(lost)
+        if self.replaced > MOST_REPLACED:
+            raise SettingError(
+                f"{self.replaced} workers of the cluster were lost. Look into its logs; "
+                "where a worker runs out of memory, use more machines."
+            )
+        for place in lost:
+            self.actors[place] = self._actor(self.numbers[place])
+        raise WorkerLostError(f"{len(lost)} of {len(self.actors)} workers lost and replaced")
+
+
+def _join(address: str | None) -> None:
+    try:
+        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        where = "on this machine" if address is None else f"at {address}"
+        raise SettingError(f"no Ray cluster could be reached {where}: {error}.") from error

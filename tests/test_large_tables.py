@@ -1,0 +1,177 @@
+"""Tables larger than memory: shards made of files, the diagnosis of shards, kill and resume, the command."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import camilla
+from camilla.diagnosing_large import diagnose_large
+from camilla.diagnosis import Diagnosis
+from camilla.errors import DataError, SettingError
+from camilla.table.shards import DenseShard, LongColumns, SparseShard, make_shards, table_files
+from command_line import camilla as command
+
+
+def write_files(
+    folder: Path, n_learners: int, n_samples: int, *, missing: float = 0.3, files: int = 3
+) -> pl.DataFrame:
+    """A 2PL world in several Parquet files."""
+    rng = np.random.default_rng(0)
+    p = 1 / (
+        1
+        + np.exp(
+            -(
+                rng.normal(1, 0.4, (n_samples, 1)) * rng.normal(size=n_learners)
+                + rng.normal(size=(n_samples, 1))
+            )
+        )
+    )
+    sample, learner = np.nonzero(rng.random(p.shape) >= missing)
+    response = (rng.random(len(sample)) < p[sample, learner]).astype(np.int8)
+    frame = pl.DataFrame(
+        {
+            "learner": [f"l{i:03}" for i in learner],
+            "sample": [f"s{j:04}" for j in sample],
+            "response": response,
+        }
+    )
+    folder.mkdir()
+    order = rng.permutation(len(frame))
+    for number, part in enumerate(np.array_split(order, 3)):
+        frame[part].write_parquet(folder / f"part-{number}.parquet")
+    return frame
+
+
+@pytest.mark.parametrize("missing", [0.3, 0.9])
+def test_shards_hold_every_response_once(
+    tmp_path: Path, missing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("camilla.table.shards.SHARD_BYTES", 1200)
+    monkeypatch.setattr("camilla.table.shards.BATCH_ROWS", 700)
+    frame = write_files(tmp_path / "runs", 40, 150, missing=missing)
+    folder = make_shards(table_files(tmp_path / "runs"), tmp_path / "shards", LongColumns(), print)
+    assert len(folder.shards) > 1
+    kind = DenseShard if missing < 0.5 else SparseShard
+    assert all(isinstance(shard, kind) for shard in folder.shards)
+    found, first = set(), 0
+    for shard in folder.shards:
+        if isinstance(shard, DenseShard):
+            sample, learner = np.nonzero(np.asarray(shard.codes) != 255)
+            right = np.asarray(shard.codes)[sample, learner]
+        else:
+            sample = np.repeat(np.arange(shard.shape[0]), np.diff(shard.starts))
+            learner, right = shard.codes >> 1, shard.codes & 1
+        for j, i, x in zip(sample + first, learner, right, strict=True):
+            found.add((folder.learners[i], folder.samples[j], int(x)))
+        first += shard.shape[0]
+    assert found == set(frame.rows())
+    per_response = sum(shard.codes.nbytes for shard in folder.shards) / len(frame)
+    assert per_response <= (2 if missing < 0.5 else 4)
+
+
+def test_a_large_diagnosis_is_that_of_the_table(tmp_path: Path) -> None:
+    frame = write_files(tmp_path / "runs", 60, 400)
+    large = diagnose_large(tmp_path / "runs", "irt:precision=1", shards=tmp_path / "shards", device="cpu")
+    small = camilla.diagnose(pl.read_parquet(tmp_path / "runs" / "*.parquet"), "irt:precision=1")
+    both = large.learners.join(small.learners, on="learner", suffix="_small")
+    for column, apart in (("accuracy", 1e-12), ("accuracy_low", 1e-12), ("ability", 0.05), ("se", 0.01)):
+        assert (both[column] - both[f"{column}_small"]).abs().max() < apart
+    both = large.samples.join(small.samples, on="sample", suffix="_small")
+    for column, apart in (("accuracy_high", 1e-12), ("n", 0.5), ("discrimination", 0.05)):
+        assert (both[column] - both[f"{column}_small"]).abs().max() < apart
+    one = frame.filter(pl.col("sample") == "s0007")
+    p = large.predict(one["learner"].to_list(), ["s0007"])["probability"]
+    infit = ((one["response"] - p) ** 2).sum() / (p * (1 - p)).sum()
+    assert large.samples.filter(pl.col("sample") == "s0007")["infit"][0] == pytest.approx(infit, rel=1e-4)
+    kept = Diagnosis.load(large.save(tmp_path / "saved"))
+    assert kept.learners.equals(large.learners)
+    assert kept.predict([kept.learner_names[0]], [kept.sample_names[0]])["probability"][0] > 0
+    with pytest.raises(DataError, match="too many to be kept"):
+        kept.ability(["s0001"])
+
+
+def test_auto_reads_expected_scores(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 40, 200, missing=0.0)
+    found = diagnose_large(tmp_path / "runs", shards=tmp_path / "shards", device="cpu")
+    # on a complete table the expected score put right by what was observed is accuracy
+    np.testing.assert_allclose(found.learners["ability"], found.learners["accuracy"], atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"response": pl.lit(3.0)}, "row 1: the response 3 is not between 0 and 1"),
+        ({"learner": pl.lit(None, pl.String)}, "a row has no learner"),
+        ({"sample": pl.lit("s1"), "learner": pl.lit("l1")}, "rows repeat a learner and sample"),
+        ({"response": pl.lit("yes")}, "numbers from 0 to 1 were wanted"),
+    ],
+)
+def test_bad_files_are_refused_and_leave_nothing(
+    tmp_path: Path, change: dict[str, pl.Expr], says: str
+) -> None:
+    frame = pl.DataFrame(
+        {"learner": ["a", "b"] * 50, "sample": [f"s{i // 2}" for i in range(100)], "response": 1.0}
+    )
+    frame.with_columns(**change).write_parquet(tmp_path / "runs.parquet")
+    with pytest.raises(DataError, match=says):
+        diagnose_large(tmp_path / "runs.parquet", "irt", shards=tmp_path / "shards")
+    assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
+
+
+def test_other_diagnosers_are_refused(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 10, 20)
+    with pytest.raises(SettingError, match="irt \\(1pl, 2pl\\), mirt and auto are"):
+        diagnose_large(tmp_path / "runs", "camilla", shards=tmp_path / "shards")
+
+
+def test_killed_and_started_again_it_ends_with_the_same(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 60, 3000)
+    command = [
+        sys.executable, "-c",
+        "import sys, time, camilla.diagnosing_large as large\n"
+        "found = large.diagnose_large(sys.argv[1], 'irt:precision=1', shards=sys.argv[2], device='cpu',\n"
+        "    watch=lambda line: (print(line, flush=True), time.sleep(0.3)))\n"
+        "found.save(sys.argv[3])",
+    ]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(Path(camilla.__file__).parents[1])}
+    arguments = [str(tmp_path / "runs"), str(tmp_path / "shards")]
+    process = subprocess.Popen(
+        [*command, *arguments, str(tmp_path / "never")], stdout=subprocess.PIPE, text=True, env=environment
+    )
+    with process, process.stdout as told:  # type: ignore[union-attr]
+        for line in told:
+            if line.startswith("sweep 6"):
+                process.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "never").exists()
+    lines: list[str] = []
+    resumed = diagnose_large(
+        *arguments[:1], "irt:precision=1", shards=arguments[1], device="cpu", watch=lines.append
+    )
+    assert not any("rows read" in line for line in lines)
+    assert next(line for line in lines if line.startswith("sweep")).startswith("sweep 6")
+    straight = diagnose_large(tmp_path / "runs", "irt:precision=1", shards=tmp_path / "other", device="cpu")
+    assert resumed.learners.equals(straight.learners)
+
+
+def test_the_command_reads_shards_and_plans(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 30, 100)
+    shards = ["--with", "irt", "--shards", "shards", "--device", "cpu"]
+    done = command("diagnose", "runs", "-o", "out", *shards, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "Diagnosis written to" in done.stdout
+    assert (tmp_path / "shards" / "shards.json").exists()
+    assert command("show", "out", cwd=tmp_path).returncode == 0
+    plan = command("diagnose", "runs", "-o", "out", "--with", "irt", "--dry-run", "--json", cwd=tmp_path)
+    found = json.loads(plan.stdout)
+    assert found["rows"] == Diagnosis.load(tmp_path / "out").provenance["n_responses"]
+    assert (found["learners"], found["samples"]) == (30, 100)
+    refused = command("diagnose", "runs", "-o", "out", "--ray", "local", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "--ray goes with --shards" in refused.stderr
