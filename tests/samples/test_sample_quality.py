@@ -1,5 +1,6 @@
 """Every sample judged: what is flagged, in which order, and with which intervals."""
 
+from functools import lru_cache
 from importlib.metadata import version
 
 import numpy as np
@@ -10,7 +11,7 @@ from item_worlds import ItemWorld, curve, item_world
 import camilla
 from camilla.display import Grid
 from camilla.errors import DataError, SettingError
-from camilla.samples.items import items
+from camilla.samples.items import SampleQuality, items
 from camilla.table.responses import ResponseTable
 
 
@@ -55,8 +56,13 @@ def spoiled() -> ResponseTable:
     return ResponseTable.from_matrix(x)
 
 
+@lru_cache
+def judged_spoiled() -> SampleQuality:
+    return items(spoiled())
+
+
 def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
-    found = items(spoiled())
+    found = judged_spoiled()
     flags = dict(found.samples.select("sample", "flags").iter_rows())
     assert flags["sample-000"] == "contrary, negative"
     assert flags["sample-001"] == "everyone right"
@@ -71,7 +77,7 @@ def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
 
 def test_contradicting_learners_are_the_ablest_that_fail_and_the_weakest_that_solve() -> None:
     table = spoiled()
-    row = items(table).samples.row(0, named=True)
+    row = judged_spoiled().samples.row(0, named=True)
     accuracy = dict(zip(table.learners, table.learner_means().mean, strict=True))
     x = dict(zip(table.learners, table.matrix()[:, 0], strict=True))
     median = np.median(list(accuracy.values()))
@@ -131,7 +137,7 @@ def test_the_order_of_learners_and_samples_changes_nothing() -> None:
     table = spoiled()
     rng = np.random.default_rng(4)
     mixed = table.take_learners(rng.permutation(120)).take_samples(rng.permutation(150))
-    assert items(mixed).samples.equals(items(table).samples)
+    assert items(mixed).samples.equals(judged_spoiled().samples)
 
 
 def test_fractional_responses_are_judged_without_tests_made_for_right_and_wrong() -> None:
