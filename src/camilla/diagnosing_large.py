@@ -150,7 +150,7 @@ def diagnose_shards(
         chosen = _choose(diagnoser, size, layout, seed, watch)
         _write(folder.path / CHOSEN, json.dumps({"tag": tag} | chosen._asdict()).encode())
     model: Any = fitting.build(diagnoser_named(chosen.name), size, chosen.settings)
-    start = _start(layout, model.problem().free.shape[1], seed)
+    start = start_of_shards(layout, model.problem().free.shape[1], seed)
     keeper = _InFolder(folder.path / STATE, tag, [one.shape[0] for one in folder.shards])
     held = (workers or workers_for(None, "auto"))(folder)
     try:
@@ -214,7 +214,7 @@ def _part(size: Size, layout: ShardLayout, seed: int) -> tuple[Size, Layout]:
     return small, cells
 
 
-def _start(layout: ShardLayout, dims: int, seed: int) -> Floats:
+def start_of_shards(layout: ShardLayout, dims: int, seed: int) -> Floats:
     """Abilities at the standardised logit of the mean response, further dimensions near 0."""
     count, right = layout.by_learner
     first = np.log(right + 0.5) - np.log(count - right + 0.5)
