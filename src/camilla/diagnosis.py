@@ -28,6 +28,14 @@ from camilla.statistics.posterior import (
     simultaneous_half_width,
     tie_groups,
 )
+from camilla.statistics.standing import (
+    PairChances,
+    Standing,
+    chances_by_draws,
+    chances_by_errors,
+    standing_by_draws,
+    standing_by_errors,
+)
 from camilla.table.cells import Cells, means, zero_or_one
 from camilla.table.content import KeptContent
 from camilla.table.frames import WideRows
@@ -167,6 +175,31 @@ class Diagnosis(Printable):
             {"learner": self.learner_names, "rank_low": found.low, "rank_high": found.high,
              "p_best": found.best, "tie_group": tie_groups(draws)}
         )  # fmt: skip
+
+    def told_apart(self) -> Standing | None:
+        """Ranks and ties in the order of the board: by draws, else by tests; None without either.
+
+        It is what every table, picture and page shows.
+        """
+        if self.pool.draws is not None:
+            return standing_by_draws(self._draws()[:, self._board_order()])
+        return standing_by_errors(*self._board_ability())
+
+    def pair_chances(self) -> PairChances:
+        """How probably each learner is above each other, in the order of the board."""
+        if self.pool.draws is not None:
+            return chances_by_draws(self._draws()[:, self._board_order()])
+        return chances_by_errors(*self._board_ability())
+
+    def _board_order(self) -> NDArray[np.int64]:
+        return self._indices(self.learners["learner"].to_list(), self.learner_names, "learner")
+
+    def _board_ability(self) -> tuple[Floats, Floats]:
+        """Abilities and their standard errors, NaN where they are not known."""
+        ability, se = (
+            self.learners[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("ability", "se")
+        )
+        return ability, se
 
     def simultaneous(self) -> pl.DataFrame:
         """learner, low, high: intervals that hold all learners' expected scores at once with 95 %."""

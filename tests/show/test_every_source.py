@@ -81,7 +81,7 @@ def test_all_of_it_opens_on_one_page(saved: Path, tmp_path: Path, opened: Callab
     page = shown.go("summary")
     page.get_by_label("Diagnosis").select_option(label="overall")
     shown.until("location.hash.includes('d=1')")
-    assert "Fitted by irt" in page.inner_text("main")
+    assert "irt was fitted to" in page.inner_text("main")
     assert shown.trouble == []
     assert shown.asked_elsewhere() == []
 
@@ -150,8 +150,8 @@ def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
     shown = opened(report(sources, tmp_path / "page.html").page)
     assert f"{ranking.rows['mean'][0]:.3f}" in shown.go("comparisons").inner_text("main")
     text = shown.go("comparisons?e=1").inner_text("main")
-    assert f"A is {first} (mean " in text
-    assert f"B is {second} (mean " in text
+    assert shown.page.inner_text("main .verdict p").startswith(f"{second} ")
+    assert f"Differences are {second} less {first}." in text
     assert "60 shared samples" in text
     assert shown.trouble == []
 
@@ -162,11 +162,12 @@ def test_a_comparison_is_told_in_points_with_its_p_value(tmp_path: Path) -> None
     made = boards.comparison_section(_compared(tmp_path, right, cluster=None))
     p = binomtest(4, 44).pvalue
     assert p < 1e-6
-    said, who, *_ = made["words"]
-    assert said.startswith("B is worse: \N{MINUS SIGN}36.0 points (95 % CI ")
-    assert "on 100 shared samples" in said
-    assert f"(p = {p:.1e}, exact McNemar test)" in said
-    assert who == "A is a (mean 0.960), B is b (mean 0.600)."
+    said = made["verdict"]["text"]
+    assert said.startswith("b is worse than a: \N{MINUS SIGN}36.0 (")
+    assert said.endswith("points on 100 shared samples (p < 0.0001, exact McNemar).")
+    assert made["verdict"]["numbers"]["p"]["value"] == pytest.approx(p)
+    (counts,) = made["verdict"]["evidence"]
+    assert counts["text"] == "4 : 40 samples on which b is above a and below it; means 0.600 and 0.960."
 
 
 def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: Callable[..., Any]) -> None:
@@ -174,10 +175,9 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     right = {"a": np.arange(20) < 8, "b": np.arange(20) < 15}
     source = _compared(tmp_path, right, cluster="one")
     assert json.loads(source.read_text())["overall"]["low"] is None
-    (said, _, *notes) = boards.comparison_section(source)["words"]
-    assert "+35.0 points" in said
-    assert "no confidence interval" in said
-    assert notes == ["all shared samples are of one cluster: no interval can be given."]
+    section = boards.comparison_section(source)
+    assert "+35.0 points" in section["verdict"]["text"]
+    assert section["words"][1:] == ["all shared samples are of one cluster: no interval can be given."]
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
     assert json.loads(ranked.read_text())["learners"][0]["low"] is None
     shown = opened(report([ranked, source], tmp_path / "page.html").page)

@@ -5,13 +5,14 @@ import pytest
 from scipy.stats import norm, ttest_rel
 
 import camilla
-from camilla.show.report.diagnosed import paired, standing, strengths
+from camilla.show.report.diagnosed import paired, strengths
+from camilla.statistics.standing import standing_by_errors
 
 
 def test_pairs_are_tested_with_added_variances_and_holm() -> None:
     """Abilities 3, 2.9, 0 with errors .3: z is .24 for the first pair and over 6 for the others."""
     ability, se = np.array([3.0, 2.9, 0.0]), np.full(3, 0.3)
-    found = standing(ability, se)
+    found = standing_by_errors(ability, se)
     assert found is not None
     assert found.ties == [(0, 1)]
     assert (found.rank_low.tolist(), found.rank_high.tolist()) == ([1, 1, 3], [2, 2, 3])
@@ -26,14 +27,14 @@ def test_ties_are_rarely_broken_by_chance() -> None:
     broken = 0
     for _ in range(200):
         ability = np.sort(rng.normal(0, 0.4, 30))[::-1]
-        found = standing(ability, np.full(30, 0.4))
+        found = standing_by_errors(ability, np.full(30, 0.4))
         assert found is not None
         broken += found.ties != [(0, 29)]
     assert broken <= 0.096 * 200
 
 
 def test_without_errors_nothing_is_said() -> None:
-    assert standing(np.array([1.0, 0.0]), np.array([0.1, np.nan])) is None
+    assert standing_by_errors(np.array([1.0, 0.0]), np.array([0.1, np.nan])) is None
 
 
 def test_paired_numbers_are_those_of_the_paired_t_test() -> None:
@@ -70,7 +71,7 @@ def test_a_strength_is_ability_on_the_skill_less_ability_overall() -> None:
     """Recomputed learner by learner from the readout; significance by Holm's definition."""
     world = camilla.simulate(12, 120, skills=3, seed=4)
     found = camilla.diagnose(world.table, "camilla-base", precision=3.0, skill_correlation=0.5)
-    made = strengths(found, None, np.empty((0, 0)))
+    made = strengths(found, None)
     assert made is not None
     ability, covariance = found.readout.ability, found.readout.covariance
     weight = found.readout.skill_weight.mean(axis=0)  # type: ignore[union-attr]

@@ -10,6 +10,7 @@ import { samples } from "./pages/samples";
 import { skills } from "./pages/skills";
 import { summary } from "./pages/summary";
 import { parse, to } from "./route";
+import { withVerdict } from "./statement";
 import { brief } from "./text";
 import { themeButton } from "./theme";
 import { hush, hushOnEscape } from "./tooltip";
@@ -35,6 +36,8 @@ const PAGES: Record<string, Entry> = {
   experiments: { page: experiments, label: "Experiments", there: (report) => report.experiments.length > 0 },
   made: { page: made, label: "How it was made", there: () => true },
 };
+
+for (const [key, entry] of Object.entries(PAGES)) entry.page = withVerdict(key, entry.page);
 
 function start(report: Report): void {
   document.title = `${report.title} · Camilla`;

@@ -4,10 +4,22 @@ import type { Content, SampleRecord } from "./content";
 
 export type Part = string | { learner?: number; sample?: number; skill?: number };
 
+/** What is said, the numbers in it, what it rests on, is about, and is adjusted for. */
+export interface Statement {
+  kind: string;
+  parts: Part[];
+  text: string; // with names spelled out
+  numbers: Record<string, { value: number | null; text: string }>;
+  names: Record<string, string>;
+  evidence: Statement[];
+  estimand: string;
+  correction: string;
+}
+
 export interface Finding {
   heading: string;
-  parts: Part[];
   page: string;
+  statements: Statement[];
 }
 
 export interface Learners {
@@ -23,6 +35,7 @@ export interface Learners {
   ties: [number, number][];
   rank_low: Uint32Array | null;
   rank_high: Uint32Array | null;
+  p_best: Float32Array | null; // how probably it is the best; null without draws
 }
 
 /** Matrices are [learners, skills]. */
@@ -37,6 +50,8 @@ export interface Skills {
   accuracy_low: Float32Array;
   accuracy_high: Float32Array;
   n: Float32Array;
+  one_for_all: boolean; // a learner has one ability for all skills
+  profile: { observed: Float32Array; expected: Float32Array; se: Float32Array } | null; // by one level for all skills
   strength: { difference: Float32Array; se: Float32Array; sure: Uint8Array; kind: string } | null;
   top: { sample: Uint32Array; weight: Float32Array } | null;
 }
@@ -67,6 +82,7 @@ export interface Samples {
   seen: Uint8Array | null;
   right: Uint8Array;
   chance: Uint8Array | null;
+  line: { place: Float32Array; level: Float32Array; slope: Float32Array } | null; // logits of a large table
 }
 
 export interface Pairs {
@@ -76,6 +92,9 @@ export interface Pairs {
   low: Float32Array | null;
   high: Float32Array | null;
   p: Float32Array | null;
+  better: Float32Array; // P(ability of the first above that of the second), pairs i < j row by row
+  half: Float32Array; // half the 95 % interval of the difference of abilities, likewise
+  by_draws: boolean;
 }
 
 export interface Surprise {
@@ -90,6 +109,10 @@ export interface Diagnosis {
   provenance: Record<string, unknown>;
   model: string; // its formula
   unit: boolean;
+  score: boolean; // ability is the expected score on these samples
+  estimand: string; // what an ability is
+  difficulty_means: string;
+  by_ability: boolean; // the expected response is a function of the ability shown
   binary: boolean;
   critical: number; // standard errors from an estimate to the ends of its 95 % interval
   latent: boolean;
@@ -101,6 +124,7 @@ export interface Diagnosis {
   headline: Part[];
   findings: Finding[];
   content: Content | null; // what samples ask and learners answered
+  verdicts: Partial<Record<"leaderboard" | "samples" | "skills", Statement>>;
 }
 
 export interface Board {
@@ -127,6 +151,7 @@ export interface Board {
     played: Float32Array;
   };
   level: number;
+  verdict: Statement;
   notes: string[];
   provenance: Record<string, unknown>;
 }
@@ -153,6 +178,7 @@ export interface Experiment {
   name: string;
   title: string;
   words: string[];
+  verdict: Statement | null;
   pictures: Picture[];
   columns: string[];
   rows: (string | number | null)[][];
@@ -178,21 +204,11 @@ export function response(of: Diagnosis, sample: number, learner: number): number
   return of.binary ? of.samples.right[at] : of.samples.right[at] / 254;
 }
 
-/** The expected response, from the page's matrix or, with one ability only, from the sample's curve. */
+/** The response that the diagnosis expects, from its matrix or, in a large page, from its own straight line of logits. */
 export function chance(of: Diagnosis, sample: number, learner: number): number | null {
-  if (of.samples.chance) return of.samples.chance[sample * of.learners.name.length + learner] / 254;
-  return curve(of, sample, of.learners.ability[learner]);
-}
-
-/** g + (1 − g) σ(a (θ − b)) where the diagnoser is irt; null elsewhere. */
-export function curve(of: Diagnosis, sample: number, ability: number): number | null {
-  if (of.provenance["diagnoser"] !== "irt") return null;
-  const b = of.samples.difficulty[sample];
-  if (!Number.isFinite(b)) return null;
-  const temperature = Number(of.provenance["temperature"] ?? 1);
-  const logit = (of.samples.discrimination[sample] * (ability - b)) / temperature;
-  const guess = of.samples.guessing?.[sample] ?? 0;
-  return guess + (1 - guess) / (1 + Math.exp(-logit));
+  const { chance: matrix, line } = of.samples;
+  if (matrix) return matrix[sample * of.learners.name.length + learner] / 254;
+  return line && 1 / (1 + Math.exp(-line.level[sample] - line.slope[sample] * line.place[learner]));
 }
 
 /** The skills that a sample needs. */

@@ -1,8 +1,8 @@
 import { forest } from "../charts/forest";
 import { h, name } from "../dom";
 import { figure } from "../figure";
-import { type Diagnosis, response } from "../model";
-import { type Difference, fromCounts, twoSided } from "../statistics";
+import { response } from "../model";
+import { pairedDifference, tested } from "../pair";
 import { type Column, WindowedTable } from "../table";
 import { brief, count, interval, number, percent, pValue } from "../text";
 import { choice, heading, type Page, type View } from "../view";
@@ -59,32 +59,12 @@ function wanted(view: View): number[] {
   return unique;
 }
 
-/** The model-free difference of two learners on the samples both answered. */
-export function pairedDifference(of: Diagnosis, a: number, b: number): Difference | null {
-  if (!of.pairs) return null;
-  const n = of.learners.name.length;
-  const shared = typeof of.pairs.shared === "number" ? of.pairs.shared : of.pairs.shared[a * n + b];
-  if (of.pairs.only) return fromCounts(shared, of.pairs.only[a * n + b], of.pairs.only[b * n + a], of.critical);
-  const at = (values: Float32Array | null) => values![a * n + b];
-  const { difference, low, high, p } = of.pairs;
-  return { shared, mean: at(difference), low: at(low), high: at(high), p: at(p), onlyFirst: null, onlySecond: null };
-}
-
 function verdicts(view: View, chosen: number[]): HTMLElement {
   const { of } = view;
   const pairs = chosen.flatMap((a, i) => chosen.slice(i + 1).map((b): [number, number] => (a < b ? [a, b] : [b, a])));
-  const latent = (at: number) => {
-    const [a, b] = pairs[at];
-    const value = of.learners.ability[a] - of.learners.ability[b];
-    const se = Math.hypot(of.learners.se[a], of.learners.se[b]);
-    return { value, low: value - of.critical * se, high: value + of.critical * se, p: twoSided(value / se) };
-  };
+  const latent = (at: number) => tested(of, ...pairs[at]);
   const plain = (at: number) => pairedDifference(of, ...pairs[at]);
-  const told = (at: number) => {
-    const byAbility = latent(at).p < 0.05;
-    const byCount = (plain(at)?.p ?? 1) < 0.05;
-    return byAbility && byCount ? "different" : byAbility ? "different by ability only" : byCount ? "different by counting only" : "cannot be told apart";
-  };
+  const told = (at: number) => latent(at)?.verdict ?? "not tested: the page has too many learners";
   const columns: Column[] = [
     {
       key: "pair", label: "Pair", width: 160, value: (at) => `${of.learners.name[pairs[at][0]]} / ${of.learners.name[pairs[at][1]]}`,
@@ -92,9 +72,9 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     },
     { key: "verdict", label: "Verdict at 95 %", width: 190, value: told },
     {
-      key: "ability_difference", label: "Ability difference", width: 165, numeric: true, value: (at) => latent(at).value,
-      show: (at) => interval(latent(at).value, latent(at).low, latent(at).high),
-      more: [["ability_p", (at) => latent(at).p]],
+      key: "ability_difference", label: "Ability difference", width: 165, numeric: true, value: (at) => latent(at)?.difference ?? null,
+      show: (at) => (latent(at) ? interval(latent(at)!.difference, latent(at)!.low, latent(at)!.high) : ""),
+      more: [["p_first_above", (at) => latent(at)?.better ?? null]],
     },
     {
       key: "difference", label: `${of.binary ? "Accuracy" : "Mean"} difference, %`, about: "Paired over the samples both answered", width: 180, numeric: true, value: (at) => plain(at)?.mean ?? null,
@@ -119,7 +99,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     columns,
     rows: pairs.map((_, at) => at),
     height: 360,
-    note: "Two answers for each pair: by ability (errors of two learners taken as independent) and by counting on the same samples. These are single tests; the leaderboard's ties are adjusted for all pairs.",
+    note: `Two answers for each pair: by ability (${of.pairs?.by_draws ? `${of.estimand}, by draws of the posterior` : "errors of two learners taken as independent"}) and by counting on the same samples. Each pair is judged alone, at 95\u00a0%.`,
   }).element;
 }
 
@@ -149,30 +129,33 @@ function overall(view: View, chosen: number[]): HTMLElement {
 function bySkill(view: View, chosen: number[]): HTMLElement {
   const { skills, learners } = view.of;
   const k = skills.name.length;
+  const one = skills.one_for_all; // then abilities by skill cannot differ, and accuracies are shown
+  const [value, low, high] = one ? [skills.accuracy, skills.accuracy_low, skills.accuracy_high] : [skills.ability, skills.low, skills.high];
   const gap = (skill: number) => {
-    const values = chosen.map((i) => skills.ability[i * k + skill]);
+    const values = chosen.map((i) => value[i * k + skill]);
     return Math.max(...values) - Math.min(...values);
   };
   const order = skills.name.map((_, skill) => skill).sort((a, b) => gap(b) - gap(a)).slice(0, 24);
+  const what = one ? view.plain : "ability";
   return figure({
-    title: "Ability by skill, widest gap first",
-    note: `${chosen.length} rows a skill, in the order of the names above.${order.length < k ? ` The ${order.length} of ${k} skills with the widest gaps.` : ""}`,
+    title: `${what[0].toUpperCase()}${what.slice(1)} by skill, widest gap first`,
+    note: `${chosen.length} rows per skill, in the order of the names above.${one ? " This diagnosis has one ability for all skills, so accuracies are compared." : ""}${order.length < k ? ` The ${order.length} of ${k} skills with the widest gaps.` : ""}`,
     draw: (width) => ({
       svg: forest(
         order.flatMap((skill) =>
           chosen.map((i, place) => ({
             name: place ? "" : skills.name[skill],
             href: view.skill(skill),
-            value: skills.ability[i * k + skill],
-            low: skills.low[i * k + skill],
-            high: skills.high[i * k + skill],
+            value: value[i * k + skill],
+            low: low[i * k + skill],
+            high: high[i * k + skill],
             series: place,
             right: percent(skills.accuracy[i * k + skill]),
-            lines: [`${skills.name[skill]}: ${learners.name[i]}`, `ability ${view.skillAbility(i, skill)}`, `${view.plain} ${view.skillAccuracy(i, skill)}`],
+            lines: [`${skills.name[skill]}: ${learners.name[i]}`, ...(one ? [] : [`ability ${view.skillAbility(i, skill)}`]), `${view.plain} ${view.skillAccuracy(i, skill)}`],
           })),
         ),
         width,
-        { label: "Abilities of the chosen learners by skill", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: 17, group: chosen.length },
+        { label: `${what} of the chosen learners by skill`, axis: one || view.of.unit ? what : "ability (sd)", rightLabel: view.plain, rowHeight: 17, group: chosen.length },
       ),
     }),
   });

@@ -3,6 +3,7 @@ import { radar } from "../charts/radar";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import type { Surprise } from "../model";
+import { ranksText } from "../statement";
 import { mean } from "../statistics";
 import { type Column, WindowedTable } from "../table";
 import { brief, interval, number, percent, shown } from "../text";
@@ -15,7 +16,7 @@ export const learner: Page = (view) => {
   const { learners } = view.of;
   const i = Math.max(0, placeOf(learners.name, view.query["name"]));
   const options = learners.name.map((one, rank): [string, string] => [one, `${rank + 1}. ${brief(one, 60)}`]);
-  const ranks = learners.rank_low ? `${learners.rank_low[i]} to ${learners.rank_high![i]}` : "";
+  const ranks = learners.rank_low ? ranksText(learners.rank_low[i], learners.rank_high![i]) : "";
   return [
     heading([name(learners.name[i])], "What this learner can do, skill by skill, and where it surprised.", "Learner"),
     h(

@@ -8,7 +8,9 @@ import { heading, type Page, type View } from "../view";
 const MODELS: Record<string, string> = {
   vanilla: "A learner's ability is its mean response; nothing is modelled.",
   "skill-vanilla": "A learner's ability on a skill is its mean response on the samples that need it; nothing else is modelled.",
-  irt: "Item response theory: the chance of a right response is σ(a·(θ − b)), with one ability θ a learner, and difficulty b and discrimination a for each sample.",
+  irt: "Item response theory: the chance of a right response is σ(a·(θ − b)), with one ability θ per learner, and difficulty b and discrimination a for each sample.",
+  bayes: "Item response theory with many dimensions, of which draws are made from the posterior: the expected score of a learner is its mean chance over these samples, and intervals, ranks and ties are read from the draws.",
+  gaussian: "Learners correlate in any way: the response of one is expected from those of the others.",
   mirt: "Multidimensional item response theory: the logit of the chance is a sum of abilities times the sample's loadings, less its difficulty.",
   mf: "Matrix factorisation: learners and samples are vectors whose product is the logit of the expected response.",
   dina: "DINA: a learner has or lacks each skill; it is right, but for slips and guesses, when it has all that a sample needs.",
@@ -18,19 +20,21 @@ const MODELS: Record<string, string> = {
 };
 
 const MEANINGS: [string, string][] = [
-  ["Ability", "Where a learner stands, from its responses and the samples they were given on. In standard deviations of the pool (0 is the mean learner), or from 0 to 1 where the diagnoser counts."],
+  ["Ability", "Where a learner stands, from its responses and the samples they were given on. It is the expected score on these samples, from 0 to 1, where the diagnoser is auto or bayes; a mean response where the diagnoser counts; else standard deviations of the pool (0 is the mean learner)."],
   ["95 % interval", "The range that holds the true value in 95 of 100 such data sets, if the diagnoser's model is right. What it rests on stands under “interval”."],
   ["Accuracy", "The plain mean of a learner's responses, no model. Its interval is Wilson's for right and wrong, normal for scores between. Missing responses are left out, never counted as 0."],
   ["Mastery", "Ability on a skill squeezed to 0–1 by σ(x) = 1/(1+e⁻ˣ), for drawing beside accuracy."],
-  ["Rank may be", "Ranks left open by tests of the learner against each other one, Holm-adjusted, at 95 %."],
-  ["Ties", "Runs of neighbours in which no test, Holm-adjusted over all pairs, finds a difference. Errors of two learners count as independent, which is cautious when they answered the same samples."],
+  ["These samples, samples like these", "An expected score and its interval are about these samples: what the learners would score if they answered them again. Accuracy and its interval, and tests by counting, are about samples like these, which another test would draw anew: they are less certain."],
+  ["Rank may be", "With draws of a posterior: the middle 95 % of a learner's ranks over the draws. Else the ranks left open by Wald tests of the learner against each other one, Holm-adjusted, at 95 %."],
+  ["Ties", "With draws: learners that the first of their run is better than with at most 95 % probability, pair by pair. Else runs of neighbours in which no Wald test, Holm-adjusted over all pairs, finds a difference; errors of two learners count as independent, which is cautious when they answered the same samples."],
+  ["One level for all skills", "What a learner of this mean would score on samples as hard as these: the Rasch model that reproduces the mean of every learner and of every sample. Responses on a skill are held against it."],
   ["Exact p", "McNemar's test: of the samples that exactly one of two learners solved, how unusual is this split if both were equally good? It uses no model."],
-  ["Difficulty", "The ability at which a learner is right half the time. Left empty where the discrimination's interval holds 0, because there it can come out as anything."],
+  ["Difficulty", "The level at which a learner is right half the time. It is on the scale of abilities where those are in standard deviations of the pool; where abilities are scores from 0 to 1, difficulties have that scale for themselves. Left empty where the discrimination's interval holds 0, because there it can come out as anything."],
   ["Discrimination", "How sharply a sample separates able from less able learners. Negative: the able fail it and the others solve it, a sign of a wrong label or a broken question."],
   ["Infit, outfit", "How erratic responses are against what the diagnoser expects; 1 is expected for right and wrong. Infit weighs informative responses more, outfit all alike."],
   ["Expected", "The response that the diagnoser expects of a learner on a sample."],
   ["Surprising", "Responses farthest from the expectation, by more than one half."],
-  ["Strengths", "How far a learner is from its own level on a skill, against the pool; listed when significant at 95 %, Holm-adjusted over its skills."],
+  ["Strengths", "How far a learner is from its own level on a skill: its ability on the skill less its ability overall, both from the pool's mean, or its responses less those of one level for all skills; listed when significant at 95 %, Holm-adjusted over its skills."],
 ];
 
 const LIMITS = [
@@ -69,8 +73,9 @@ export const made: Page = (view) => {
 function model(view: View): HTMLElement {
   const made = view.of.provenance;
   const words = MODELS[String(made["diagnoser"])] ?? "";
+  const notes = Array.isArray(made["notes"]) ? made["notes"].map(String) : [];
   const state = made["converged"] === false ? "The fit stopped before it converged: take its numbers as provisional." : "The fit converged.";
-  return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`), h("p", { class: "mono quiet formula" }, view.of.model));
+  return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`), h("p", { class: "mono quiet formula" }, view.of.model), ...notes.map((note) => h("p", { class: "callout" }, shown(note))));
 }
 
 const ABOUT: Record<string, string> = {
@@ -91,6 +96,10 @@ const ABOUT: Record<string, string> = {
   placed: "whether every learner stands where it would be placed anew",
   converged: "whether the fit arrived",
   interval: "what the intervals rest on",
+  estimand: "what an ability is",
+  combined: "what predictions are made of, and with which weights",
+  effective_draws: "how many independent draws tell as much",
+  notes: "what to know before reading the numbers",
   scale: "what abilities are measured in",
   temperature: "by which logits are divided, fitted on held-out responses",
   loss: "mean over responses, priors included",

@@ -59,7 +59,7 @@ function abilityOn(view: View, skills: number[]): AbilityAxis {
   const k = of.skills.name.length;
   if (skills.length === 1 && k > 1 && ["camilla-base", "skill-vanilla"].includes(String(of.provenance["diagnoser"])))
     return { label: `ability on ${of.skills.name[skills[0]]}`, of: (i) => of.skills.ability[i * k + skills[0]], interval: (i) => view.skillAbility(i, skills[0]), whole: true };
-  return { label: "ability", of: (i) => of.learners.ability[i], interval: (i) => view.ability(i), whole: of.provenance["diagnoser"] === "irt" };
+  return { label: "ability", of: (i) => of.learners.ability[i], interval: (i) => view.ability(i), whole: of.by_ability };
 }
 
 /** Why a sample is flagged, in words, and what learners answered instead. */

@@ -226,7 +226,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     { key: "sample", label: "Sample", width: 120, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
     ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
     { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
-    both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
+    both("difficulty", "Difficulty", `${of.difficulty_means}; empty where discrimination is not told from 0`),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
     { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },

@@ -5,7 +5,7 @@ import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { mean, quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
-import { count, interval, number, percent } from "../text";
+import { count, number, percent } from "../text";
 import { choice, facts, heading, type Page, placeOf, type View } from "../view";
 import { levelOn } from "./leaderboard";
 
@@ -16,9 +16,28 @@ export const skills: Page = (view) => {
   return k >= 0 ? oneSkill(view, k) : allSkills(view);
 };
 
+/** What learners are compared by on a skill: its ability, or accuracy where one ability serves for all skills. */
+interface Measure {
+  label: string;
+  axis: string;
+  value: Float32Array;
+  low: Float32Array;
+  high: Float32Array;
+  text: (learner: number, skill: number) => string;
+}
+
+function measure(view: View): Measure {
+  const { skills: s } = view.of;
+  if (s.one_for_all) return { label: view.plain, axis: view.plain, value: s.accuracy, low: s.accuracy_low, high: s.accuracy_high, text: (i, skill) => view.skillAccuracy(i, skill) };
+  return { label: "ability", axis: view.of.unit ? "ability" : "ability (sd)", value: s.ability, low: s.low, high: s.high, text: (i, skill) => view.skillAbility(i, skill) };
+}
+
+const ONE = " This diagnosis has one ability for all skills, so accuracies are shown.";
+
 function best(view: View, k: number): number {
-  const { ability } = levelOn(view, k);
-  return view.of.learners.name.reduce((top, _, i) => (ability[i] > ability[top] ? i : top), 0);
+  const { value } = measure(view);
+  const n = view.of.skills.name.length;
+  return view.of.learners.name.reduce((top, _, i) => (value[i * n + k] > value[top * n + k] ? i : top), 0);
 }
 
 function allSkills(view: View): Node[] {
@@ -31,6 +50,7 @@ function allSkills(view: View): Node[] {
 function overview(view: View): HTMLElement {
   const { skills: s, samples, learners } = view.of;
   const k = s.name.length;
+  const by = measure(view);
   const top = s.name.map((_, skill) => best(view, skill));
   const level = s.name.map((_, skill) => mean(learners.name.map((_, i) => s.accuracy[i * k + skill])));
   const named = (skill: number) => {
@@ -44,8 +64,8 @@ function overview(view: View): HTMLElement {
     { key: "accuracy", label: view.of.binary ? "Mean accuracy" : "Mean response", width: 130, numeric: true, value: (skill) => level[skill], show: (skill) => percent(level[skill]) },
     { key: "best", label: "Best learner", width: 180, value: (skill) => learners.name[top[skill]], show: (skill) => view.learnerLink(top[skill]) },
     {
-      key: "best_ability", label: "Its ability", width: 180, numeric: true, value: (skill) => s.ability[top[skill] * k + skill],
-      show: (skill) => view.skillAbility(top[skill], skill),
+      key: `best_${by.label.replace(" ", "_")}`, label: `Its ${by.label}`, width: 180, numeric: true, value: (skill) => by.value[top[skill] * k + skill],
+      show: (skill) => by.text(top[skill], skill),
     },
     ...(s.top ? [{ key: "named_by", label: "Named by", width: 320, value: (skill: number) => named(skill).join(" | "), show: (skill: number) => h("span", {}, ...named(skill).flatMap((one, i) => [i ? ", " : "", name(one)])) }] : []),
   ];
@@ -55,28 +75,30 @@ function overview(view: View): HTMLElement {
 function spreads(view: View): HTMLElement {
   const { skills: s, learners } = view.of;
   const k = s.name.length;
-  const wide = (skill: number) => quantile(learners.name.map((_, i) => s.ability[i * k + skill]), 0.9) - quantile(learners.name.map((_, i) => s.ability[i * k + skill]), 0.1);
+  const by = measure(view);
+  const on = (skill: number) => learners.name.map((_, i) => by.value[i * k + skill]);
+  const wide = (skill: number) => quantile(on(skill), 0.9) - quantile(on(skill), 0.1);
   const order = s.name.map((_, skill) => skill);
   const chosen = k <= SHOWN ? order : order.sort((a, b) => wide(b) - wide(a)).slice(0, SHOWN);
   return figure({
     title: "How learners spread",
     wide: true,
-    note: `Thick: the middle half of the learners; thin: the middle 80 %; dot: the median; ticks: each learner.${chosen.length < k ? ` The ${SHOWN} of ${k} skills with the widest spread.` : ""}`,
+    note: `Thick: the middle half of the learners; thin: the middle 80 %; dot: the median; ticks: each learner.${s.one_for_all ? ONE : ""}${chosen.length < k ? ` The ${SHOWN} of ${k} skills with the widest spread.` : ""}`,
     draw: (width) => ({
       svg: spread(
         chosen.map((skill) => {
-          const values = learners.name.map((_, i) => s.ability[i * k + skill]);
+          const values = on(skill);
           const top = best(view, skill);
           return {
             name: s.name[skill],
             href: view.skill(skill),
             values,
             best: learners.name[top],
-            lines: [s.name[skill], `median ${number(quantile(values, 0.5))}, middle half ${number(quantile(values, 0.25))} to ${number(quantile(values, 0.75))}`, `best ${learners.name[top]}: ${view.skillAbility(top, skill)}`],
+            lines: [s.name[skill], `median ${number(quantile(values, 0.5))}, middle half ${number(quantile(values, 0.25))} to ${number(quantile(values, 0.75))}`, `best ${learners.name[top]}: ${by.text(top, skill)}`],
           };
         }),
         width,
-        view.of.unit ? "ability" : "ability (sd)",
+        by.axis,
         "Spread of learners by skill",
       ),
     }),
@@ -111,12 +133,14 @@ function matrix(view: View, n: number, k: number): HTMLElement {
 function oneSkill(view: View, k: number): Node[] {
   const { skills: s, samples, learners } = view.of;
   const level = levelOn(view, k);
-  const order = learners.name.map((_, i) => i).sort((a, b) => level.ability[b] - level.ability[a]);
+  const by = measure(view);
+  const at = (i: number) => i * s.name.length + k;
+  const order = learners.name.map((_, i) => i).sort((a, b) => by.value[at(b)] - by.value[at(a)]);
   const rows = samples.name.map((_, j) => j).filter((j) => samples.needs?.[j * s.name.length + k]);
   const top = best(view, k);
   return [
     h("p", { class: "back" }, link(view.to("skills"), "← all skills")),
-    heading([name(s.name[k])], ["Best: ", view.learnerLink(top), `, ability ${view.skillAbility(top, k)}.`], view.of.latent ? "Latent skill" : "Skill"),
+    heading([name(s.name[k])], ["Best: ", view.learnerLink(top), `, ${by.label} ${by.text(top, k)}.`], view.of.latent ? "Latent skill" : "Skill"),
     h(
       "div",
       { class: "controls" },
@@ -129,33 +153,41 @@ function oneSkill(view: View, k: number): Node[] {
     facts([
       ...(s.count ? ([[count(s.count[k]), "samples"]] as [string, string][]) : []),
       [percent(mean(Array.from(level.accuracy))), `mean ${view.plain} of all learners`],
-      [number(quantile(level.ability, 0.5)), "median ability"],
+      ...(s.one_for_all ? [] : ([[number(quantile(level.ability, 0.5)), "median ability"]] as [string, string][])),
     ]),
     h(
       "div",
       { class: "columns even" },
       figure({
         title: `Learners on this skill${order.length > SHOWN ? `, first ${SHOWN}` : ""}`,
-        note: "Overlapping intervals: the order is not sure.",
+        note: `Lines are single 95 % intervals, not adjusted for the number of learners.${s.one_for_all ? ONE : ""}`,
         draw: (width) => ({
           svg: forest(
             order.slice(0, SHOWN).map((i) => ({
               name: learners.name[i],
               href: view.learner(i),
-              value: level.ability[i],
-              low: level.low[i],
-              high: level.high[i],
+              value: by.value[at(i)],
+              low: by.low[at(i)],
+              high: by.high[at(i)],
               right: percent(level.accuracy[i]),
-              lines: [learners.name[i], `ability ${interval(level.ability[i], level.low[i], level.high[i])}`, `${view.plain} ${view.skillAccuracy(i, k)}`],
+              lines: [learners.name[i], ...(s.one_for_all ? [] : [`ability ${view.skillAbility(i, k)}`]), `${view.plain} ${view.skillAccuracy(i, k)}`, ...strength(view, i, k)],
             })),
             width,
-            { label: "Abilities on this skill", axis: view.of.unit ? "ability" : "ability (sd)", rightLabel: view.plain, rowHeight: 20 },
+            { label: `Learners on this skill by ${by.label}`, axis: by.axis, rightLabel: view.plain, rowHeight: 20 },
           ),
         }),
       }),
       rows.length ? contents(view, rows) : asking(view, k),
     ),
   ];
+}
+
+/** Responses on a skill less what one level for all skills makes of them. */
+function strength(view: View, i: number, k: number): string[] {
+  const found = view.of.skills.profile;
+  const at = i * view.of.skills.name.length + k;
+  if (!found || !Number.isFinite(found.expected[at])) return [];
+  return [`expected by one level for all skills ${percent(found.expected[at])}: ${number(100 * (found.observed[at] - found.expected[at]), 1)} ± ${number(100 * view.of.critical * found.se[at], 1)} points`];
 }
 
 function contents(view: View, rows: number[]): HTMLElement {

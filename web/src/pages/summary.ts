@@ -2,6 +2,7 @@ import { forest } from "../charts/forest";
 import { histogram } from "../charts/histogram";
 import { h, link } from "../dom";
 import { figure } from "../figure";
+import { statement } from "../statement";
 import { count, percent } from "../text";
 import { facts, type Page, type View } from "../view";
 
@@ -30,7 +31,7 @@ function words(view: View): HTMLElement {
     "section",
     { class: "findings" },
     ...view.of.findings.map((one) =>
-      h("article", {}, h("h2", {}, one.heading), h("p", {}, ...view.sentence(one.parts)), link(view.to(one.page), `${LEADS[one.page] ?? "See the numbers"} →`)),
+      h("article", {}, h("h2", {}, one.heading), ...one.statements.map((each) => statement(view, each)), link(view.to(one.page), `${LEADS[one.page] ?? "See the numbers"} →`)),
     ),
   );
 }
@@ -39,6 +40,7 @@ const LEADS: Record<string, string> = {
   leaderboard: "Leaderboard",
   compare: "Compare learners",
   samples: "All samples",
+  skills: "All skills",
   made: "How it was made",
 };
 
@@ -48,7 +50,7 @@ function leaders(view: View): HTMLElement {
   const ties = of.learners.ties.length > 0;
   return figure({
     title: shown.length < of.learners.name.length ? `The first ${shown.length} of ${count(of.learners.name.length)}` : "All learners",
-    note: `Dots are abilities, lines 95 % intervals${ties ? "; a bar at the left joins learners that cannot be told apart" : ""}.`,
+    note: `Dots are ${of.score ? "expected scores on these samples" : "abilities"}, lines 95 % intervals${ties ? "; a bar at the left joins learners that cannot be told apart" : ""}.`,
     draw: (width) => ({
       svg: forest(
         shown.map((who, i) => ({

@@ -12,6 +12,13 @@ from camilla.experiments.results import experiment_summary, read_results, told_a
 from camilla.names import name_index, shown
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.show.report.content import of_comparison
+from camilla.show.report.verdicts import (
+    board_verdict,
+    comparison_verdict,
+    experiment_verdict,
+    ranking_verdict,
+    said,
+)
 from camilla.statistics.wald import differences
 
 MOST_PAIRS = 20_000  # dots of the fit; beyond, every so many by prediction
@@ -51,6 +58,7 @@ def board_section(name: str, folder: Path) -> dict[str, Any]:
             "played": pairs.played[chosen],
         },
         "level": board.level,
+        "verdict": said(board_verdict(board)),
         "notes": list(board.notes),
         "provenance": dict(board.provenance),
     }
@@ -84,32 +92,26 @@ def comparison_section(path: Path) -> dict[str, Any]:
 def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
     rows = document["learners"]
     level = _level(document["level"])
-    tied = [f"{one['first']} to {one['last']}" for one in document["groups"] if one["first"] < one["last"]]
     words = [
         f"{len(rows)} learners by mean response, every pair tested on the samples both answered, {level}."
     ]
-    if tied:
-        words.append(
-            f"Ranks {', '.join(tied[:3])} cannot be told apart" + (", and so on." if tied[3:] else ".")
-        )
     dots = [_dot(row["learner"], row["mean"], row) for row in rows[:MOST_DOTS]]
     picture = _comparison_picture(
         "Mean response" + (f", first {MOST_DOTS}" if rows[MOST_DOTS:] else ""), f"{level} intervals", dots
     )
-    return _comparison_page(name, f"ranking {name}", words, [picture], rows, document)
+    page = _comparison_page(name, f"ranking {name}", words, [picture], rows, document)
+    return page | {"verdict": said(ranking_verdict(document))}
 
 
 def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     a, b, overall = document["a"], document["b"], document["overall"]
-    words = [
-        document["answer"],
-        f"A is {a} (mean {overall['mean_a']:.3f}), B is {b} (mean {overall['mean_b']:.3f}).",
-    ]
+    words = [f"Differences are {b} less {a}."]
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
     dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
     picture = _comparison_picture("Difference", f"Above 0: {b} is better.", dots)
     page = _comparison_page(name, f"{b} against {a}", words, [picture], document["flipped"], document)
-    return page | {"shown": of_comparison(document), "learners": [a, b]}
+    shown_samples = {"shown": of_comparison(document), "learners": [a, b]}
+    return page | shown_samples | {"verdict": said(comparison_verdict(document))}
 
 
 def _level(level: float) -> str:
@@ -144,6 +146,8 @@ MEASURE_WORDS = {
     "rank-consistency": "Whether ability orders learners as mean responses do, also those no fit saw.",
     "rank-stability": "Whether abilities from disjoint sets of samples order the learners alike.",
 }
+JUDGED = {"reliability": "log_loss", "rank-consistency": "kendall", "rank-stability": "kendall"}
+"""The score of an experiment's verdict."""
 SCORES = {
     "reliability": ("auc", "acc", "f1", "rmse", "mae", "log_loss"),
     "rank-consistency": ("kendall", "spearman"),
@@ -180,10 +184,13 @@ def _experiment_page(name: str, table: str, means: pl.DataFrame, rows: pl.DataFr
     made["versions"] = [json.loads(text) for text in made["versions"]]
     told = means.drop("experiment", "table", "data_hash", "camilla")
     columns = [column for column in told.columns if not told[column].is_null().all()]
+    score = JUDGED[name]
+    verdict = experiment_verdict(name, score, NAMES[score], rows)
     return {
         "name": name,
         "title": f"{name} on {shown(table)}",
         "words": [MEASURE_WORDS[name]],
+        "verdict": None if verdict is None else said(verdict),
         "pictures": [one for score in SCORES[name] for one in draw(means, score)],
         "columns": columns,
         "rows": [list(row) for row in means.select(columns).iter_rows()],
@@ -192,7 +199,7 @@ def _experiment_page(name: str, table: str, means: pl.DataFrame, rows: pl.DataFr
 
 
 def _dots(means: pl.DataFrame, score: str) -> list[dict[str, Any]]:
-    """One picture a comparison: a dot a diagnoser."""
+    """One picture per comparison with a dot for each diagnoser."""
     part = means.filter(pl.col("score") == score)
     lower = score in ("rmse", "mae", "log_loss")
     return [

@@ -19,7 +19,7 @@ from camilla.show.report import content as content_pieces
 from camilla.show.report import diagnosed, plain
 from camilla.show.report.packing import packed
 from camilla.show.report.sources import read_sources
-from camilla.show.report.words import findings, headline
+from camilla.show.report.words import summary
 from camilla.table.files import whole_file, whole_folder
 
 MARK = ".camilla-report"  # in a folder that a report may replace
@@ -133,8 +133,7 @@ class Folding:
 
 
 def _diagnosis(of: diagnosed.Diagnosed) -> dict[str, Any]:
-    words = {"headline": headline(of), "findings": [one._asdict() for one in findings(of)]}
-    return diagnosed.section(of) | words
+    return diagnosed.section(of) | summary(of)
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """What a reader asks of a diagnosis, as the page shows it: standing, pairs, strengths, flags, surprises."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -21,23 +21,20 @@ from camilla.samples.sample_flags import (
 from camilla.show.report.packing import Bits, Rounded
 from camilla.statistics.all_pairs import pair_ends, pair_tests
 from camilla.statistics.intervals import LEVEL, Z
-from camilla.statistics.wald import BoardStanding, board_standing, surely_not_zero
+from camilla.statistics.profiles import Profile, additive_expectation, profile
+from camilla.statistics.standing import PairChances, Standing
+from camilla.statistics.wald import surely_not_zero
 from camilla.table.cells import zero_or_one
 
 MOST_SAMPLES = 50_000  # above, the page keeps KEPT of them and the rest lies beside it
 KEPT = 20_000
 MOST_EXPECTED = 1_500_000  # cells whose expected response the page carries
 MOST_TWINNED = 10_000  # samples among which twins are looked for, in a second or two
-MOST_PAIRED = 2000  # learners; above, the pairs alone would fill the memory of a small machine
 MOST_SHOWN = 400  # learners whose paired counts go into the page
+MOST_DRAWN = 60_000_000  # expected responses in draws that the leader's score on samples like these may take
+STRAIGHT = 1e-3  # logits that a model with one ability may be off a straight line by rounding
 TOP = 12  # samples that name a latent skill
-
-
-def standing(ability: Floats, se: Floats) -> BoardStanding | None:
-    """None where errors are not known or learners are too many."""
-    if not np.isfinite(se).all() or not 2 <= len(ability) <= MOST_PAIRED:
-        return None
-    return board_standing(ability, se, LEVEL)
+ROUNDING = 1e-9  # abilities no farther apart are one
 
 
 class Paired(NamedTuple):
@@ -75,10 +72,10 @@ class Strengths(NamedTuple):
     kind: str
 
 
-def strengths(found: Diagnosis, expected: Floats | None, responses: Floats) -> Strengths | None:
+def strengths(found: Diagnosis, profile: Profile | None) -> Strengths | None:
     """(Aᵢₖ − Ā·ₖ) − (Aᵢ − Ā·) where skills have abilities of their own, else response less expectation.
 
-    `expected` and `responses` are [learners, samples] in the order of the diagnosis' names.
+    Rows are in the order of the diagnosis' names; `profile` holds each learner's responses on each skill.
     """
     mask = found.diagnoser.size.skill_mask
     if found.readout.skill_weight is not None and (found.readout.explicit or mask is None):
@@ -91,15 +88,10 @@ def strengths(found: Diagnosis, expected: Floats | None, responses: Floats) -> S
         variance = np.einsum("nkl,sk,sl->ns", found.readout.covariance, contrast, contrast)
         kind = "ability on the skill less ability overall, both measured from the pool's mean"
         return _sure(difference, np.sqrt(np.maximum(variance, 0)), kind)
-    if mask is None or expected is None:
+    if profile is None:
         return None
-    seen = np.isfinite(responses)
-    needs = mask.astype(np.float64)
-    count = seen @ needs
-    with np.errstate(invalid="ignore", divide="ignore"):
-        difference = np.where(seen, responses - expected, 0) @ needs / count
-        se = np.sqrt(np.where(seen, expected * (1 - expected), 0) @ needs) / count
-    return _sure(difference, se, "mean response on the skill's samples less the expected one")
+    kind = "mean response on the skill's samples less what one level for all skills makes of it"
+    return _sure(profile.difference, profile.se, kind)
 
 
 def _sure(difference: Floats, se: Floats, kind: str) -> Strengths:
@@ -150,8 +142,64 @@ class Diagnosed:
         return self.found.probabilities()[np.ix_(*self.order)]
 
     @cached_property
-    def standing(self) -> BoardStanding | None:
-        return standing(*(self.column("learners", name) for name in ("ability", "se")))
+    def standing(self) -> Standing | None:
+        """Ranks and ties, as the diagnosis itself decides them."""
+        return self.found.told_apart()
+
+    @cached_property
+    def chances(self) -> PairChances | None:
+        """Who is how probably above whom; None where learners are too many for the page."""
+        return None if len(self.learners) > MOST_SHOWN else self.found.pair_chances()
+
+    @cached_property
+    def is_score(self) -> bool:
+        """Whether ability is the expected score on these samples, estimated by a model."""
+        readout = self.found.readout
+        return readout.unit_scale and readout.skill_weight is None and not readout.counted
+
+    @cached_property
+    def estimand(self) -> str:
+        """What an ability is, in words."""
+        if self.found.readout.counted:
+            return "mean response on the samples that were answered"
+        return str(self.found.provenance.get("estimand", "ability on the diagnoser's own scale"))
+
+    @cached_property
+    def difficulty_means(self) -> str:
+        """What a difficulty is, on which scale."""
+        if self.found.readout.counted:
+            return "1 less the mean response"
+        if not self.found.readout.unit_scale:
+            return "The ability at which a learner is right half the time"
+        return (
+            "The level at which a learner is right half the time, in standard deviations of the pool. It has "
+            "a scale of its own, not that of abilities, which are scores from 0 to 1"
+        )
+
+    @cached_property
+    def plain_cells(self) -> bool:
+        """Whether every cell is one response."""
+        return bool((self.found.cells.weight == 1).all())
+
+    @cached_property
+    def leader_like_these(self) -> dict[str, Any] | None:
+        """The first learner on samples like these; None without draws, and where they would take seconds."""
+        draws = self.found.pool.draws
+        if draws is None or draws.n_draws * len(self.learners) * len(self.samples) > MOST_DRAWN:
+            return None
+        return self.found.learners_like_these().filter(learner=self.learners[0]).row(0, named=True)
+
+    @cached_property
+    def one_for_all(self) -> bool:
+        """Whether every learner has one ability for all skills, such as irt's."""
+        return len(self.skills) > 1 and bool((np.ptp(self.by_skill["ability"], axis=1) < ROUNDING).all())
+
+    @cached_property
+    def profile(self) -> Profile | None:
+        """Each learner's responses on each skill against one level for all; None without a skill map."""
+        if self.mask is None or len(self.skills) < 2 or len(self.learners) < 2:
+            return None
+        return profile(self.responses, additive_expectation(self.responses), self.mask)
 
     @cached_property
     def why_not_judged(self) -> str | None:
@@ -187,12 +235,12 @@ class Diagnosed:
     def strengths(self) -> Strengths | None:
         if len(self.skills) < 2:
             return None
-        who, what = self.order
-        back = np.argsort(who), np.argsort(what)
-        found = strengths(self.found, self.expected[np.ix_(*back)], self.responses[np.ix_(*back)])
+        who, skill = self.order[0], _places(self.skills, self.found.skill_names)
+        back = np.ix_(np.argsort(who), np.argsort(skill))
+        own = None if self.profile is None else Profile(*(part[back] for part in self.profile))
+        found = strengths(self.found, own)
         if found is None:
             return None
-        skill = _places(self.skills, self.found.skill_names)
         at = np.ix_(who, skill)
         return Strengths(found.difference[at], found.se[at], found.sure[at], found.kind)
 
@@ -255,6 +303,10 @@ def section(of: Diagnosed) -> dict[str, Any]:
         "provenance": made,
         "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
         "unit": of.found.readout.unit_scale,
+        "score": of.is_score,
+        "estimand": of.estimand,
+        "difficulty_means": of.difficulty_means,
+        "by_ability": made["diagnoser"] == "irt" and not of.found.readout.unit_scale,
         "binary": of.binary,
         "critical": Z,
         "latent": of.mask is None and of.found.readout.skill_weight is not None and len(of.skills) > 1,
@@ -275,6 +327,7 @@ def _learners(of: Diagnosed) -> dict[str, Any]:
         "ties": [] if place is None else place.ties,
         "rank_low": None if place is None else place.rank_low.astype(np.uint32),
         "rank_high": None if place is None else place.rank_high.astype(np.uint32),
+        "p_best": None if place is None or place.p_best is None else Rounded(place.p_best, 3),
     }
 
 
@@ -285,6 +338,14 @@ def _skills(of: Diagnosed) -> dict[str, Any]:
         "name": of.skills,
         "count": None if of.mask is None else of.mask.sum(axis=0).astype(np.uint32),
         **{name: Rounded(of.by_skill[name], 3) for name in columns},
+        "one_for_all": of.one_for_all,
+        "profile": None
+        if of.profile is None
+        else {
+            "observed": Rounded(of.profile.observed, 3),
+            "expected": Rounded(of.profile.expected, 3),
+            "se": Rounded(of.profile.se, 3),
+        },
         "strength": None
         if strong is None
         else {
@@ -338,29 +399,56 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         if of.binary
         else np.rint(np.where(seen, responses, 0) * 254).astype(np.uint8),
         "chance": np.rint(of.expected.T[kept] * 254).astype(np.uint8) if shown_expected else None,
+        "line": None if shown_expected or of.found.readout.counted else _line(of),
     }
 
 
-def _pairs(of: Diagnosed) -> dict[str, Any] | None:
-    if len(of.learners) > MOST_SHOWN:
+def _line(of: Diagnosed) -> dict[str, Any] | None:
+    """The model's own logits as level + slope · place of the learner, where it has one ability; else None.
+
+    In place of the matrix of expected responses where that is too large: two numbers for each sample.
+    """
+    logit = np.log(of.expected) - np.log1p(-of.expected)  # [learners, samples]
+    if not np.isfinite(logit).all():
         return None
+    some = logit[:, np.linspace(0, logit.shape[1] - 1, min(logit.shape[1], 1000)).astype(int)]
+    place = np.linalg.svd(some - some.mean(axis=0), full_matrices=False)[0][:, 0]
+    place = (place - place.mean()) / max(float(place.std()), 1e-12)
+    level, slope = logit.mean(axis=0), place @ logit / len(place)
+    if np.abs(logit - level - place[:, None] * slope).max() > STRAIGHT:
+        return None
+    kept = of.kept
+    return {"place": place, "level": Rounded(level[kept], 3), "slope": Rounded(slope[kept], 3)}
+
+
+def _pairs(of: Diagnosed) -> dict[str, Any] | None:
+    if of.chances is None:
+        return None
+    upper = np.triu_indices(len(of.learners), 1)
+    chances = {
+        "better": Rounded(of.chances.better[upper], 3),
+        "half": Rounded(of.chances.half[upper], 3),
+        "by_draws": of.standing is not None and of.standing.p_best is not None,
+    }
     found = paired(of.responses)
     if found.only is not None:
         most = int(found.shared.max())
         small = np.uint16 if most < 65536 else np.uint32
         complete = bool((found.shared == most).all())
-        return {"shared": most if complete else found.shared.astype(small), "only": found.only.astype(small)}
-    return found._asdict()
+        shared = most if complete else found.shared.astype(small)
+        return {"shared": shared, "only": found.only.astype(small)} | chances
+    return found._asdict() | chances
 
 
 def _surprises(of: Diagnosed) -> dict[str, Any]:
     """Sample places are those of the page; the expected response has the ability's interval."""
     kept = of.kept
     found = surprises(of.expected[:, kept], of.responses[:, kept])
+    read = replace(of.found, combined=None)  # what is read of, as everywhere on the page
     out: dict[str, Any] = {}
     for kind, sample in found._asdict().items():
         who, rank = np.nonzero(sample >= 0)
-        chance = of.found.chances(of.order[0][who], of.order[1][kept[sample[who, rank]]])
+        chance = read.chances(of.order[0][who], of.order[1][kept[sample[who, rank]]])
         out[kind] = {"sample": sample}
         for name, values in chance._asdict().items():
             filled = np.full(sample.shape, np.nan)

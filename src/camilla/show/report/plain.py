@@ -1,36 +1,28 @@
 """What is read without a script: headline, sentences and tables as plain HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from html import escape
 from typing import Any
 
 import numpy as np
 
 from camilla.display import html_table
-from camilla.names import shown
 from camilla.show.report.diagnosed import Diagnosed
 from camilla.show.report.sources import Sources
-from camilla.show.report.words import SentencePart, findings, headline
+from camilla.show.report.statements import SentencePart, Statement
+from camilla.show.report.words import findings, headline, namer
 
 MOST_ROWS = 500
 MOST_SUSPECTS = 50
 
 
-def text_of(parts: Sequence[SentencePart], of: Diagnosed) -> str:
-    """A sentence with its names spelled out, as text."""
-    names = {"learner": of.learners, "skill": of.skills, "sample": [of.samples[j] for j in of.kept]}
-    return "".join(
-        part if isinstance(part, str) else "".join(shown(names[kind][place]) for kind, place in part.items())
-        for part in parts
-    )
-
-
 def diagnosis(of: Diagnosed) -> str:
     """The summary, the leaderboard, skills with their best learner, flagged samples, provenance."""
-    parts = [f"<h1>{escape(text_of(headline(of), of))}</h1>"]
-    parts += [
-        f"<h2>{escape(one.heading)}</h2><p>{escape(text_of(one.parts, of))}</p>" for one in findings(of)
-    ]
+    named = namer(of)
+    parts = [f"<h1>{escape(headline(of).text(named))}</h1>"]
+    for finding in findings(of):
+        parts.append(f"<h2>{escape(finding.heading)}</h2>")
+        parts += [f"<p>{escape(one.text(named))}{_evidence(one, named)}</p>" for one in finding.statements]
     columns = ["rank", "learner", "ability", "low", "high", "accuracy", "accuracy_low", "accuracy_high"]
     rows = of.found.learners.head(MOST_ROWS).select(columns).rows()
     parts.append(html_table("Learners by ability", columns, rows))
@@ -42,6 +34,14 @@ def diagnosis(of: Diagnosed) -> str:
         html_table("How it was made", ["what", "value"], [(key, str(value)) for key, value in made.items()])
     )
     return "".join(parts)
+
+
+def _evidence(of: Statement, named: Callable[[SentencePart], str]) -> str:
+    """What a statement rests on, in small letters."""
+    said = [one.text(named) for one in of.evidence]
+    said += [f"What it is about: {of.estimand}."] if of.estimand else []
+    said += [f"Adjustment: {of.correction}."] if of.correction else []
+    return f" <small>{escape(' '.join(said))}</small>" if said else ""
 
 
 def _skills(of: Diagnosed) -> str:

@@ -1,187 +1,380 @@
-"""What was found, in sentences. A part of a sentence is text, or a learner, sample or skill by its place."""
+"""What was found, in statements that open their evidence."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from camilla.arrays import Floats
 from camilla.show.report.diagnosed import Diagnosed
+from camilla.show.report.skill_words import LIKE_THESE, pair_counts, profiles, separates
+from camilla.show.report.statements import (
+    Draft,
+    SentencePart,
+    Statement,
+    chance,
+    decimal,
+    name_text,
+    percent,
+    ranks_text,
+    three,
+)
 from camilla.statistics.intervals import LEVEL
 
-SentencePart = str | dict[str, int]
 LISTED = 5
-ROUNDING = 1e-9  # abilities no farther apart are one
+BEST_LISTED = 3
+LEVEL_TEXT = percent(LEVEL, 0)
+BY_DRAWS = f"none: draws of the posterior, one pair at a time, with {LEVEL_TEXT} probability"
+BY_TESTS = (
+    "Wald tests, the errors of two learners independent; Holm over all pairs for ties, over a learner's own "
+    "pairs for its ranks"
+)
+BY_JUDGES = (
+    f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for contrary samples a "
+    "likelihood ratio above 100, and above the rarity of such samples"
+)
 
 
-class Sentence(NamedTuple):
-    """A heading, the sentences under it, and the page that has the numbers."""
+class Finding(NamedTuple):
+    """A heading, the statements under it, and the page that has the numbers."""
 
     heading: str
-    parts: list[SentencePart]
     page: str
+    statements: list[Statement]
 
 
-def headline(of: Diagnosed) -> list[SentencePart]:
+def summary(of: Diagnosed) -> dict[str, Any]:
+    """The words of a diagnosis as the page is given them."""
+    named, found = namer(of), findings(of)
+    said = {one.kind: one for finding in found for one in finding.statements}
+    verdicts = {
+        "leaderboard": headline(of),
+        "samples": said.get("contradicting") or said.get("not judged"),
+        "skills": said.get("strengths"),
+    }
+    return {
+        "headline": headline(of).parts,
+        "findings": [
+            {
+                "heading": one.heading,
+                "page": one.page,
+                "statements": [each.document(named) for each in one.statements],
+            }
+            for one in found
+        ],
+        "verdicts": {page: one.document(named) for page, one in verdicts.items() if one is not None},
+    }
+
+
+def namer(of: Diagnosed) -> Callable[[SentencePart], str]:
+    """Spells the parts of a sentence out."""
+    names = {"learner": of.learners, "skill": of.skills, "sample": [of.samples[j] for j in of.kept]}
+
+    def named(part: SentencePart) -> str:
+        if isinstance(part, str):
+            return part
+        return "".join(name_text(names[kind][place]) for kind, place in part.items())
+
+    return named
+
+
+def headline(of: Diagnosed) -> Statement:
     """Who leads, and whether that is sure."""
-    if len(of.learners) < 2:
-        return [{"learner": 0}, " is the only learner."]
-    tied = _tied_with_first(of)
-    if tied is None:
-        return [{"learner": 0}, f" has the highest ability of {len(of.learners)} learners."]
-    if tied == 1:
-        return [{"learner": 0}, f" leads {len(of.learners)} learners, and the lead is sure."]
-    return [
-        {"learner": 0},
-        " comes first, but the first ",
-        f"{tied} of {len(of.learners)} cannot be told apart.",
+    n, place = len(of.learners), of.standing
+    draft = Draft("only").say({"learner": 0})
+    draft.names["leader"] = of.learners[0]
+    if n < 2:
+        return draft.say(" is the only learner.").done()
+    draft.estimand = of.estimand
+    if place is None:
+        draft.kind, draft.correction = (
+            "highest",
+            "none: this diagnoser has no standard errors, so nothing is tested",
+        )
+        return draft.say(" has the highest ability of ").count("learners", n).say(" learners.").done()
+    draft.correction = BY_TESTS if place.p_best is None else BY_DRAWS
+    if place.first_is_sure:
+        draft.kind = "sure lead"
+        draft.say(" leads ").count("learners", n).say(" learners, and the lead is sure")
+        if place.p_best is not None:
+            draft.say(" (").number("p_best", place.p_best[0], chance(place.p_best[0])).say(" to be the best)")
+        return draft.say(".").proof(_best_of(of), pair_counts(of, 0, 1)).done()
+    if place.tied_with_first > 1:
+        tied = place.tied_with_first
+        draft.kind = "tied lead"
+        draft.say(" comes first, but ranks ").number("tied", tied, ranks_text(1, tied)).say(" of ")
+        draft.count("learners", n).say(" cannot be told apart.")
+        return draft.proof(_best_of(of), pair_counts(of, 0, 1)).done()
+    high = int(place.rank_high[0])
+    draft.kind = "unsure lead"
+    draft.say(" comes first of ").count("learners", n).say(" learners, but its rank may be ")
+    draft.number("rank_high", high, ranks_text(1, high)).say(f" ({LEVEL_TEXT}).")
+    return draft.proof(_best_of(of), pair_counts(of, 0, 1)).done()
+
+
+def findings(of: Diagnosed) -> list[Finding]:
+    """The statements of the summary, those first that a reader should know first."""
+    made = [
+        Finding("Who leads", "leaderboard", _who_leads(of)),
+        Finding("What separates the top", "compare", separates(of)),
+        Finding("How even the learners are", "skills", profiles(of)),
+        Finding("What counting says", "leaderboard", _counting(of)),
+        Finding("Samples to look at", "samples", _look_at(of)),
+        Finding("How far to trust it", "made", _trust(of)),
     ]
+    return [finding for finding in made if finding.statements]
 
 
-def findings(of: Diagnosed) -> list[Sentence]:
-    """The sentences of the summary, those first that a reader should know first."""
-    made = [_leader(of), _separates(of), _counting(of), _look_at(of), _trust(of)]
-    return [finding for finding in made if finding is not None]
+def _score(of: Diagnosed, draft: Draft, i: int, prefix: str = "ability") -> Draft:
+    """Ability of a learner with its interval, called what it is."""
+    value, low, high = (of.column("learners", name)[i] for name in ("ability", "low", "high"))
+    draft.say("an expected score of " if of.is_score else "ability ")
+    return draft.interval(prefix, value, low, high, three if of.is_score else decimal)
 
 
-def _percent(share: float, digits: int = 1) -> str:
-    return f"{100 * share:.{digits}f}\N{NO-BREAK SPACE}%"
-
-
-def _number(value: float) -> str:
-    return f"{value:.2f}".replace("-", "\N{MINUS SIGN}")
-
-
-def _interval(value: float, low: float, high: float) -> str:
-    if not np.isfinite(low):
-        return _number(value)
-    return f"{_number(value)} ({_number(low)} to {_number(high)})"
-
-
-def _samples(n: int) -> str:
-    return "1 sample was" if n == 1 else f"{n:,} samples were"
-
-
-def _tied_with_first(of: Diagnosed) -> int | None:
-    """How many stand in the leader's tie group, itself included."""
-    if of.standing is None:
-        return None
-    first = [last + 1 for start, last in of.standing.ties if start == 0]
-    return first[0] if first else 1
-
-
-def _leader(of: Diagnosed) -> Sentence | None:
+def _who_leads(of: Diagnosed) -> list[Statement]:
     if len(of.learners) < 2:
-        return None
-    ability, low, high, accuracy = (
-        of.column("learners", name) for name in ("ability", "low", "high", "accuracy")
+        return []
+    return [one for one in (_leader(of), _next(of), _tie(of)) if one is not None]
+
+
+def _leader(of: Diagnosed) -> Statement:
+    draft = Draft("leader", estimand=of.estimand, correction="none: single intervals").say(
+        {"learner": 0}, " has "
     )
-    plain = (
-        f"a mean response of {accuracy[0]:.3f}" if not of.binary
-        else f"is right on {_percent(accuracy[0])} of its responses"
-    )  # fmt: skip
-    parts: list[SentencePart] = [
-        {"learner": 0},
-        f" has ability {_interval(ability[0], low[0], high[0])} and ",
-    ]
-    parts += [
-        f"{plain}; next is ",
-        {"learner": 1},
-        f" with {_interval(ability[1], low[1], high[1])}.",
-    ]
-    tied = _tied_with_first(of)
-    if tied is not None and tied > 1:
-        parts.append(
-            f" Ranks 1 to {tied} are a tie: no test among them, adjusted for all pairs, finds a difference"
-        )
-        parts.append(f" at {_percent(LEVEL, 0)}.")
-    return Sentence("Who leads", parts, "leaderboard")
-
-
-def _separates(of: Diagnosed) -> Sentence | None:
-    """The skill on which the leader is farthest from the first learner outside its tie group."""
-    tied = _tied_with_first(of)
-    if tied is None or tied >= len(of.learners) or len(of.skills) < 2 or of.strengths is None:
-        return None
-    ability, se = of.by_skill["ability"], of.by_skill["se"]
-    with np.errstate(invalid="ignore", divide="ignore"):
-        z = (ability[0] - ability[tied]) / np.hypot(se[0], se[tied])
-    one_for_all = (np.ptp(ability, axis=1) < ROUNDING).all()  # such as irt's
-    if one_for_all or not np.isfinite(z).any():
-        return None
-    skill = int(np.nanargmax(np.abs(z)))
-    parts: list[SentencePart] = ["Between ", {"learner": 0}, " and ", {"learner": tied}]
-    parts.append(", the first outside its tie, " if tied > 1 else ", the second, ")
-    parts += ["the skill that differs most is ", {"skill": skill}]
-    here, there = _number(ability[0, skill]), _number(ability[tied, skill])
-    parts.append(f": {here} against {there} ({abs(z[skill]):.1f} standard errors).")
-    spread = np.nanstd(ability, axis=0)
-    widest = int(np.nanargmax(spread))
-    parts += [
-        " Over all learners, abilities spread most on ",
-        {"skill": widest},
-        f" (sd {spread[widest]:.2f}).",
-    ]
-    return Sentence("What separates the top", parts, "compare")
-
-
-def _counting(of: Diagnosed) -> Sentence | None:
-    """Where plain accuracy would order learners otherwise."""
-    accuracy = of.column("learners", "accuracy")
-    if len(accuracy) < 3 or not np.isfinite(accuracy).all():
-        return None
-    plain = np.empty(len(accuracy), int)
-    plain[np.argsort(-accuracy, kind="stable")] = np.arange(len(accuracy))
-    moved = plain - np.arange(len(accuracy))
-    most = int(np.argmax(np.abs(moved)))
-    if moved[most] == 0:
-        return Sentence(
-            "What counting says", ["Plain accuracy orders the learners in the same way."], "leaderboard"
-        )
-    above = np.sign(accuracy[:, None] - accuracy[None, :])[np.triu_indices(len(accuracy), 1)]
-    parts: list[SentencePart] = [
-        f"Plain accuracy puts {int((moved != 0).sum())} of {len(moved)} learners at another rank and orders "
-        f"{_percent(float((above > 0).mean()), 0)} of all pairs alike. Farthest is "
-    ]
-    parts += [{"learner": most}, f": rank {most + 1} by ability, {plain[most] + 1} by accuracy."]
-    return Sentence("What counting says", parts, "leaderboard")
-
-
-def _look_at(of: Diagnosed) -> Sentence:
-    if of.why_not_judged is not None:
-        return Sentence("Samples to look at", [of.why_not_judged.capitalize()], "samples")
-    flags = of.flags
-    at = {int(j): place for place, j in enumerate(of.kept)}
-    suspects = of.suspects
-    shown = [at[int(j)] for j in suspects[:LISTED]]
-    parts: list[SentencePart] = []
-    if len(suspects):
-        one = len(suspects) == 1
-        parts.append(
-            f"{len(suspects)} of {len(of.samples):,} samples {'contradicts' if one else 'contradict'} "
-        )
-        parts.append("the able learners: " if len(suspects) <= LISTED else "the able learners; first ")
-        for number, sample in enumerate(shown):
-            parts += [", " if number else "", {"sample": sample}]
-        what = "It may have a wrong key, be an exception" if one else "Keys may be wrong, samples exceptions"
-        parts.append(f". {what} or ambiguous: look before you trust small differences.")
+    draft.names["leader"] = of.learners[0]
+    _score(of, draft, 0)
+    if of.is_score:
+        draft.say(" on these ").count("samples", len(of.samples)).say(" samples")
+    draft.say(" and ")
+    accuracy, low, high = (of.column("learners", f"accuracy{end}")[0] for end in ("", "_low", "_high"))
+    n = int(of.column("learners", "n")[0])
+    if of.binary and of.plain_cells:
+        draft.say("is right on ").count("right", round(accuracy * n)).say(" of ").count("n", n)
+        draft.say(" responses, ").interval("accuracy", accuracy, low, high, percent).say(".")
     else:
-        parts.append("No sample contradicts the able learners.")
-    if n := int(flags["everyone wrong"].sum()):
-        parts.append(f" {_samples(n)} solved by nobody.")
-    if n := int(flags["everyone right"].sum()):
-        parts.append(f" {_samples(n)} solved by everybody: they do not tell learners apart.")
-    return Sentence("Samples to look at", parts, "samples")
+        draft.say("a mean response of ").interval("accuracy", accuracy, low, high, three).say(".")
+    return draft.proof(_estimands(of), _like_these(of)).done()
 
 
-def _trust(of: Diagnosed) -> Sentence:
+def _estimands(of: Diagnosed) -> Statement | None:
+    """Why the two intervals of one learner differ."""
+    if not of.is_score:
+        return None
+    draft = Draft("estimands")
+    draft.say("The interval of the expected score is about these ").count("samples", len(of.samples))
+    draft.say(
+        " samples: what these learners would score if they answered them again. The interval of ",
+        "accuracy" if of.binary else "the mean response",
+        " is about samples like these, which another test would draw anew.",
+    )
+    return draft.done()
+
+
+def _like_these(of: Diagnosed) -> Statement | None:
+    row = of.leader_like_these
+    if row is None:
+        return None
+    draft = Draft("like these", estimand=LIKE_THESE, correction="none: draws of the posterior").say(
+        "On samples like these "
+    )
+    draft.names["leader"] = of.learners[0]
+    draft.say({"learner": 0}, " has an expected score of ")
+    draft.interval("ability", row["ability"], row["low"], row["high"], three)
+    draft.say(" and is the best with ").number("p_best", row["p_best"], chance(row["p_best"]))
+    return draft.say(" probability.").done()
+
+
+def _next(of: Diagnosed) -> Statement:
+    draft = Draft("next", estimand=of.estimand, correction="none: single intervals").say(
+        "Next is ", {"learner": 1}, " with "
+    )
+    draft.names["other"] = of.learners[1]
+    return _score(of, draft, 1).say(".").proof(pair_counts(of, 0, 1), _chance_of(of, 0, 1)).done()
+
+
+def _tie(of: Diagnosed) -> Statement | None:
+    place = of.standing
+    if place is None or place.tied_with_first < 2:
+        return None
+    tied = place.tied_with_first
+    draft = Draft("tie", estimand=of.estimand, correction=BY_TESTS if place.p_best is None else BY_DRAWS)
+    draft.names |= {"leader": of.learners[0], "last": of.learners[tied - 1]}
+    draft.say("Ranks ").number("tied", tied, ranks_text(1, tied)).say(" are tied: ")
+    if place.p_best is None:
+        n = len(of.learners)
+        draft.say("no test of two of them, adjusted for all ").count("pairs", n * (n - 1) // 2)
+        draft.say(f" pairs, finds a difference at {LEVEL_TEXT}.")
+    else:
+        draft.say(
+            {"learner": 0}, f" is better than each of the others with at most {LEVEL_TEXT} probability."
+        )
+    return draft.proof(_best_of(of), pair_counts(of, 0, tied - 1) if tied > 2 else None).done()
+
+
+def _best_of(of: Diagnosed) -> Statement | None:
+    """The learners that may be the best."""
+    place = of.standing
+    if place is None or place.p_best is None:
+        return None
+    draft = Draft("p_best", estimand=of.estimand, correction="none: shares of the draws").say(
+        "Probability of being the best: "
+    )
+    order = np.argsort(-place.p_best, kind="stable")[:BEST_LISTED]
+    for rank, i in enumerate(order.tolist()):
+        draft.names[f"learner {rank}"] = of.learners[i]
+        draft.say(", " if rank else "", {"learner": i}, " ")
+        draft.number(f"p_best {rank}", place.p_best[i], chance(place.p_best[i]))
+    return draft.say(".").done()
+
+
+def _chance_of(of: Diagnosed, a: int, b: int) -> Statement | None:
+    """How probably one is above the other."""
+    if of.chances is None or of.standing is None:
+        return None
+    better = float(of.chances.better[a, b])
+    how = (
+        "draws of the posterior"
+        if of.standing.p_best is not None
+        else "a normal difference, the errors of two learners independent"
+    )
+    draft = Draft("better", estimand=of.estimand, correction=f"none: {how}").say(
+        {"learner": a}, " is above ", {"learner": b}
+    )
+    draft.names |= {"first": of.learners[a], "second": of.learners[b]}
+    return draft.say(" with ").number("better", better, chance(better)).say(" probability.").done()
+
+
+def _counting(of: Diagnosed) -> list[Statement]:
+    """Where plain accuracy would order learners otherwise; level accuracies contradict no order."""
+    accuracy = of.column("learners", "accuracy")
+    n = len(accuracy)
+    if n < 3 or not np.isfinite(accuracy).all():
+        return []
+    order = np.sign((accuracy[:, None] - accuracy[None, :]).round(12))
+    upper = order[np.triu_indices(n, 1)]
+    against, level = int((upper < 0).sum()), int((upper == 0).sum())
+    what = "accuracy" if of.binary else "the mean response"
+    draft = Draft(
+        "counting", estimand="the order of these learners", correction="none: orders are counted, not tested"
+    )
+    if against == 0:
+        draft.say(f"No pair of learners is ordered otherwise by {what} than by ability")
+        draft.numbers["against"] = (0.0, "No")
+        return [draft.proof(_counted(len(upper), against, level)).say(".").done()]
+    draft.say(f"{what[0].upper()}{what[1:]} orders ").count("against", against).say(" of ")
+    draft.count("pairs", len(upper)).say(" pairs of learners otherwise than ability does")
+    first, last = 1 + (order < 0).sum(axis=1), n - (order > 0).sum(axis=1)
+    rank = np.arange(1, n + 1)
+    away = np.maximum(np.maximum(first - rank, rank - last), 0)
+    i = int(np.argmax(away))
+    draft.names["learner"] = of.learners[i]
+    draft.say("; farthest is ", {"learner": i}, ", rank ").number("rank", i + 1, str(i + 1))
+    by_accuracy = ranks_text(int(first[i]), int(last[i]))
+    draft.say(" by ability and ").number("by_accuracy", float(first[i]), by_accuracy).say(f" by {what}.")
+    return [draft.proof(_counted(len(upper), against, level)).done()]
+
+
+def _counted(pairs: int, against: int, level: int) -> Statement:
+    draft = Draft("pairs").count("alike", pairs - against - level).say(" of ").count("pairs", pairs)
+    draft.say(" pairs are ordered alike, ").count("against", against).say(" the other way, and ")
+    return draft.count("level", level).say(" have the same mean.").done()
+
+
+def _look_at(of: Diagnosed) -> list[Statement]:
+    if of.why_not_judged is not None:
+        return [Draft("not judged").say(of.why_not_judged.capitalize()).done()]
+    made = [_contradicting(of)]
+    if of.only_ordered is not None:
+        made.append(Draft("only ordered").say(of.only_ordered).done())
+    for flag, kind, tail in (
+        ("everyone wrong", "nobody", "by nobody"),
+        ("everyone right", "everybody", "by everybody"),
+    ):
+        if n := int(of.flags[flag].sum()):
+            how = "solved" if of.binary else "answered above 0" if kind == "nobody" else "answered with 1"
+            draft = Draft(kind).count("samples", n).say(" sample was " if n == 1 else " samples were ")
+            draft.say(f"{how} {tail}: {'it tells' if n == 1 else 'they tell'} no learner from another.")
+            made.append(draft.done())
+    return made
+
+
+def _contradicting(of: Diagnosed) -> Statement:
+    suspects = of.suspects
+    draft = Draft("contradicting", estimand="these learners on these samples", correction=BY_JUDGES)
+    if not len(suspects):
+        draft.numbers["samples"] = (0.0, "No")
+        return draft.say("No sample contradicts the able learners.").done()
+    at = {int(j): place for place, j in enumerate(of.kept)}
+    one = len(suspects) == 1
+    draft.count("samples", len(suspects)).say(" of ").count("of", len(of.samples))
+    draft.say(f" samples {'contradicts' if one else 'contradict'} the able learners")
+    draft.say(": " if len(suspects) <= LISTED else "; first ")
+    for number, j in enumerate(suspects[:LISTED].tolist()):
+        draft.names[f"sample {number}"] = of.samples[j]
+        draft.say(", " if number else "", {"sample": at[j]}).proof(_against_the_able(of, j, at[j]))
+    what = "It may have a wrong key, be an exception" if one else "Keys may be wrong, samples exceptions"
+    return draft.say(f". {what} or ambiguous: look before you trust small differences.").done()
+
+
+def _against_the_able(of: Diagnosed, j: int, place: int) -> Statement | None:
+    """How those that solved a sample do on the others."""
+    given, rest = of.responses[:, j], rest_means(of.responses, j)
+    seen = np.isfinite(given) & np.isfinite(rest)
+    draft = Draft("sample").say({"sample": place}, ": ")
+    draft.names["sample"] = of.samples[j]
+    if of.binary:
+        right = seen & (given == 1)
+        wrong = seen & (given == 0)
+        if not right.any() or not wrong.any():
+            return None
+        draft.count("right", int(right.sum())).say(" of ").count("n", int(seen.sum()))
+        draft.say(" learners solved it; on the other samples they are right on ")
+        draft.number("rest_right", float(rest[right].mean()), percent(float(rest[right].mean())))
+        draft.say(", those who missed it on ")
+        wrong_rest = float(rest[wrong].mean())
+        return draft.number("rest_wrong", wrong_rest, percent(wrong_rest)).say(".").done()
+    if seen.sum() < 3 or given[seen].std() == 0 or rest[seen].std() == 0:
+        return None
+    r = float(np.corrcoef(given[seen], rest[seen])[0, 1])
+    draft.say("its responses have correlation ").number("correlation", r, decimal(r))
+    return draft.say(" with the learners' means on the other samples.").done()
+
+
+def rest_means(responses: Floats, j: int) -> Floats:
+    """The mean response of each learner on all samples but one."""
+    others = np.delete(responses, j, axis=1)
+    seen = np.isfinite(others)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(seen, others, 0).sum(axis=1) / seen.sum(axis=1))
+
+
+def _trust(of: Diagnosed) -> list[Statement]:
     made: dict[str, Any] = of.found.provenance
-    n_cells = made["n_learners"] * made["n_samples"]
-    share = made["n_missing"] / n_cells
-    parts: list[SentencePart] = [
-        f"Fitted by {made['diagnoser']} to {made['n_responses']:,} responses, "
-        f"{'none' if made['n_missing'] == 0 else _percent(share)} missing; intervals: {made['interval']}. "
+    share = made["n_missing"] / (made["n_learners"] * made["n_samples"])
+    draft = Draft("fit").say(f"{made['diagnoser']} was fitted to ").count("responses", made["n_responses"])
+    draft.say(" responses, ").number("missing", share, percent(share) if share else "none")
+    draft.say(f" missing; intervals: {made['interval']}.")
+    return [
+        draft.done(),
+        _arrived(of),
+        *(Draft("note").say(name_text(note)).done() for note in made.get("notes", [])),
     ]
-    parts.append(
-        "The fit converged." if made["converged"]
-        else "The fit stopped before it converged: take its numbers as provisional."
-    )  # fmt: skip
-    return Sentence("How far to trust it", parts, "made")
+
+
+def _arrived(of: Diagnosed) -> Statement:
+    """How far the fit came; of draws, how many independent ones they are worth."""
+    made: dict[str, Any] = of.found.provenance
+    draft = Draft("converged" if made["converged"] else "not converged")
+    worth = made.get("effective_draws")
+    if worth is None:
+        sure = (
+            "The fit converged."
+            if made["converged"]
+            else "The fit stopped before it converged: take its numbers as provisional."
+        )
+        return draft.say(sure).done()
+    draft.say("Its ").count("draws", made["steps"]).say(" draws are worth ")
+    draft.count("median", round(worth["median"])).say(" independent ones for the median learner, ")
+    draft.count("least", round(worth["least"])).say(" for the one known worst")
+    return draft.say("." if made["converged"] else ": too few, so take intervals as rough.").done()
