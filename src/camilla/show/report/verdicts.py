@@ -42,7 +42,9 @@ def board_verdict(board: Leaderboard) -> Statement:
         draft.say(f"{first} has the highest EPP of ").count("players", n).say(" players.")
         return draft.proof(_match_counts(board) if n > 1 else None).done()
     rows, tied = board.rows(), _tied_with_first(board)
-    draft.correction = "Wald tests with rounds as units; Holm over all pairs for ties"
+    draft.correction = (
+        "Wald tests with rounds as units; Holm over all pairs for ties, over a player's own pairs for its ranks"
+    )
     if rows["rank_high"][0] == 1:
         draft.kind = "epp sure lead"
         draft.say(f"{first} leads ").count("players", n).say(" players, and the lead is sure.")
@@ -110,7 +112,13 @@ def ranking_verdict(document: dict[str, Any]) -> Statement:
         draft.say(f"{name} leads ").count("learners", n).say(" learners, and the lead is sure.")
     elif tied > 1:
         draft.kind = "rank tied lead"
-        draft.say(f"{name} has the highest mean, but ranks ").number("tied", tied, ranks_text(1, tied))
+        sharing = sum(abs(row["mean"] - first["mean"]) < 1e-12 for row in rows) - 1
+        if sharing:
+            draft.say(f"{name} shares the highest mean with ").count("sharing", sharing)
+            draft.say(" others, and ranks " if sharing > 1 else " other, and ranks ")
+        else:
+            draft.say(f"{name} has the highest mean, but ranks ")
+        draft.number("tied", tied, ranks_text(1, tied))
         draft.say(" of ").count("learners", n).say(" learners cannot be told apart.")
     else:
         draft.kind = "rank unsure lead"

@@ -1,0 +1,443 @@
+"""What has to hold for each statement of a report: a rule per kind, by the formulas of check_report_truth."""
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from scipy.stats import norm
+
+from check_report_truth import Draws, Paired, Raw, holm, paired, run_of_ties, score_ends
+
+Truth = dict[str, Any]  # of each number: what it should be, as a number, as text, or (number, tolerance)
+DRAWN = 0.05  # of a probability that was drawn anew here
+SEEN = re.compile(r"answer alike on (\d+) of (\d+) samples")
+
+
+class False_(Exception):  # noqa: N801, N818
+    """A statement that does not hold."""
+
+
+def need(holds: bool, why: str) -> None:
+    if not holds:
+        raise False_(why)
+
+
+def shown(text: str) -> tuple[float, float]:
+    """A number as a reader takes it, and half its last digit."""
+    if text in ("No", "none"):
+        return 0.0, 0.0
+    if text.startswith("over 99"):
+        return 0.995, 0.005
+    if text.startswith("under 1"):
+        return 0.005, 0.005
+    if text.startswith("p < "):
+        return float(text[4:]) / 2, float(text[4:]) / 2
+    if text.startswith("p = "):
+        value = float(text[4:])
+        return value, 0.05 * 10 ** math.floor(math.log10(value)) if value > 0 else 0.0
+    plain = text.replace("\N{MINUS SIGN}", "-").replace(",", "").removeprefix("+")
+    scale = 100.0 if plain.endswith("%") else 1.0
+    plain = plain.rstrip("%").strip()
+    digits = len(plain.partition(".")[2])
+    return float(plain) / scale, 0.5 * 10.0**-digits / scale
+
+
+def compare_numbers(said: dict[str, Any], truth: Truth) -> None:
+    """Every number of a statement is known here, is in its sentence, and is true but for rounding."""
+    for name, number in said["numbers"].items():
+        text = number["text"]
+        need(text in said["text"], f"{name}: {text!r} is not in the sentence")
+        need(name in truth, f"{name}: nothing here recomputes it")
+        wanted = truth[name]
+        if isinstance(wanted, str):
+            need(text == wanted, f"{name}: {text!r} is said, {wanted!r} is true")
+            continue
+        right, tolerance = wanted if isinstance(wanted, tuple) else (wanted, 1e-6)
+        points = 100.0 if name.startswith("difference") and said["kind"] in POINTS else 1.0
+        value, rounding = shown(text)
+        off = abs(value - points * right)
+        need(
+            off <= rounding * 1.0001 + points * tolerance,
+            f"{name}: {text} is said, {points * right:.6g} is true",
+        )
+        sent = number["value"]
+        if sent is not None and text not in ("No", "none") and "–" not in text:
+            need(
+                abs(sent - right) <= max(tolerance, 1e-4 * abs(right)),
+                f"{name}: {sent} is sent, {right:.6g} is true",
+            )
+
+
+POINTS = (
+    "pair",
+    "skill pair",
+    "compare better",
+    "compare worse",
+    "compare probably better",
+    "compare probably worse",
+    "compare tied",
+)
+
+
+class Checked:
+    """A diagnosis beside its raw table."""
+
+    def __init__(self, raw: Raw, folder: Path) -> None:
+        self.raw = raw
+        document = json.loads((folder / "diagnosis.json").read_text().split("\n", 1)[1])
+        self.made = document["provenance"]
+        self.frame = pl.read_parquet(folder / "learners.parquet")
+        self.board: list[str] = self.frame["learner"].to_list()
+        self.draws = None
+        if self.made.get("effective_draws"):
+            names = document["learner_names"] if "learner_names" in document else document["learners"]
+            self.draws = Draws(folder, names)
+        self.is_score = str(self.made["estimand"]).startswith("expected score")
+
+    def drawn(self, learner: str) -> int:
+        assert self.draws is not None
+        return self.draws.learners.index(learner)
+
+    def ability(self, learner: str) -> Truth:
+        if self.draws is None:
+            row = self.frame.filter(learner=learner).row(0, named=True)
+            return {"ability": row["ability"], "ability_low": row["low"], "ability_high": row["high"]}
+        value, low, high = score_ends(self.draws.scores[:, self.drawn(learner)])
+        return {"ability": (value, 1e-5), "ability_low": (low, 1e-4), "ability_high": (high, 1e-4)}
+
+    def wald(self) -> np.ndarray:
+        """p of every pair in the order of the board."""
+        ability, se = (self.frame[name].to_numpy() for name in ("ability", "se"))
+        gap, spread = ability[:, None] - ability, np.sqrt(se[:, None] ** 2 + se**2)
+        return 2 * norm.sf(np.abs(gap) / spread)
+
+    def tied(self) -> int:
+        if self.draws is not None:
+            return self.draws.tied_with_first()
+        p, n = self.wald(), len(self.board)
+        upper = np.triu_indices(n, 1)
+        adjusted = np.ones((n, n))
+        adjusted[upper] = holm(p[upper])
+        return run_of_ties(n, lambda i, j: adjusted[i, j] < 0.05)
+
+    def rank_high(self) -> int:
+        """The worst rank of the first."""
+        n = len(self.board)
+        if self.draws is None:
+            return n - int((holm(self.wald()[0, 1:]) < 0.05).sum())
+        scores = self.draws.scores
+        last = (scores >= scores[:, [self.drawn(self.board[0])]]).sum(axis=1)
+        return int(np.sort(last)[math.ceil(0.975 * len(last)) - 1])
+
+    def skill_pairs(self, first: str, second: str) -> dict[str, Paired]:
+        a, b = self.raw.row(first), self.raw.row(second)
+        found = {skill: paired(a[inside], b[inside]) for skill, inside in self.raw.skills.items()}
+        return {skill: one for skill, one in found.items() if one is not None}
+
+    def order(self) -> np.ndarray:
+        """Raw means in the order of the board."""
+        return np.array([self.raw.accuracy(name)[0] for name in self.board])
+
+
+def ranks(high: int) -> str:
+    return "1" if high == 1 else f"1–{high}"
+
+
+def _lead(said: dict[str, Any], of: Checked) -> Truth:
+    need(said["names"]["leader"] == of.board[0], "another learner leads")
+    if of.draws is not None:
+        mean = of.draws.scores.mean(axis=0)
+        need(mean[of.drawn(of.board[0])] >= mean.max() - 1e-6, "another learner has a higher mean of draws")
+    best = None if of.draws is None else float(of.draws.best()[of.drawn(of.board[0])])
+    sure = of.rank_high() == 1 if best is None else best >= 0.95
+    kind = "sure lead" if sure else "tied lead" if of.tied() > 1 else "unsure lead"
+    need(said["kind"] == kind, f"it is a {kind}")
+    return {
+        "learners": len(of.raw.learners),
+        "p_best": best,
+        "tied": ranks(of.tied()),
+        "rank_high": ranks(of.rank_high()),
+    }
+
+
+def _leader(said: dict[str, Any], of: Checked) -> Truth:
+    name = said["names"]["leader"]
+    mean, low, high = of.raw.accuracy(name)
+    row = of.raw.row(name)
+    truth = {"accuracy": mean, "accuracy_low": low, "accuracy_high": high, "samples": len(of.raw.samples)}
+    return truth | of.ability(name) | {"right": np.nansum(row), "n": int(np.isfinite(row).sum())}
+
+
+def _like_these(said: dict[str, Any], of: Checked) -> Truth:
+    assert of.draws is not None
+    scores, best = of.draws.like_these()
+    own = scores[:, of.drawn(said["names"]["leader"])]
+    n = len(of.draws.array("params.ability"))
+    slack = 4 * own.std() / np.sqrt(n) + 1e-3
+    share = float(best[of.drawn(said["names"]["leader"])])
+    low, high = np.quantile(own, [0.025, 0.975])
+    ends = {"ability_low": (low, 2 * slack), "ability_high": (high, 2 * slack)}
+    drawn = DRAWN + 4 * np.sqrt(share * (1 - share) / n)
+    return {"ability": (own.mean(), slack), "p_best": (share, drawn)} | ends
+
+
+def _tie(said: dict[str, Any], of: Checked) -> Truth:
+    need(of.board[of.tied() - 1] == said["names"]["last"], "another learner is the last of the tie")
+    n = len(of.board)
+    return {"tied": ranks(of.tied()), "pairs": n * (n - 1) // 2}
+
+
+def _p_best(said: dict[str, Any], of: Checked) -> Truth:
+    assert of.draws is not None
+    best = of.draws.best()
+    own = [float(best[of.drawn(name)]) for name in said["names"].values()]
+    need(
+        own == sorted(own, reverse=True) and own[0] >= best.max() - 1e-9, "others are likelier to be the best"
+    )
+    return {f"p_best {k}": share for k, share in enumerate(own)}
+
+
+def _better(said: dict[str, Any], of: Checked) -> Truth:
+    first, second = said["names"]["first"], said["names"]["second"]
+    if of.draws is not None:
+        return {"better": of.draws.better(of.drawn(first), of.drawn(second))}
+    rows = [of.frame.filter(learner=name).row(0, named=True) for name in (first, second)]
+    return {
+        "better": float(
+            norm.cdf((rows[0]["ability"] - rows[1]["ability"]) / math.hypot(rows[0]["se"], rows[1]["se"]))
+        )
+    }
+
+
+def _pair(said: dict[str, Any], of: Checked) -> Truth:
+    first, second = said["names"]["first"], said["names"]["second"]
+    if "skill" in said["names"]:
+        return paired_truth(of.skill_pairs(first, second)[said["names"]["skill"]])
+    found = paired(of.raw.row(first), of.raw.row(second))
+    assert found is not None
+    return paired_truth(found)
+
+
+def paired_truth(found: Paired) -> Truth:
+    return found._asdict() | {"shared": found.n, "difference_low": found.low, "difference_high": found.high}
+
+
+def _skill_gap(said: dict[str, Any], of: Checked) -> Truth:
+    tied = of.tied()
+    other = of.board[tied if tied < len(of.board) else 1]
+    need(
+        (said["names"]["leader"], said["names"]["other"]) == (of.board[0], other), "other learners are meant"
+    )
+    need(
+        ("outside its tie" in said["text"]) == (1 < tied < len(of.board)),
+        "it is wrong who is outside the tie",
+    )
+    pairs = of.skill_pairs(of.board[0], other)
+    adjusted = dict(zip(pairs, holm(np.array([one.p for one in pairs.values()])), strict=True))
+    least = min(one.p for one in pairs.values())
+    skill = said["names"]["skill"]
+    need(pairs[skill].p <= least * (1 + 1e-9), "another skill differs more clearly")
+    level = [name for name, one in pairs.items() if one.p <= least * (1 + 1e-9)]
+    widest = max(abs(pairs[name].difference) for name in level)
+    need(abs(pairs[skill].difference) >= widest - 1e-12, "another skill with the same p has a wider gap")
+    need((said["kind"] == "skill gap") == (adjusted[skill] < 0.05), f"adjusted p is {adjusted[skill]:.3g}")
+    means = {"mean_first": pairs[skill].mean_first, "mean_second": pairs[skill].mean_second}
+    return means | {"p": adjusted[skill], "tried": len(pairs)}
+
+
+def _strengths(said: dict[str, Any], of: Checked) -> Truth:
+    cells = of.raw.profile()
+    adjusted = dict(zip(cells, holm(np.array([one[2] for one in cells.values()])), strict=True))
+    sure = {learner for (learner, _), p in adjusted.items() if p < 0.05}
+    if not sure:
+        return {"sure": 0}
+    at = said["names"]["learner"], said["names"]["skill"]
+    need(cells[at][2] <= min(one[2] for one in cells.values()) * 1.01 + 1e-300, "another cell is clearer")
+    size = int((of.raw.skills[at[1]] & np.isfinite(of.raw.row(at[0]))).sum())
+    need(f"{size:,} samples" in said["text"], f"it has {size} samples")
+    observed, expected, _ = cells[at]
+    found = {"observed": observed, "expected": (expected, 2e-4), "p": (adjusted[at], 0.01 * adjusted[at])}
+    return found | {"sure": len(sure), "learners": len(of.board)}
+
+
+def _counting(said: dict[str, Any], of: Checked) -> Truth:
+    mean, n = of.order().round(12), len(of.board)
+    sign = np.sign(mean[:, None] - mean)
+    upper = sign[np.triu_indices(n, 1)]
+    counts = {
+        "against": int((upper < 0).sum()),
+        "level": int((upper == 0).sum()),
+        "pairs": len(upper),
+        "alike": int((upper > 0).sum()),
+    }
+    if "learner" not in said["names"]:
+        return counts
+    first, last = 1 + (sign < 0).sum(axis=1), n - (sign > 0).sum(axis=1)
+    away = np.maximum(np.maximum(first - np.arange(1, n + 1), np.arange(1, n + 1) - last), 0)
+    i = of.board.index(said["names"]["learner"])
+    need(away[i] == away.max(), "another learner is farther away")
+    return counts | {
+        "rank": i + 1,
+        "by_accuracy": f"{first[i]}" if first[i] == last[i] else f"{first[i]}–{last[i]}",
+    }
+
+
+def _contradicting(said: dict[str, Any], of: Checked) -> Truth:
+    """`camilla items` decides how many there are; that those named contradict is seen in the responses."""
+    for name in said["names"].values():
+        given, rest = of.raw.rest(name)
+        seen = np.isfinite(given)
+        need(np.corrcoef(given[seen], rest[seen])[0, 1] < 0, f"{name}: the able do not fail it more often")
+    n = said["numbers"]["samples"]["value"]
+    need(min(n, 5) == len(said["names"]), "not as many are named as there are")
+    return {"samples": n, "of": len(of.raw.samples)}
+
+
+def _sample(said: dict[str, Any], of: Checked) -> Truth:
+    given, rest = of.raw.rest(said["names"]["sample"])
+    seen = np.isfinite(given)
+    if not of.raw.binary:
+        return {"correlation": float(np.corrcoef(given[seen], rest[seen])[0, 1])}
+    return {
+        "right": int(np.nansum(given)),
+        "n": int(seen.sum()),
+        "rest_right": rest[given == 1].mean(),
+        "rest_wrong": rest[given == 0].mean(),
+    }
+
+
+def _unanimous(wanted: float) -> Callable[[dict[str, Any], Checked], Truth]:
+    def rule(said: dict[str, Any], of: Checked) -> Truth:
+        matrix = of.raw.matrix
+        alike = (np.where(np.isfinite(matrix), matrix, wanted) == wanted).all(axis=0) & np.isfinite(
+            matrix
+        ).any(axis=0)
+        return {"samples": int(alike.sum())}
+
+    return rule
+
+
+def _fit(said: dict[str, Any], of: Checked) -> Truth:
+    seen = np.isfinite(of.raw.matrix)
+    need(said["text"].startswith(of.made["diagnoser"]), "another diagnoser was fitted")
+    return {"responses": int(seen.sum()), "missing": 1 - seen.mean()}
+
+
+def _arrived(said: dict[str, Any], of: Checked) -> Truth:
+    need((said["kind"] == "converged") == of.made["converged"], "it is the other way round")
+    if of.draws is None:
+        return {}
+    worth = of.draws.effective()
+    need(not of.made["converged"] or np.median(worth) >= 20, "the draws are worth fewer than 20")
+    return {"draws": len(of.draws.scores), "median": (np.median(worth), 1.0), "least": (worth.min(), 1.0)}
+
+
+def _note(said: dict[str, Any], of: Checked) -> Truth:
+    """A note is the diagnosis' own; that learners answer alike is counted again."""
+    text = said["text"]
+    if found := SEEN.search(text):
+        names = [name for name in of.raw.learners if f"'{name}'" in text]
+        need(len(names) > 1, "the learners that answer alike are not in the table")
+        rows = np.array([of.raw.row(name) for name in names])
+        alike = int((np.isfinite(rows).all(axis=0) & (rows == rows[0]).all(axis=0)).sum())
+        need(
+            (int(found[1]), int(found[2])) == (alike, int(np.isfinite(rows).all(axis=0).sum())),
+            f"they answer alike on {alike}",
+        )
+    return {}
+
+
+def _nothing(said: dict[str, Any], of: Checked) -> Truth:
+    return {"samples": len(of.raw.samples)}
+
+
+def _highest(said: dict[str, Any], of: Checked) -> Truth:
+    """Nothing is tested without standard errors: only who has the highest ability is said."""
+    need(said["names"]["leader"] == of.board[0], "another learner is first")
+    need(of.frame["ability"][0] == of.frame["ability"].max(), "another learner has a higher ability")
+    return {"learners": len(of.raw.learners)}
+
+
+def _not_judged(said: dict[str, Any], of: Checked) -> Truth:
+    need(len(of.raw.learners) < 3 and str(len(of.raw.learners)) in said["text"], "there are learners enough")
+    return {}
+
+
+RULES: dict[str, Callable[[dict[str, Any], Checked], Truth]] = {
+    "only": _highest,
+    "highest": _highest,
+    "sure lead": _lead,
+    "tied lead": _lead,
+    "unsure lead": _lead,
+    "leader": _leader,
+    "next": lambda said, of: of.ability(said["names"]["other"]),
+    "estimands": _nothing,
+    "like these": _like_these,
+    "tie": _tie,
+    "p_best": _p_best,
+    "better": _better,
+    "pair": _pair,
+    "skill pair": _pair,
+    "skill gap": _skill_gap,
+    "no skill gap": _skill_gap,
+    "strengths": _strengths,
+    "one level": _nothing,
+    "counting": _counting,
+    "pairs": _counting,
+    "contradicting": _contradicting,
+    "not judged": _not_judged,
+    "only ordered": _nothing,
+    "sample": _sample,
+    "nobody": _unanimous(0),
+    "everybody": _unanimous(1),
+    "fit": _fit,
+    "converged": _arrived,
+    "not converged": _arrived,
+    "note": _note,
+}
+
+
+def every(statement: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    yield statement
+    for one in statement["evidence"]:
+        yield from every(one)
+
+
+def statements(section: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """All statements of a diagnosis' section, of a board, a comparison or an experiment."""
+    tops = [section["verdict"]] if section.get("verdict") else []
+    tops += list(section.get("verdicts", {}).values())
+    tops += [one for finding in section.get("findings", []) for one in finding["statements"]]
+    for top in tops:
+        yield from every(top)
+
+
+def false_statements(
+    section: dict[str, Any], rule: Callable[[dict[str, Any]], Truth]
+) -> tuple[int, list[str]]:
+    """How many statements were checked, and which do not hold."""
+    n, out = 0, []
+    for said in statements(section):
+        n += 1
+        try:
+            compare_numbers(said, rule(said))
+        except (False_, KeyError, ValueError) as error:
+            out.append(
+                f"{said['kind']}: {said['text']!r}: {error if isinstance(error, False_) else repr(error)}"
+            )
+    return n, out
+
+
+def of_diagnosis(section: dict[str, Any], raw: Raw, folder: Path) -> tuple[int, list[str]]:
+    of = Checked(raw, folder)
+
+    def rule(said: dict[str, Any]) -> Truth:
+        need(said["kind"] in RULES, "no rule recomputes this kind")
+        return RULES[said["kind"]](said, of)
+
+    return false_statements(section, rule)
