@@ -177,13 +177,10 @@ def checked_table(raw: Raw, folder: Path, diagnoser: str = "auto") -> tuple[int,
 
 
 def demo() -> Raw:
-    long = camilla.digits().to_long()
-    wide = long.pivot(on="learner", index="sample", values="response")
-    skill = dict(long.select("sample", "skill").unique().rows()) if "skill" in long.columns else {}
-    samples, learners = wide["sample"].to_list(), wide.columns[1:]
-    kinds = dict.fromkeys(skill.values())
-    groups = {one: np.array([skill[name] == one for name in samples]) for one in kinds}
-    return Raw(learners, samples, wide.select(learners).cast(pl.Float64).to_numpy().T, groups)
+    table = camilla.digits()
+    assert table.skill_map is not None
+    kinds = {name: table.skill_map.mask[:, k] for k, name in enumerate(table.skill_map.skills)}
+    return Raw(list(table.learners), list(table.samples), table.matrix(), kinds)
 
 
 def tables(data: Path) -> dict[str, Callable[[], Raw]]:

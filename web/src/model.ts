@@ -82,7 +82,7 @@ export interface Samples {
   seen: Uint8Array | null;
   right: Uint8Array;
   chance: Uint8Array | null;
-  line: { place: Float32Array; level: Float32Array; slope: Float32Array } | null; // logits of a large table
+  line: { place: Float32Array; level: Float32Array; slope: Float32Array } | null; // logits: level + slopes · places
 }
 
 export interface Pairs {
@@ -204,11 +204,15 @@ export function response(of: Diagnosis, sample: number, learner: number): number
   return of.binary ? of.samples.right[at] : of.samples.right[at] / 254;
 }
 
-/** The response that the diagnosis expects, from its matrix or, in a large page, from its own straight line of logits. */
+/** The response that the diagnosis expects, from its matrix or, in a large page, from its own logits. */
 export function chance(of: Diagnosis, sample: number, learner: number): number | null {
   const { chance: matrix, line } = of.samples;
   if (matrix) return matrix[sample * of.learners.name.length + learner] / 254;
-  return line && 1 / (1 + Math.exp(-line.level[sample] - line.slope[sample] * line.place[learner]));
+  if (!line) return null;
+  const n = line.slope.length / line.level.length;
+  let logit = line.level[sample];
+  for (let k = 0; k < n; k++) logit += line.slope[sample * n + k] * line.place[learner * n + k];
+  return 1 / (1 + Math.exp(-logit));
 }
 
 /** The skills that a sample needs. */

@@ -32,7 +32,8 @@ MOST_EXPECTED = 1_500_000  # cells whose expected response the page carries
 MOST_TWINNED = 10_000  # samples among which twins are looked for, in a second or two
 MOST_SHOWN = 400  # learners whose paired counts go into the page
 MOST_DRAWN = 60_000_000  # expected responses in draws that the leader's score on samples like these may take
-STRAIGHT = 1e-3  # logits that a model with one ability may be off a straight line by rounding
+STRAIGHT = 1e-3  # logits that are rounding
+MOST_SLOPES = 250_000  # numbers that the logits of a large page may take
 TOP = 12  # samples that name a latent skill
 ROUNDING = 1e-9  # abilities no farther apart are one
 
@@ -404,21 +405,24 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
 
 
 def _line(of: Diagnosed) -> dict[str, Any] | None:
-    """The model's own logits as level + slope · place of the learner, where it has one ability; else None.
+    """The model's own logits as level + slopes · places of the learner, where abilities are few; else None.
 
-    In place of the matrix of expected responses where that is too large: two numbers for each sample.
+    In place of the matrix of expected responses where that is too large: a few numbers for each sample.
     """
     logit = np.log(of.expected) - np.log1p(-of.expected)  # [learners, samples]
     if not np.isfinite(logit).all():
         return None
-    some = logit[:, np.linspace(0, logit.shape[1] - 1, min(logit.shape[1], 1000)).astype(int)]
-    place = np.linalg.svd(some - some.mean(axis=0), full_matrices=False)[0][:, 0]
-    place = (place - place.mean()) / max(float(place.std()), 1e-12)
-    level, slope = logit.mean(axis=0), place @ logit / len(place)
-    if np.abs(logit - level - place[:, None] * slope).max() > STRAIGHT:
-        return None
-    kept = of.kept
-    return {"place": place, "level": Rounded(level[kept], 3), "slope": Rounded(slope[kept], 3)}
+    level = logit.mean(axis=0)
+    some = (logit - level)[:, np.linspace(0, logit.shape[1] - 1, min(logit.shape[1], 1000)).astype(int)]
+    most = min(len(logit), MOST_SLOPES // logit.shape[1])
+    axes = np.linalg.svd(some, full_matrices=False)[0][:, :most] * np.sqrt(len(logit))  # [learners, axes]
+    slope = axes.T @ (logit - level) / len(logit)
+    for n in range(1, axes.shape[1] + 1):
+        if np.abs(logit - level - axes[:, :n] @ slope[:n]).max() < STRAIGHT:
+            kept = of.kept
+            rows = Rounded(slope[:n, kept].T, 3)
+            return {"place": axes[:, :n], "level": Rounded(level[kept], 3), "slope": rows}
+    return None
 
 
 def _pairs(of: Diagnosed) -> dict[str, Any] | None:
