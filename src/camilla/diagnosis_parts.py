@@ -31,7 +31,7 @@ def board_parts(
             f"{made['n_learners']} learners by ability: {made['estimand']}, with {interval_in_words(made)}"
         )
         ends = first.select("rank_low", "rank_high").iter_rows()
-        ranks = [f"{low}" if low == high else f"{low} to {high}" for low, high in ends]
+        ranks = [f"{low}" if low == high else f"{low}–{high}" for low, high in ends]
         first = first.with_columns(pl.Series(RANKS, ranks, pl.String))
         board = Grid(
             title,

@@ -136,8 +136,8 @@ def test_a_large_page_expects_what_the_model_expects(
 ) -> None:
     """auto at its mode, abilities from 0 to 1: expected responses add up to what each learner has.
 
-    A learner's expected mean is its observed mean but for the priors, at most 10 responses of 500. Where an
-    ability from 0 to 1 served as that of the model, the last learner, at .04, was expected to have .5 or more.
+    A learner's expected mean is its observed mean but for the priors, at most 10 responses of 500. The last
+    one has .04: an ability from 0 to 1 taken for that of the model would put it at .5.
     """
     monkeypatch.setattr(diagnosing, "MOST_SAMPLED", 0)
     monkeypatch.setattr(diagnosed, "MOST_EXPECTED", 0)

@@ -219,3 +219,45 @@ def test_wrong_wishes_are_refused_by_name(diagnosis, tmp_path):
     with pytest.raises(SettingError, match=re.escape("'a.gif' ends in none")):
         write_figure(draw(diagnosis, "factors"), tmp_path / "a.gif", diagnosis.provenance)
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.fixture(scope="module")
+def scored():
+    """Abilities that are expected scores, as auto's."""
+    return diagnose(table(), "bayes", dimensions=1, draws=150)
+
+
+def test_the_forest_has_the_leaderboards_numbers_and_ties(scored):
+    axes = draw(scored, "forest").axes[0]
+    points = [line for line in axes.lines if line.get_marker() not in ("None", "")]
+    drawn = {round(y): x for line in points for x, y in zip(line.get_xdata(), line.get_ydata(), strict=True)}
+    np.testing.assert_allclose([drawn[row] for row in range(12)], scored.learners["ability"])
+    assert [text.get_text() for text in axes.get_yticklabels()] == scored.learners["learner"].to_list()
+    assert [text.get_text() for text in axes.texts] == [
+        f"{100 * x:.1f} %" for x in scored.learners["accuracy"]
+    ]
+    group = scored.learners["tie_group"].to_list()
+    runs = [(group.index(k), len(group) - 1 - group[::-1].index(k)) for k in sorted(set(group))]
+    bars = sorted(
+        (line.get_ydata()[0] + 0.3, line.get_ydata()[1] - 0.3) for line in axes.lines if line not in points
+    )
+    np.testing.assert_allclose(bars, [run for run in runs if run[1] > run[0]])
+    assert axes.get_xlabel().startswith("expected score on these samples")
+
+
+def test_difficulties_of_scores_are_not_drawn_as_shares(scored):
+    """They are standard deviations: some are below 0 or above 1, and axes say what they are."""
+    difficulty = scored.samples["difficulty"].to_numpy()
+    assert ((difficulty < 0) | (difficulty > 1)).any()
+    boxes = draw(scored, "skill-difficulty").axes[0]
+    medians = sorted(
+        float(np.median(np.clip(difficulty[[j % 3 == k for j in range(60)]], -6, 6))) for k in range(3)
+    )
+    drawn = {round(x, 9) for line in boxes.lines if line.get_color() == "black" for x in line.get_xdata()}
+    assert set(np.round(medians, 9)) <= drawn
+    assert "standard deviations" in boxes.get_xlabel()
+    assert "standard deviations" in draw(scored, "solved").axes[0].get_xlabel()
+    duel = draw(scored, "duels", Shown(samples=[scored.sample_names[0]])).axes[1]
+    (bar,) = duel.patches
+    expected = scored.samples.filter(sample=scored.sample_names[0])["expected"][0]
+    assert bar.get_width() == pytest.approx(expected)

@@ -1,6 +1,7 @@
 """The blank figure every picture starts from: colours for all eyes, names that are only names."""
 
 import re
+import textwrap
 from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any, Literal
@@ -36,6 +37,11 @@ def blank(width: float, height: float, **rest: Any) -> tuple[Figure, Any]:
     for one in figure.axes:
         one.spines[["top", "right"]].set_visible(False)
     return figure, axes
+
+
+def caption(figure: Figure, text: str) -> None:
+    """What a reader needs to read the picture, in small letters beneath it."""
+    figure.supxlabel("\n".join(textwrap.wrap(text, 100)), fontsize=8, color=GREY, x=0.01, ha="left")
 
 
 def label(name: str) -> str:

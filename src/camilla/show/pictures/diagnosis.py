@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import leaves_list, linkage
@@ -28,6 +29,7 @@ from camilla.show.pictures.canvas import (
     OTHER,
     SILVER,
     blank,
+    caption,
     dots,
     entry,
     label,
@@ -71,6 +73,21 @@ def by_skill(diagnosis: Diagnosis, column: str) -> Floats:
 def unit(ability: Floats, diagnosis: Diagnosis) -> Floats:
     """Ability on (0, 1): as it is where the diagnoser's scale is that, else through σ."""
     return ability if diagnosis.readout.unit_scale else sigmoid(ability)
+
+
+def difficulty_scale(diagnosis: Diagnosis) -> str:
+    """What difficulties are measured in, for an axis."""
+    if diagnosis.readout.counted:
+        return "difficulty (1 less the mean response)"
+    return "difficulty (standard deviations of the pool)"
+
+
+def ability_scale(diagnosis: Diagnosis) -> str:
+    """What abilities are measured in, for an axis, as the report says it."""
+    if not diagnosis.readout.unit_scale:
+        return "ability (standard deviations of the pool)"
+    expected = diagnosis.readout.skill_weight is None and not diagnosis.readout.counted
+    return "expected score on these samples" if expected else "ability (0 to 1)"
 
 
 def need_skills(diagnosis: Diagnosis, picture: str) -> None:
@@ -158,21 +175,87 @@ def sample_column(diagnosis: Diagnosis, column: str, picture: str) -> Floats:
 
 
 COLOURED = 7
+FOREST = 60  # more names than this cannot be read on one page
+
+
+def forest_figure(
+    diagnosis: Diagnosis, *, learners: Sequence[str] | None = None, families: Mapping[str, str] | None = None
+) -> Figure:
+    """The leaderboard: every ability with its interval, ties as bars at the left, accuracy at the right.
+
+    Of more than 60 learners the first 60; scale, ranks and ties are the report's.
+    """
+    board = diagnosis.learners.with_row_index("place")
+    if learners:
+        wanted = [diagnosis.learner_names[i] for i in places(diagnosis, learners, len(learners))]
+        board = board.filter(pl.col("learner").is_in(wanted))
+    board = board.head(FOREST)
+    n = board.height
+    figure, axes = blank(8.4, 1.7 + 0.2 * n)
+    rows = np.arange(n)
+    kind = dict(zip(diagnosis.learner_names, skill_names_of(diagnosis, families), strict=True))
+    groups = largest([kind[name] for name in board["learner"]], COLOURED)
+    ability, low, high = (
+        board[name].cast(pl.Float64).fill_null(np.nan).to_numpy() for name in ("ability", "low", "high")
+    )
+    for k, (family, inside) in enumerate(groups.items()):
+        colour = GREY if family == OTHER else COLOURS[k % len(COLOURS)]
+        axes.hlines(rows[inside], low[inside], high[inside], color=colour, lw=1.6)
+        dots(axes, ability[inside], rows[inside], k, family)
+    name_ticks(axes, "y", rows, board["learner"].to_list())
+    axes.set(ylim=(n - 0.4, -0.6), xlabel=f"{ability_scale(diagnosis)}, with 95 % intervals")
+    axes.tick_params(axis="y", labelsize=8, length=0, pad=12)
+    _accuracies(axes, board)
+    place = diagnosis.told_apart()
+    if place is not None:
+        _tie_bars(axes, place.ties, board["place"].to_list())
+    if len(groups) > 1:
+        legend(figure, "outside right upper")
+    some = "" if n == len(diagnosis.learner_names) else f"{n} of "
+    axes.set_title(
+        f"{some}{len(diagnosis.learner_names)} learners by {diagnosis.diagnoser.name}", fontsize=10
+    )
+    how = (
+        "draws of the posterior"
+        if place is not None and place.p_best is not None
+        else "Wald tests, Holm over all pairs"
+    )
+    tied = "" if place is None else f" Bars at the left join learners that cannot be told apart ({how})."
+    caption(figure, f"Lines are 95 % intervals; the figure at the right is accuracy.{tied}")
+    return figure
+
+
+def _accuracies(axes: Axes, board: pl.DataFrame) -> None:
+    for row, share in enumerate(board["accuracy"].to_list()):
+        text = "" if share is None else f"{100 * share:.1f} %"
+        axes.text(1.01, row, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
+
+
+def _tie_bars(axes: Axes, ties: Sequence[tuple[int, int]], shown: Sequence[int]) -> None:
+    """A bar for each run of learners, in two lanes because runs may overlap."""
+    at = {place: row for row, place in enumerate(shown)}
+    for number, (first, last) in enumerate(ties):
+        rows = [at[place] for place in range(first, last + 1) if place in at]
+        if len(rows) > 1:
+            x = -0.012 - 0.008 * (number % 2)
+            ends = [rows[0] - 0.3, rows[-1] + 0.3]
+            axes.plot([x, x], ends, transform=axes.get_yaxis_transform(), color=ORANGE, lw=2, clip_on=False)
 
 
 def ability_accuracy_figure(diagnosis: Diagnosis, *, families: Mapping[str, str] | None = None) -> Figure:
-    """A dot a learner with the interval of its ability; learners level in accuracy may differ in ability."""
+    """A dot for each learner with the interval of its ability, over its accuracy."""
     level = overall(diagnosis)
     figure, axes = blank(6.8, 4.6)
     axes.vlines(level.accuracy, level.low, level.high, color=GREY, lw=0.5, alpha=0.5, zorder=1)
     for k, (family, rows) in enumerate(largest(skill_names_of(diagnosis, families), COLOURED).items()):
         dots(axes, level.accuracy[rows], level.ability[rows], k, family)
     axes.set_xlabel("accuracy")
-    axes.set_ylabel("ability")
+    axes.set_ylabel("ability" if not diagnosis.readout.unit_scale else ability_scale(diagnosis))
     tau = kendalltau(level.accuracy, level.ability).statistic
     shown = "" if np.isnan(tau) else f"Kendall {tau:.2f}"
     axes.set_title(f"{len(level.ability)} learners by {diagnosis.diagnoser.name}   {shown}", fontsize=10)
     legend(figure, "outside right upper")
+    caption(figure, "Lines are 95 % intervals of ability.")
     return figure
 
 
@@ -274,7 +357,7 @@ def alike(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def similarity_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = None) -> Figure:
-    """A square a pair of learners, those that respond alike side by side."""
+    """A square for each pair of learners, those that respond alike side by side."""
     shown = places(diagnosis, learners, len(diagnosis.learner_names))
     values = alike(responses(diagnosis)[shown])
     if len(shown) > 2:
@@ -297,6 +380,7 @@ def similarity_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = 
     else:
         axes.set_xlabel(f"{len(names)} learners, ordered by how they respond")
         axes.set_yticks([])
+    axes.set_title(f"How alike {len(names)} learners respond", fontsize=10)
     if len(names) <= PRINTED:
         middle = (np.nanmin(values) + 1) / 2
         for i, j in np.ndindex(values.shape):
@@ -311,10 +395,15 @@ LEARNERS, SAMPLES = 3, 6
 def duels_figure(
     diagnosis: Diagnosis, *, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
 ) -> Figure:
-    """Left: responses. Right: bars are difficulties, points abilities on each sample with their intervals."""
+    """Left: responses. Right: bars are difficulties, points abilities on each sample with their intervals.
+
+    Where abilities are scores, bars are the pool's expected response and points the learner's.
+    """
     shown = places(diagnosis, learners, LEARNERS)
-    difficulty = unit(sample_column(diagnosis, "difficulty", "duels"), diagnosis)
+    difficulty = sample_column(diagnosis, "difficulty", "duels")
     chosen = _samples(diagnosis, samples, difficulty)
+    score = diagnosis.readout.unit_scale and not diagnosis.readout.counted
+    bars = sample_column(diagnosis, "expected", "duels") if score else unit(difficulty, diagnosis)
     names = [diagnosis.sample_names[j] for j in chosen]
     figure, (left, right) = blank(10.4, 1.9 + 0.5 * len(chosen), ncols=2, width_ratios=[1, 2])
     grid = responses(diagnosis)[np.ix_(shown, chosen)].T
@@ -331,9 +420,9 @@ def duels_figure(
         left.plot(k, len(chosen) - 0.2, MARKERS[k % len(MARKERS)], color=COLOURS[k % len(COLOURS)], ms=6)
     left.set_title("response", fontsize=10)
     rows = np.arange(len(chosen))
-    right.barh(rows, difficulty[chosen], color=SILVER, height=0.6, label="difficulty")
+    right.barh(rows, bars[chosen], color=SILVER, height=0.6, label="all learners" if score else "difficulty")
     for k, learner in enumerate(shown):
-        level = [_on_one(diagnosis, learner, j) for j in chosen]
+        level = [(_expected_on if score else _on_one)(diagnosis, learner, j) for j in chosen]
         value, low, high = (np.array(one) for one in zip(*level, strict=True))
         at = rows + 0.22 * (k - (len(shown) - 1) / 2)
         right.hlines(at, low, high, color=COLOURS[k % len(COLOURS)], lw=1.2)
@@ -341,8 +430,13 @@ def duels_figure(
         marker = MARKERS[k % len(MARKERS)]
         right.plot(value, at, marker, color=COLOURS[k % len(COLOURS)], ms=5.5, label=name)
     right.set(ylim=(len(chosen) + 0.1, -0.5), xlim=(0, 1), yticks=[])
-    right.set_xlabel("difficulty (bar) and ability on the sample (point), both on (0, 1)")
+    right.set_xlabel(
+        "expected response: of all learners (bar), of the learner (point)" if score
+        else "difficulty (bar) and ability on the sample (point), both on (0, 1)"
+    )  # fmt: skip
     legend(figure, "outside lower center", ncols=4)
+    order = "" if samples else ", from easy to hard"
+    figure.suptitle(f"{len(shown)} learners on {len(chosen)} samples{order}", fontsize=10)
     return figure
 
 
@@ -358,6 +452,15 @@ def _samples(
     order = np.argsort(difficulty)[: np.isfinite(difficulty).sum()]
     picks = np.linspace(0.05, 0.95, min(SAMPLES, len(order))) * (len(order) - 1)
     return [int(order[int(pick)]) for pick in picks]
+
+
+def _expected_on(diagnosis: Diagnosis, learner: int, sample: int) -> tuple[float, float, float]:
+    """The expected response with its interval, by the fit that is read."""
+    found = replace(diagnosis, combined=None).chances(np.array([learner]), np.array([sample]))
+    value = float(found.probability[0])
+    if found.low is None or found.high is None:
+        return value, value, value
+    return value, float(found.low[0]), float(found.high[0])
 
 
 def _on_one(diagnosis: Diagnosis, learner: int, sample: int) -> tuple[float, float, float]:
@@ -390,5 +493,6 @@ def spread_figure(diagnosis: Diagnosis, *, families: Mapping[str, str] | None = 
         dots(right, np.nanmean(mastery, axis=1)[rows], uneven[rows], k, family, listed=False)
     left.set(xlabel="s.d. of accuracy over skills", ylabel="s.d. of mastery over skills")
     right.set(xlabel="mean mastery over skills", ylabel="s.d. of mastery over skills")
+    figure.suptitle(f"How uneven {len(mastery)} learners are over {mastery.shape[1]} skills", fontsize=10)
     legend(figure, "outside right upper")
     return figure

@@ -13,6 +13,7 @@ from camilla.errors import DataError, MissingPackageError, SettingError
 from camilla.show.pictures.diagnosis import (
     ability_accuracy_figure,
     duels_figure,
+    forest_figure,
     radar_figure,
     similarity_figure,
     spread_figure,
@@ -30,6 +31,7 @@ PICTURES: dict[str, Callable[..., Figure]] = {
     "ability-accuracy": ability_accuracy_figure,
     "duels": duels_figure,
     "factors": factors_figure,
+    "forest": forest_figure,
     "mask-map": mask_map_figure,
     "radar": radar_figure,
     "similarity": similarity_figure,

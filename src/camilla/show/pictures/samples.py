@@ -9,8 +9,16 @@ from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
 from camilla.extras import needing
-from camilla.show.pictures.canvas import COLOURS, CROWD, GREY, SKY, blank, entry, legend, name_ticks
-from camilla.show.pictures.diagnosis import by_skill, need_skills, places, responses, sample_column, unit
+from camilla.show.pictures.canvas import COLOURS, CROWD, GREY, SKY, blank, caption, entry, legend, name_ticks
+from camilla.show.pictures.diagnosis import (
+    by_skill,
+    difficulty_scale,
+    need_skills,
+    places,
+    responses,
+    sample_column,
+    unit,
+)
 from camilla.statistics.intervals import LEVEL, Ends, mean_ends
 from camilla.table.cells import zero_or_one
 
@@ -18,7 +26,7 @@ FARTHEST = 6.0  # standard deviations of the pool; no learner is there to tell s
 
 
 def factors_figure(diagnosis: Diagnosis) -> Figure:
-    """A dot a sample; colour is the spread of its latent skill mask, or plain accuracy without one.
+    """A dot for each sample; colour is the spread of its latent skill mask, or plain accuracy without one.
 
     Difficulty is the intercept over the discrimination: samples that hardly discriminate have wild ones,
     which are drawn at the edge.
@@ -45,7 +53,7 @@ def factors_figure(diagnosis: Diagnosis) -> Figure:
     figure.colorbar(dots, label="s.d. of the skill mask" if latent else "accuracy", shrink=0.8)
     if np.nanmin(discrimination) < 0:
         axes.axhline(0, color=GREY, lw=0.8, ls="--")
-    axes.set(xlabel="difficulty", ylabel="discrimination")
+    axes.set(xlabel=difficulty_scale(diagnosis), ylabel="discrimination")
     at_edge = f", {beyond} of them drawn at the edge" if beyond else ""
     axes.set_title(f"{len(finite)} samples by {diagnosis.diagnoser.name}{at_edge}", fontsize=10)
     return figure
@@ -87,7 +95,7 @@ SHOWN_SKILLS = 6
 
 
 def skill_boxes_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = None) -> Figure:
-    """A box a learner: its plain accuracy on each skill, a dot a skill."""
+    """A box for each learner: its plain accuracy on each skill, a dot for each skill."""
     need_skills(diagnosis, "skill-boxes")
     shown = places(diagnosis, learners, SHOWN_SKILLS)
     accuracy = by_skill(diagnosis, "accuracy")[shown]
@@ -109,6 +117,7 @@ def skill_boxes_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None =
     name_ticks(axes, "y", spots, [diagnosis.learner_names[i] for i in shown])
     axes.set_ylim(len(shown) - 0.4, -0.6)
     axes.set_xlabel(f"accuracy on each of {accuracy.shape[1]} skills")
+    axes.set_title(f"How even {len(shown)} learners are over the skills", fontsize=10)
     return figure
 
 
@@ -116,9 +125,15 @@ NAMED_SKILLS = 40
 
 
 def skill_difficulty_figure(diagnosis: Diagnosis, *, skills: Sequence[str] | None = None) -> Figure:
-    """A box a skill, hardest first; of more than 40 skills the 20 hardest and the 20 easiest."""
+    """A box for each skill, hardest first; of more than 40 skills the 20 hardest and the 20 easiest.
+
+    Difficulties are on (0, 1) where abilities are drawn so, through σ; where abilities are scores they have a
+    scale of their own, with far ones at its ends.
+    """
     need_skills(diagnosis, "skill-difficulty")
-    difficulty = unit(sample_column(diagnosis, "difficulty", "skill-difficulty"), diagnosis)
+    difficulty = sample_column(diagnosis, "difficulty", "skill-difficulty")
+    own_scale = diagnosis.readout.unit_scale and not diagnosis.readout.counted
+    difficulty = np.clip(difficulty, -FARTHEST, FARTHEST) if own_scale else unit(difficulty, diagnosis)
     groups = {diagnosis.skill_names[k]: difficulty[rows] for k, rows in diagnosis.skill_samples()}
     groups = {name: values[np.isfinite(values)] for name, values in groups.items()}
     wanted = [name for name in groups if len(groups[name]) and (not skills or name in skills)]
@@ -138,7 +153,12 @@ def skill_difficulty_figure(diagnosis: Diagnosis, *, skills: Sequence[str] | Non
     )
     name_ticks(axes, "y", range(len(shown)), shown)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    axes.set_xlabel("difficulty of the skill's samples on (0, 1)")
+    axes.set_xlabel(
+        difficulty_scale(diagnosis) if own_scale else "difficulty of the skill's samples on (0, 1)"
+    )
+    axes.set_title(f"How hard the samples of {len(shown)} skills are", fontsize=10)
+    edge = f" Difficulties beyond ±{FARTHEST:g} are drawn there." if own_scale else ""
+    caption(figure, f"Boxes hold the middle half of a skill's samples, the line is the median.{edge}")
     if cut:
         axes.axhline(NAMED_SKILLS // 2 - 0.5, color=GREY, lw=0.8, ls="--")
         axes.set_title(f"the {NAMED_SKILLS // 2} hardest and easiest of {len(ranked)} skills", fontsize=10)
@@ -174,10 +194,12 @@ def solved_figure(diagnosis: Diagnosis, *, learners: Sequence[str] | None = None
     ticks = np.arange(0, len(edges), max(1, len(edges) // 6))
     for axes in (left, right):
         axes.set_xticks(ticks, _told_apart(edges[ticks]))
-        axes.set_xlabel("difficulty of the samples (bins of equal size)")
+        axes.set_xlabel(f"{difficulty_scale(diagnosis)}, bins of equal size")
+    figure.suptitle(f"What {len(shown)} learners solve, by difficulty", fontsize=10)
     left.set_ylabel("samples solved")
     right.set(ylabel="share solved", ylim=(-0.03, 1.03))
     legend(figure, "outside lower center", ncols=3)
+    caption(figure, "Bands are 95 % intervals of the share solved.")
     return figure
 
 

@@ -23,6 +23,7 @@ from camilla.statistics.clusters import spread_of
 from camilla.statistics.intervals import student
 from camilla.statistics.paired import student_p
 
+HOLM = "Holm over all pairs for ties, over a player's own pairs for the ranks it may have"
 LOWER = ("rmse", "mae", "log_loss")  # scores of which less is better
 
 
@@ -42,7 +43,7 @@ def board_verdict(board: Leaderboard) -> Statement:
         draft.say(f"{first} has the highest EPP of ").count("players", n).say(" players.")
         return draft.proof(_match_counts(board) if n > 1 else None).done()
     rows, tied = board.rows(), _tied_with_first(board)
-    draft.correction = "Wald tests with rounds as units; Holm over all pairs for ties, over a player's own pairs for its ranks"
+    draft.correction = f"Wald tests with rounds as units; {HOLM}"
     if rows["rank_high"][0] == 1:
         draft.kind = "epp sure lead"
         draft.say(f"{first} leads ").count("players", n).say(" players, and the lead is sure.")
