@@ -413,7 +413,7 @@ def _line(of: Diagnosed) -> dict[str, Any] | None:
     if not np.isfinite(logit).all():
         return None
     level = logit.mean(axis=0)
-    some = (logit - level)[:, np.linspace(0, logit.shape[1] - 1, min(logit.shape[1], 1000)).astype(int)]
+    some = (logit - level)[:, np.linspace(0, logit.shape[1] - 1, min(logit.shape[1], 200)).astype(int)]
     most = min(len(logit), MOST_SLOPES // logit.shape[1])
     axes = np.linalg.svd(some, full_matrices=False)[0][:, :most] * np.sqrt(len(logit))  # [learners, axes]
     slope = axes.T @ (logit - level) / len(logit)
