@@ -3,11 +3,11 @@ import { verdictOnKey, whatIsHeld } from "../content";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { flagsOf, skillsOf } from "../model";
-import { remember } from "../route";
+import { changed, remember } from "../route";
 import { quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
-import { brief, count, interval, number, percent, shown } from "../text";
-import { choice, heading, type Page, placeOf, type View } from "../view";
+import { count, interval, number, percent, shown } from "../text";
+import { choice, heading, nameOptions, type Page, placeOf, type View } from "../view";
 import { sampleDetail } from "./sample";
 
 type Axis = "difficulty" | "discrimination" | "accuracy" | "expected" | "infit" | "outfit";
@@ -102,14 +102,14 @@ class Filter {
     const search = h("input", { type: "search", value: this.text, placeholder: of.content ? "part of a name or prompt" : "part of a name", oninput: (event: Event) => set("text", "q")((event.target as HTMLInputElement).value) });
     const axis = (which: "x" | "y", label: string) =>
       choice(label, AXES.map((one) => [one, one]), this[which], (value) => {
-        location.hash = this.view.to("samples", { ...this.view.query, box: null, [which]: value });
+        location.hash = changed({ box: null, [which]: value });
       });
     return h(
       "div",
       { class: "controls" },
       h("label", { class: "choice" }, h("span", {}, "Find"), search),
       of.samples.needs
-        ? choice("Skill", [["", "any skill"], ...of.skills.name.map((one): [string, string] => [one, brief(one, 50)])], this.skill, set("skill", "skill"))
+        ? choice("Skill", [["", "any skill"], ...nameOptions(of.skills.name)], this.skill, set("skill", "skill"))
         : null,
       choice("Flag", [["", "any"], ...Object.keys(of.samples.flags).map((one): [string, string] => [one, WORD[one] ?? one])], this.flag, set("flag", "flag")),
       axis("x", "Across"),
@@ -224,7 +224,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
   };
   const columns: Column[] = [
     { key: "sample", label: "Sample", width: 120, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
-    ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
+    ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, minor: true, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
     { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
     both("difficulty", "Difficulty", "The ability at which a learner is right half the time; empty where discrimination is not told from 0"),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
