@@ -3,8 +3,8 @@
     python scripts/look.py report.html more.html -o looks [--widths 1440,1024,390] [--themes light,dark]
 
 Each view is opened at each width in each theme and saved as looks/REPORT-VIEW-WIDTH-THEME.png. Exits with 1
-and one line per fault if a view logs an error, asks for anything, has a violation of axe (of web/node_modules),
-is wider than the window, cuts a number or a header, or has two equal labels in one chart.
+and one line per fault if a view logs an error, asks for anything, breaks a rule of axe (web/node_modules), is
+wider than the window, cuts a number or a header, or has two equal labels in one chart.
 """
 
 import argparse
@@ -26,8 +26,15 @@ FAULTS = """() => {
   const wide = document.documentElement.scrollWidth - innerWidth;
   if (wide > 0) found.push(`the view is ${wide} pixels wider than the window`);
   const seen = (element) => element.getClientRects().length > 0;
+  const cut = (element) => {
+    const inside = document.createRange();
+    inside.selectNodeContents(element);
+    const style = getComputedStyle(element);
+    const room = element.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+    return style.whiteSpace === 'nowrap' && inside.getBoundingClientRect().width > room + 1;
+  };
   for (const cell of document.querySelectorAll('main td.numeric, main thead button, .facts dd, .facts dt'))
-    if (seen(cell) && cell.scrollWidth > cell.clientWidth + 1) found.push(`cut: ${cell.textContent}`);
+    if (seen(cell) && cut(cell)) found.push(`cut: ${cell.textContent}`);
   for (const svg of document.querySelectorAll('main .plot svg')) {
     const labels = new Map();
     const box = svg.getBoundingClientRect();

@@ -15,7 +15,6 @@ export interface Column {
   digits?: number; // decimals that are known, where the page stores no more
   value: (row: number) => Cell; // what is sorted and exported
   show?: (row: number) => Node | string;
-  drawing?: boolean; // shown only: neither copied nor exported
   more?: [string, (row: number) => Cell][]; // further columns of the CSV, such as the ends of an interval
 }
 
@@ -37,7 +36,8 @@ const ON_PAPER = 60; // rows
 const MEASURED = 120; // rows whose numbers decide how wide a column is
 const COPIED = 1000; // rows of a copied table; CSV has all
 const [PADDING, ARROW] = [21, 18]; // pixels
-const ROOMY = 1.04; // a number not measured may be a little wider
+const [NAME, TIGHTER] = [100, 10]; // pixels on a phone: of the first column, and less padding of each other, as in the style sheet
+const LAST = 8; // pixels of padding that the last column has more
 
 /** A table of any length: only the rows in sight exist. Sorts by its header, copies and saves itself. */
 export class WindowedTable {
@@ -54,13 +54,14 @@ export class WindowedTable {
   constructor(private readonly options: TableOptions) {
     this.rows = options.rows;
     this.sort = options.sort ?? "";
-    const widths = options.columns.map((column) => this.widthOf(column));
-    const sum = (kept: (column: Column) => boolean) => options.columns.reduce((total, column, i) => total + (kept(column) ? widths[i] : 0), 0);
+    const widths = options.columns.map((column, i) => this.widthOf(column) + (i === options.columns.length - 1 ? LAST : 0));
+    const wide = widths.reduce((total, one) => total + one, 0);
+    const narrow = NAME + options.columns.reduce((total, column, i) => total + (i && !column.minor ? widths[i] - TIGHTER : 0), 0);
     this.table = h(
       "table",
-      { style: { "--wide": `${sum(() => true)}px`, "--narrow": `${sum((column) => !column.minor)}px` } },
+      { style: { "--wide": `${wide}px`, "--narrow": `${narrow}px` } },
       h("caption", { class: "unseen" }, options.title),
-      h("colgroup", {}, ...options.columns.map((column, i) => h("col", { class: column.minor ? "minor" : null, ...(i ? { style: { width: `${widths[i]}px` } } : {}) }))),
+      h("colgroup", {}, ...options.columns.map((column, i) => h("col", { class: column.minor ? "minor" : null, ...(i ? { style: { "--w": `${widths[i]}px` } } : {}) }))),
       h("thead", {}, h("tr", {}, ...options.columns.map((column) => this.header(column)))),
       this.body,
     );
@@ -102,12 +103,13 @@ export class WindowedTable {
     if (!column.numeric) return Math.max(column.width, header);
     const { rows } = this.options;
     const step = Math.max(1, Math.floor(rows.length / MEASURED));
-    let longest = "";
+    let [longest, negative] = ["", false];
     for (let i = 0; i < rows.length; i += step) {
       const text = this.text(column, rows[i]);
       if (text.length > longest.length) longest = text;
+      negative ||= /−| to /.test(text);
     }
-    return Math.ceil(Math.max(column.width, header, PADDING + ROOMY * widthOf(longest.replaceAll(/\d/g, "0"), CELL)));
+    return Math.ceil(Math.max(column.width, header, PADDING + widthOf(widest(longest, negative), CELL)));
   }
 
   private tools(): Node[] {
@@ -115,7 +117,7 @@ export class WindowedTable {
     const saving = h("button", { class: "small", type: "button", "aria-label": `Save table as CSV: ${title}`, onclick: () => save(this.csv(), "text/csv;charset=utf-8", fileName(title, "csv")) }, "CSV");
     const item = (label: string, made: () => string) => ({ label, about: `Copy table as ${label}: ${title}`, act: () => void this.copied(label, made()) });
     const as = (format: typeof markdown) => () => {
-      const columns = this.options.columns.filter((column) => !column.drawing);
+      const { columns } = this.options;
       const rows = this.rows.slice(0, COPIED).map((row) => columns.map((column) => this.text(column, row)));
       return format(columns.map((column) => column.label), rows, columns.map((column) => column.numeric ?? false));
     };
@@ -195,7 +197,7 @@ export class WindowedTable {
   }
 
   private csv(): string {
-    const columns = this.options.columns.filter((column) => !column.drawing).flatMap((column) => {
+    const columns = this.options.columns.flatMap((column) => {
       const all: [string, (row: number) => Cell][] = [[column.key, column.value], ...(column.more ?? [])];
       return all.map(([key, value]) => [key, known(value, column.digits)] as const);
     });
@@ -205,6 +207,12 @@ export class WindowedTable {
 }
 
 const [HEADER, CELL] = ["600 13px", "14px"]; // as in the style sheet
+
+/** A text as wide as any of its kind: digits of full width, and a minus before each number if there are any. */
+function widest(text: string, negative: boolean): string {
+  const full = text.replaceAll(/\d/g, "0");
+  return negative ? full.replaceAll(/(^|[ (])(?=0)/g, "$1−") : full;
+}
 
 function classOf(column: Column): string {
   return [column.numeric ? "numeric" : "", column.minor ? "minor" : ""].filter(Boolean).join(" ");

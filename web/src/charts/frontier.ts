@@ -61,7 +61,7 @@ function names(best: PricedPoint[], x: (one: PricedPoint) => number, y: (one: Pr
   const taken: [number, number][] = [];
   return best.flatMap((one, i) => {
     const [px, py] = [x(one), y(one) - 10];
-    if (taken.some(([tx, ty]) => Math.abs(tx - px) < 120 && Math.abs(ty - py) < 14)) return [];
+    if (taken.some(([tx, ty]) => Math.abs(tx - px) < 130 && Math.abs(ty - py) < 20)) return [];
     taken.push([px, py]);
     const anchor = px < left + 90 ? "start" : px > right - 90 ? "end" : "middle";
     return [s("text", { class: "who halo", x: px, y: py, "text-anchor": anchor }, label[i])];

@@ -7,7 +7,7 @@ import type { Draws } from "../model";
 import { remember } from "../route";
 import { samplesFor, samplesForMeans } from "../statistics";
 import { type Column, WindowedTable } from "../table";
-import { count, number, percent, pValue } from "../text";
+import { briefLabels, count, number, percent, pValue, shown } from "../text";
 import { choice, heading, nameOptions, type Page, type View } from "../view";
 import { pairedDifference } from "./compare";
 
@@ -97,12 +97,18 @@ function words(state: Choosing): (Node | string)[] {
   const [first, second] = likely;
   const score = state.scores[first];
   const [plain, within] = [state.view.plain, state.budget !== null && state.cost >= 0 ? ` within the budget` : ""];
-  const tail = second === undefined ? "." : [`. Next is `, name(state.name(second), 60), ` with ${chance(state.best[second])}.`];
-  return [name(state.name(first), 60), ` is the most probable best${within}: ${chance(state.best[first])}, ${plain} on this mix ${percent(score.value)} (${percent(score.low)} to ${percent(score.high)})`, ...tail];
+  const tail = second === undefined ? "." : [`. Next is `, name(state.name(second), 60), ` with P ${stated(state.best[second])}.`];
+  return [name(state.name(first), 60), ` is the most probable best${within}: P ${stated(state.best[first])}, ${plain} on this mix ${percent(score.value)} (${percent(score.low)} to ${percent(score.high)})`, ...tail];
 }
 
 function chance(share: number): string {
-  return share > 0 && share < 0.005 ? "under 1\u00a0%" : percent(share, 0);
+  return share < 0.005 ? "<\u00a01\u00a0%" : share > 0.995 ? ">\u00a099\u00a0%" : percent(share, 0);
+}
+
+/** "= 35 %", "< 1 %". */
+function stated(share: number): string {
+  const text = chance(share);
+  return /^[<>]/.test(text) ? text : `= ${text}`;
 }
 
 /** A slider and a number for each skill. */
@@ -128,10 +134,11 @@ function weightsCard(state: Choosing, update: () => void): HTMLElement {
     });
     keep();
   };
+  const label = briefLabels(skills, 34);
   const rows = skills.map((skill, k) => {
     const given = { min: 0, max: MOST_WEIGHT, step: 0.1, value: Number(state.weights[k].toFixed(2)), oninput: (event: Event) => set(k, (event.target as HTMLInputElement).value) };
     inputs[k] = [h("input", { type: "range", "aria-label": `Weight of ${skill}`, ...given }), h("input", { type: "number", "aria-label": `Weight of ${skill}, as a number`, ...given })];
-    return h("div", { class: "weight" }, name(skill), ...inputs[k]);
+    return h("div", { class: "weight" }, h("bdi", { class: "name", title: shown(skill) }, label[k]), ...inputs[k]);
   });
   const counts = state.view.of.skills.count;
   const most = counts ? Math.max(...counts) : 1;
@@ -279,11 +286,11 @@ function separation(state: Choosing, a: number, b: number): (Node | string)[] {
   if (a === b) return ["Choose two different learners."];
   const { of } = state.view;
   const better = chanceBetter(state.mix, a, b);
-  const onMix = `On this mix the first is better with ${chance(better)}. `;
+  const onMix = `On this mix the first is better with P ${stated(better)}. `;
   const found = pairedDifference(of, state.learners[a], state.learners[b]);
   if (!found) return [onMix];
   const points = (share: number) => number(100 * share, 1);
-  const observed = `Over all ${count(found.shared)} shared samples it is ${found.mean >= 0 ? "ahead" : "behind"} by ${points(Math.abs(found.mean))} points (95 % CI of the difference ${points(found.low)} to ${points(found.high)}, p ${pValue(found.p).startsWith("<") ? pValue(found.p) : `= ${pValue(found.p)}`})`;
+  const observed = `Over all ${count(found.shared)} shared samples the first is ${found.mean >= 0 ? "ahead" : "behind"} by ${points(Math.abs(found.mean))} points (95\u00a0% CI of the difference ${points(found.low)} to ${points(found.high)}, p ${pValue(found.p).startsWith("<") ? pValue(found.p) : `= ${pValue(found.p)}`})`;
   const needed = samplesNeeded(found, of.critical);
   if (found.p < 0.05) return [onMix, `${observed}: these samples tell them apart already.`];
   if (needed === null) return [onMix, `${observed}. With no difference at all, no number of samples shows one.`];

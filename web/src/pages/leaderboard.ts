@@ -1,7 +1,7 @@
 import { forest } from "../charts/forest";
 import { cloud } from "../charts/cloud";
-import { extent } from "../charts/axes";
-import { h, s } from "../dom";
+import { extent, widthOf } from "../charts/axes";
+import { h } from "../dom";
 import { figure } from "../figure";
 import { changed, remember } from "../route";
 import { mean } from "../statistics";
@@ -219,13 +219,11 @@ function rows(board: Board): HTMLElement {
   const { view, level, order } = board;
   const { learners, skills, attributes } = view.of;
   const rank = new Map(order.map((i, place) => [i, place + 1]));
-  const span = extent(level.low, level.high, level.ability);
   const ties = board.skill < 0 && learners.rank_low !== null;
   const k = skills.name.length;
   const macro = board.skill < 0 && view.hasSkills && skills.count ? learners.name.map((_, i) => mean(skills.name.map((_, one) => skills.accuracy[i * k + one]))) : null;
-  const text = (i: number) => interval(level.ability[i], level.low[i], level.high[i]);
   const columns: Column[] = [
-    { key: "learner", label: "Learner", width: 150, value: (i) => learners.name[i], show: (i) => view.learnerLink(i) },
+    { key: "learner", label: "Learner", width: Math.min(280, 40 + 1.12 * Math.max(...learners.name.map((one) => widthOf(one)))), value: (i) => learners.name[i], show: (i) => view.learnerLink(i) },
     { key: "rank", label: "Rank", width: 60, numeric: true, value: (i) => rank.get(i)!, show: (i) => String(rank.get(i)!) },
     ...(ties
       ? [{
@@ -237,7 +235,6 @@ function rows(board: Board): HTMLElement {
       : []),
     { key: "ability", label: "Ability", width: 80, numeric: true, value: (i) => level.ability[i], show: (i) => number(level.ability[i]), more: [["low", (i) => level.low[i]], ["high", (i) => level.high[i]]] },
     { key: "interval", label: "95 % interval", width: 120, minor: true, numeric: true, value: (i) => level.low[i], show: (i) => (Number.isFinite(level.low[i]) ? `${number(level.low[i])} to ${number(level.high[i])}` : "") },
-    ...(attributes.numbers.length ? [] : [{ key: "drawn", label: "On one scale", width: 170, minor: true, value: (i: number) => level.ability[i], show: (i: number) => bar(level, i, span, text(i)), drawing: true }]),
     {
       key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", about: "Every response counts the same (micro average), no model", width: 90, numeric: true,
       value: (i) => level.accuracy[i], show: (i) => percent(level.accuracy[i]),
@@ -255,21 +252,6 @@ function rows(board: Board): HTMLElement {
     height: 500,
     onSort: (sort) => remember({ sort }),
   }).element;
-}
-
-const [BAR, HIGH] = [150, 18]; // pixels of the drawing in a cell
-
-/** The interval as a line inside the cell, which prints, with the value as a stroke across it. */
-function bar(level: Level, i: number, [low, high]: [number, number], text: string): Node {
-  const at = (value: number) => 3 + ((BAR - 6) * (value - low)) / (high - low || 1);
-  const x = at(level.ability[i]);
-  return s(
-    "svg",
-    { class: "inline", width: BAR, height: HIGH, viewBox: `0 0 ${BAR} ${HIGH}`, role: "img", "aria-label": text },
-    s("line", { class: "grid", x1: 0, x2: BAR, y1: HIGH / 2, y2: HIGH / 2 }),
-    Number.isFinite(level.low[i]) ? s("line", { class: "whisker c0", x1: at(level.low[i]), x2: Math.max(at(level.high[i]), at(level.low[i]) + 1), y1: HIGH / 2, y2: HIGH / 2 }) : null,
-    s("line", { class: "stroke c0", x1: x, x2: x, y1: 3, y2: HIGH - 3 }),
-  );
 }
 
 function against(board: Board): HTMLElement {

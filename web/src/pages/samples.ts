@@ -6,7 +6,7 @@ import { flagsOf, skillsOf } from "../model";
 import { changed, remember } from "../route";
 import { quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
-import { count, interval, number, percent, shown } from "../text";
+import { brief, count, interval, number, percent, shown } from "../text";
 import { choice, heading, nameOptions, type Page, placeOf, type View } from "../view";
 import { sampleDetail } from "./sample";
 

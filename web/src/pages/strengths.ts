@@ -43,7 +43,7 @@ export function strengthsMap(view: View): HTMLElement[] {
         value: (i, j) => values[at(i, j)],
         middle,
         reach: Math.min(reach, 1),
-        ends: relative ? ["weaker than expected", "stronger"] : ["less accurate", "more"],
+        ends: relative ? ["weaker", "stronger"] : ["less accurate", "more"],
         figure: (value) => (relative && value >= 0.005 ? "+" : "") + number(100 * value, 0),
         lines: (i, j) => [
           `${learners.name[rows[i]]} on ${s.name[columns[j]]}`,
