@@ -24,6 +24,7 @@ FEWEST_DRAWS = 60
 FEW_DRAWS = 100  # of a posterior; below, its normal approximation gives smoother shares
 MOST_NUMBERS = 300_000  # in the draws of a page, of one byte each
 STEPS = 32  # of a draw's byte within a standard deviation
+MOST_GROUPS = 4000  # weights of a bootstrap draw
 MOST_OPTIMAL = 150  # rows or columns whose order is improved within their clusters
 
 POSTERIOR = (
@@ -97,22 +98,31 @@ def accuracy_draws(found: Diagnosis, samples: list[NDArray[np.intp]], n_draws: i
 
 
 def _resampled(found: Diagnosis, samples: NDArray[np.intp], n_draws: int) -> Floats:
-    """The Bayesian bootstrap (Rubin 1981) over samples or clusters, with Jeffreys' prior per learner."""
-    group = np.arange(len(samples))
+    """The Bayesian bootstrap (Rubin 1981) over samples or clusters, with Jeffreys' prior per learner.
+
+    Above MOST_GROUPS samples a weight is shared by samples put together at random, which spreads as much.
+    """
+    n = len(found.learner_names)
+    group = np.full(len(found.sample_names), -1)
+    group[samples] = _groups(found, samples)
+    cells = found.cells.take(group[found.cells.sample] >= 0)
+    n_groups = int(group.max()) + 1
+    at = group[cells.sample] * n + cells.learner
+    right = np.bincount(at, cells.response, n_groups * n).reshape(n_groups, n)
+    seen = np.bincount(at, minlength=n_groups * n).reshape(n_groups, n)
+    shares = random_shares(n_draws, np.arange(n_groups))
+    weight = shares @ seen
+    mean = np.where(weight > 0, (shares @ right) / np.where(weight > 0, weight, 1), 0.5)
+    count = seen.sum(axis=0)
+    half = np.random.default_rng(5).standard_gamma(0.5, (2, *mean.shape))
+    return np.asarray((mean * count + half[0]) / (count + half.sum(axis=0)))
+
+
+def _groups(found: Diagnosis, samples: NDArray[np.intp]) -> NDArray[np.intp]:
+    """The group of each sample that counts by one weight."""
     if found.clusters is not None:
-        group = np.unique(np.array(found.clusters, object)[samples].astype(str), return_inverse=True)[1]
-    shares = random_shares(n_draws, group)
-    place = np.full(len(found.sample_names), -1)
-    place[samples] = np.arange(len(samples))
-    cells = found.cells.take(place[found.cells.sample] >= 0)
-    matrix = np.zeros((2, len(samples), len(found.learner_names)), np.float32)
-    matrix[0, place[cells.sample], cells.learner] = cells.response
-    matrix[1, place[cells.sample], cells.learner] = 1
-    right, seen = shares.astype(np.float32) @ matrix[0], shares.astype(np.float32) @ matrix[1]
-    count = matrix[1].sum(axis=0)
-    half = np.random.default_rng(5).standard_gamma(0.5, (2, *right.shape))
-    mean = np.where(seen > 0, right / np.where(seen > 0, seen, 1), 0.5)
-    return np.asarray((mean * count + half[0]) / (count + half.sum(axis=0)), np.float64)
+        return np.unique(np.array(found.clusters, object)[samples].astype(str), return_inverse=True)[1]
+    return np.random.default_rng(4).permutation(len(samples)) % MOST_GROUPS
 
 
 def _strengths_section(of: Diagnosed) -> dict[str, Any] | None:
