@@ -237,7 +237,9 @@ const DIGITS = 12; // that numbers in names are filled up to
 /** Stable; what is missing comes last in either direction. */
 export function sorted(rows: number[], value: (row: number) => Cell, falling: boolean): number[] {
   const sign = falling ? -1 : 1;
-  const keys = spelled(rows.map(value));
+  const values = rows.map(value);
+  if (values.every((one) => typeof one === "number" || one === null)) return byNumber(rows, values, sign);
+  const keys = spelled(values);
   const compare = typeof keys[0] === "string" && keys.every(plain) ? (x: Cell, y: Cell) => (x! < y! ? -1 : x! > y! ? 1 : 0) : byCollation;
   const places = keys.map((_, at) => at);
   places.sort((a, b) => {
@@ -247,6 +249,13 @@ export function sorted(rows: number[], value: (row: number) => Cell, falling: bo
     return sign * (typeof x === "number" && typeof y === "number" ? x - y : compare(x, y));
   });
   return places.map((at) => rows[at]);
+}
+
+function byNumber(rows: number[], values: (number | null)[], sign: number): number[] {
+  const keys = Float64Array.from(values, (one) => sign * (one ?? NaN));
+  const known = rows.map((_, at) => at).filter((at) => !Number.isNaN(keys[at]));
+  const rest = rows.filter((_, at) => Number.isNaN(keys[at]));
+  return [...known.sort((a, b) => keys[a] - keys[b]).map((at) => rows[at]), ...rest];
 }
 
 const byCollation = (x: Cell, y: Cell) => ORDER.compare(String(x), String(y));

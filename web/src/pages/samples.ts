@@ -10,6 +10,8 @@ import { brief, count, interval, number, percent, shown } from "../text";
 import { choice, heading, nameOptions, type Page, placeOf, type View } from "../view";
 import { sampleDetail } from "./sample";
 
+const LOOKED_THROUGH = 5000; // values that decide how far an axis goes
+
 type Axis = "difficulty" | "discrimination" | "accuracy" | "expected" | "infit" | "outfit";
 const AXES: Axis[] = ["difficulty", "discrimination", "accuracy", "expected", "infit", "outfit"];
 
@@ -49,9 +51,12 @@ class Filter {
   private flag: string;
   readonly x: Axis;
   readonly y: Axis;
+  private readonly kept: Uint8Array;
+  private small: string[] | null = null; // names and prompts in small letters
 
   constructor(private readonly view: View) {
     const q = view.query;
+    this.kept = new Uint8Array(view.of.samples.name.length);
     this.text = q["q"] ?? "";
     this.skill = q["skill"] ?? "";
     this.flag = q["flag"] ?? "";
@@ -61,7 +66,7 @@ class Filter {
     this.box = box.length === 4 && box.every(Number.isFinite) ? (box as unknown as Box) : null;
   }
 
-  keeps(j: number): boolean {
+  private wants(j: number): boolean {
     const { samples, skills } = this.view.of;
     if (this.text && !this.found(j)) return false;
     if (this.flag && !samples.flags[this.flag]?.[j]) return false;
@@ -76,15 +81,23 @@ class Filter {
 
   /** Whether the name of a sample, or its prompt as far as the page lists it, has the text. */
   private found(j: number): boolean {
-    const wanted = this.text.toLowerCase();
     const { samples, content } = this.view.of;
-    return samples.name[j].toLowerCase().includes(wanted) || (content?.prompt[j].toLowerCase().includes(wanted) ?? false);
+    this.small ??= samples.name.map((one, at) => `${one}\n${content?.prompt[at] ?? ""}`.toLowerCase());
+    return this.small[j].includes(this.text.toLowerCase());
   }
 
+  /** The samples in view; `keeps` then says of each whether it is. */
   rows(): number[] {
     const out: number[] = [];
-    for (let j = 0; j < this.view.of.samples.name.length; j++) if (this.keeps(j)) out.push(j);
+    for (let j = 0; j < this.kept.length; j++) {
+      this.kept[j] = this.wants(j) ? 1 : 0;
+      if (this.kept[j]) out.push(j);
+    }
     return out;
+  }
+
+  keeps(j: number): boolean {
+    return this.kept[j] === 1;
   }
 
   brush(box: Box | null): void {
@@ -163,9 +176,12 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
   const { samples: s } = view.of;
   const [x, y] = [s[filter.x], s[filter.y]];
   const robust = (values: Float32Array): [number, number] => {
-    const [low, high] = [quantile(values, 0.005), quantile(values, 0.995)];
+    const step = Math.ceil(values.length / LOOKED_THROUGH);
+    const some = values.filter((_, j) => j % step === 0);
+    const [low, high] = [quantile(some, 0.005), quantile(some, 0.995)];
     return Number.isFinite(low) ? [low, high] : [0, 1];
   };
+  const domain: [[number, number], [number, number]] = [robust(x), robust(y)];
   const unsure = filter.x === "difficulty" || filter.y === "difficulty";
   const without = unsure ? s.difficulty.filter((one) => Number.isNaN(one)).length : 0;
   return figure({
@@ -181,7 +197,7 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
         yLabel: filter.y,
         x,
         y,
-        domain: [robust(x), robust(y)],
+        domain,
         series: (j) => (s.contradicting.some((flag) => s.flags[flag]?.[j]) ? 1 : 0),
         faded: (j) => !filter.keeps(j),
         lines: (j) => sampleLines(view, j),
