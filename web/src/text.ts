@@ -58,8 +58,10 @@ export function labels(names: string[], fits: (text: string) => boolean): string
   const whole = names.map(shown);
   const short = ownParts(whole);
   const out = whole.map((name, i) => (fits(name) ? name : fits(short[i]) ? short[i] : longestThatFits([...name].length, (n) => brief(name, n), fits)));
-  for (const alike of groups(out, whole)) apart(alike, whole, fits).forEach((label, at) => (out[alike[at]] = label));
-  for (const alike of groups(out, whole)) numbered(alike, whole, out, fits);
+  const relabel = (alike: number[], cut: typeof apart) => cut(alike.map((i) => whole[i]), fits).forEach((label, at) => (out[alike[at]] = label));
+  for (const alike of groups(out, whole)) relabel(alike, apart);
+  for (const alike of byWords(groups(out, whole).flat(), whole)) relabel(alike, differing);
+  numbered(groups(out, whole).flat(), whole, out, fits);
   return out;
 }
 
@@ -87,8 +89,8 @@ function longestThatFits(most: number, text: (letters: number) => string, fits: 
 }
 
 /** What the names begin and end with alike is left out, as little of the beginning as the room allows. */
-function apart(alike: number[], names: string[], fits: (text: string) => boolean): string[] {
-  const letters = alike.map((i) => [...names[i]]);
+function apart(names: string[], fits: (text: string) => boolean): string[] {
+  const letters = names.map((name) => [...name]);
   const head = Math.min(...letters.map((one) => common(letters[0], one, true)));
   const turned = letters.map((one) => one.slice(head).reverse());
   const tail = Math.min(...turned.map((one) => common(turned[0], one, true)));
@@ -100,12 +102,45 @@ function apart(alike: number[], names: string[], fits: (text: string) => boolean
   });
 }
 
+/** The words of a name and what stands between them. */
+function wordsOf(name: string): string[] {
+  return name.match(/[\p{L}\p{N}]+|[^\p{L}\p{N}]+/gu) ?? [];
+}
+
+/** Places of names that have as many words. */
+function byWords(places: number[], names: string[]): number[][] {
+  const alike = new Map<number, number[]>();
+  for (const i of places) alike.set(wordsOf(names[i]).length, [...(alike.get(wordsOf(names[i]).length) ?? []), i]);
+  return [...alike.values()];
+}
+
+/** The words in which names of as many words differ, in full or as the first letters that tell them apart. */
+function differing(names: string[], fits: (text: string) => boolean): string[] {
+  const words = names.map(wordsOf);
+  const short = words[0].map((_, at) => prefixes(words.map((one) => one[at])));
+  const joined = (one: string[], word: (at: number) => string) =>
+    one.map((_, at) => (short[at] ? word(at) : "…")).join(" ").replaceAll(/(… ?)+/g, "…").replaceAll(" ", "");
+  return words.map((one, i) => {
+    const [full, first] = [joined(one, (at) => one[at]), joined(one, (at) => short[at]![i])];
+    return fits(full) ? full : longestThatFits([...first].length, (n) => brief(first, n), fits);
+  });
+}
+
+/** The fewest first letters that tell the words apart; null where they are all the same. */
+function prefixes(words: string[]): string[] | null {
+  const different = new Set(words);
+  if (different.size === 1) return null;
+  const longest = Math.max(...words.map((one) => one.length));
+  for (let n = 1; n < longest; n++) if (new Set(words.map((one) => one.slice(0, n))).size === different.size) return words.map((one) => one.slice(0, n));
+  return words;
+}
+
 /** The last resort: a number behind each label. */
-function numbered(alike: number[], names: string[], out: string[], fits: (text: string) => boolean): void {
-  const different = [...new Set(alike.map((i) => names[i]))];
-  for (const i of alike) {
-    const mark = ` (${different.indexOf(names[i]) + 1})`;
-    out[i] = longestThatFits([...out[i]].length, (n) => brief(out[i], n) + mark, fits);
+function numbered(places: number[], names: string[], out: string[], fits: (text: string) => boolean): void {
+  const number = new Map([...new Set(places.map((i) => names[i]))].map((name, at) => [name, at + 1]));
+  for (const i of places) {
+    const label = out[i];
+    out[i] = longestThatFits([...label].length, (n) => `${brief(label, n)} (${number.get(names[i])})`, fits);
   }
 }
 

@@ -48,6 +48,7 @@ test("no two names of a chart get the same label, however little room there is",
     ["wmt_14:language_pair=cs-en", "wmt_14:language_pair=de-en", "wmt_14:language_pair=fr-en"],
     Array.from({ length: 120 }, (_, i) => `20240402_sweagent_with_a_long_name_${i % 2 ? "claude" : "gpt4"}_run_${i}_verified_${i % 3}_and_the_same_end`),
     Array.from({ length: 40 }, (_, i) => "x".repeat(60) + (i ? "y".repeat(i) : "") + "z".repeat(60)),
+    [10, 50, 100].flatMap((n) => ["gini", "entropy"].flatMap((how) => [3, 5, "None"].flatMap((deep) => ["log2", "sqrt", "None"].map((most) => `random_forest_${n}_${how}_${deep}_${most}_1`)))),
     ["😀".repeat(40), "😀".repeat(41), "a\u202eb".repeat(30), "a\u202eb".repeat(31)],
   ];
   for (const names of lists)
@@ -62,6 +63,12 @@ test("names that agree at both ends keep what tells them apart", () => {
   const found = briefLabels(subjects.map((one) => `math:subject=${one}${tail}`), 18);
   assert.ok(found[0].includes("algebra"), found[0]);
   assert.ok(found[2].includes("geometry"), found[2]);
+});
+
+test("names that differ in many words keep the first letters of those", () => {
+  const names = ["gini", "entropy"].flatMap((how) => ["log2", "sqrt"].map((most) => `random_forest_100_${how}_5_${most}_1`));
+  assert.deepEqual(briefLabels(names, 16), ["…gini…log2…", "…gini…sqrt…", "…entropy…log2…", "…entropy…sqrt…"]);
+  assert.deepEqual(briefLabels(names, 9), ["…g…l…", "…g…s…", "…e…l…", "…e…s…"]);
 });
 
 test("a name that fits stays whole, and equal names stay equal", () => {
