@@ -193,7 +193,7 @@ def test_everything_can_be_printed(shown: Any) -> None:
 
 def test_the_phone_shows_the_score(priced_page: Path, opened: Open) -> None:
     page = opened(priced_page, viewport={"width": 390, "height": 800}).go("leaderboard")
-    box = page.locator("main tbody tr[aria-rowindex='2'] td:nth-child(6)").bounding_box()
+    box = page.locator("main tbody tr[aria-rowindex='2'] td:nth-child(5)").bounding_box()
     assert box["x"] + box["width"] <= 390
 
 

@@ -70,7 +70,7 @@ export function sentencesCopy(main: HTMLElement): void {
       button.textContent = (await copy(text())) ? "copied" : "not allowed";
       setTimeout(() => (button.textContent = "copy"), SHOWN_FOR);
     });
-    const both = h("div", { class: "said" });
+    const both = h("div", { class: "sentence" });
     sentence.replaceWith(both);
     both.append(sentence, button);
   }

@@ -81,6 +81,16 @@ class Board {
     return [...this.ticked].map((i) => this.view.of.learners.name[i]);
   }
 
+  /** Decimals of an ability: shares need one more than standard deviations. */
+  get digits(): number {
+    return this.view.of.unit ? 3 : 2;
+  }
+
+  ability(i: number): string {
+    const { ability, low, high } = this.level;
+    return interval(ability[i], low[i], high[i], this.digits);
+  }
+
   series(i: number): number {
     return this.coloured && this.families ? this.families.of[i] : 0;
   }
@@ -179,7 +189,7 @@ function legendOf(board: Board): HTMLElement[] {
 function intervals(board: Board, ticked: () => void): HTMLElement & { redraw: () => void } {
   const { view, level } = board;
   const { learners } = view.of;
-  const figures = (i: number, wide: boolean) => (wide ? interval(level.ability[i], level.low[i], level.high[i]) : number(level.ability[i]));
+  const figures = (i: number, wide: boolean) => (wide ? board.ability(i) : number(level.ability[i], board.digits));
   return figure({
     title: `Abilities ${board.what}`,
     wide: true,
@@ -198,7 +208,7 @@ function intervals(board: Board, ticked: () => void): HTMLElement & { redraw: ()
             series: board.series(i),
             right: figures(i, width > 620),
             ticked: board.ticked.has(i),
-            lines: [learners.name[i], `ability ${interval(level.ability[i], level.low[i], level.high[i])}`, `${view.plain} ${percent(level.accuracy[i])} (${percent(level.accuracyLow[i])} to ${percent(level.accuracyHigh[i])})`],
+            lines: [learners.name[i], `ability ${board.ability(i)}`, `${view.plain} ${percent(level.accuracy[i])} (${percent(level.accuracyLow[i])} to ${percent(level.accuracyHigh[i])})`],
           })),
           width,
           {
@@ -223,8 +233,15 @@ function rows(board: Board): HTMLElement {
   const k = skills.name.length;
   const macro = board.skill < 0 && view.hasSkills && skills.count ? learners.name.map((_, i) => mean(skills.name.map((_, one) => skills.accuracy[i * k + one]))) : null;
   const columns: Column[] = [
-    { key: "learner", label: "Learner", width: Math.min(280, 40 + 1.12 * Math.max(...learners.name.map((one) => widthOf(one)))), value: (i) => learners.name[i], show: (i) => view.learnerLink(i) },
+    { key: "learner", label: "Learner", width: Math.min(270, 40 + 1.12 * Math.max(...learners.name.map((one) => widthOf(one)))), value: (i) => learners.name[i], show: (i) => view.learnerLink(i) },
     { key: "rank", label: "Rank", width: 60, numeric: true, value: (i) => rank.get(i)!, show: (i) => String(rank.get(i)!) },
+    { key: "ability", label: "Ability", width: 80, numeric: true, value: (i) => level.ability[i], show: (i) => number(level.ability[i], board.digits), more: [["low", (i) => level.low[i]], ["high", (i) => level.high[i]]] },
+    { key: "interval", label: "95 % interval", width: 120, minor: true, numeric: true, value: (i) => level.low[i], show: (i) => (Number.isFinite(level.low[i]) ? `${number(level.low[i], board.digits)} to ${number(level.high[i], board.digits)}` : "") },
+    {
+      key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", about: "Every response counts the same (micro average), no model", width: 90, numeric: true,
+      value: (i) => level.accuracy[i], show: (i) => percent(level.accuracy[i]),
+      more: [["accuracy_low", (i) => level.accuracyLow[i]], ["accuracy_high", (i) => level.accuracyHigh[i]]],
+    },
     ...(ties
       ? [{
           key: "rank_low", label: "Rank may be", about: "Ranks that tests against each other learner leave open, at 95 %", width: 100, numeric: true, minor: true,
@@ -233,13 +250,6 @@ function rows(board: Board): HTMLElement {
           more: [["rank_high", (i: number) => learners.rank_high![i]] as [string, (i: number) => number]],
         }]
       : []),
-    { key: "ability", label: "Ability", width: 80, numeric: true, value: (i) => level.ability[i], show: (i) => number(level.ability[i]), more: [["low", (i) => level.low[i]], ["high", (i) => level.high[i]]] },
-    { key: "interval", label: "95 % interval", width: 120, minor: true, numeric: true, value: (i) => level.low[i], show: (i) => (Number.isFinite(level.low[i]) ? `${number(level.low[i])} to ${number(level.high[i])}` : "") },
-    {
-      key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", about: "Every response counts the same (micro average), no model", width: 90, numeric: true,
-      value: (i) => level.accuracy[i], show: (i) => percent(level.accuracy[i]),
-      more: [["accuracy_low", (i) => level.accuracyLow[i]], ["accuracy_high", (i) => level.accuracyHigh[i]]],
-    },
     ...(macro ? [{ key: "macro", label: "Mean over skills", about: "Every skill counts the same (macro average), no model", width: 120, numeric: true, minor: true, digits: 4, value: (i: number) => macro[i], show: (i: number) => percent(macro[i]) }] : []),
     ...attributes.numbers.map((one): Column => ({ key: one.name, label: one.name, width: 80, numeric: true, minor: true, value: (i) => one.value[i], show: (i) => number(one.value[i], 4).replace(/\.?0+$/, "") })),
     { key: "responses", label: "Responses", width: 90, numeric: true, minor: true, value: (i) => Math.round(learners.n[i]), show: (i) => count(Math.round(learners.n[i])) },
@@ -271,7 +281,7 @@ function against(board: Board): HTMLElement {
         height: Math.min(420, Math.max(320, width * 0.5)),
         lines: (i) => [
           shown(view.of.learners.name[i]),
-          `ability ${interval(level.ability[i], level.low[i], level.high[i])}`,
+          `ability ${board.ability(i)}`,
           `${view.plain} ${percent(level.accuracy[i])} (${percent(level.accuracyLow[i])} to ${percent(level.accuracyHigh[i])})`,
         ],
         open: (i) => {
