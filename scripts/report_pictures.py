@@ -21,6 +21,7 @@ IMAGES = Path(__file__).parents[1] / "docs/images"
 VIEWS = {
     "summary": "summary",
     "leaderboard": "leaderboard",
+    "choose": "choose",
     "learner": "learner?name=logistic+shrunk",
     "compare": "compare",
     "samples": "samples",

@@ -218,6 +218,10 @@ class Diagnosis(Printable):
         """[draws, learners], expected scores on all samples."""
         return self._with_draws(self.pool).on(np.arange(len(self.sample_names)))
 
+    def score_draws(self, samples: NDArray[np.integer]) -> Floats:
+        """[draws, learners], expected scores on samples like these sample indices."""
+        return self._draws_like_these(self.pool, samples)
+
     def _with_draws(self, level: Level) -> ScoreDraws:
         if level.draws is None:
             raise DataError(

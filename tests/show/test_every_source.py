@@ -150,7 +150,7 @@ def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
     shown = opened(report(sources, tmp_path / "page.html").page)
     assert f"{ranking.rows['mean'][0]:.3f}" in shown.go("comparisons").inner_text("main")
     text = shown.go("comparisons?e=1").inner_text("main")
-    assert shown.page.inner_text("main .verdict p").startswith(f"{second} ")
+    assert shown.page.inner_text("main .page-verdict p").startswith(f"{second} ")
     assert f"Differences are {second} less {first}." in text
     assert "60 shared samples" in text
     assert shown.trouble == []

@@ -10,6 +10,7 @@ from scipy.stats import binomtest, norm
 
 from camilla.statistics.intervals import Z, tango
 from camilla.statistics.paired import mcnemar_p
+from camilla.statistics.power import Design, power_of, samples_for
 from camilla.statistics.wald import two_sided_p
 
 GOLDEN = Path(__file__).parents[2] / "web/test/golden.json"
@@ -49,3 +50,14 @@ def test_normal_quantiles_and_tails(golden: dict[str, Any]) -> None:
     assert pytest.approx(golden["critical"], rel=1e-12) == Z
     for case in golden["normal"]:
         assert float(two_sided_p(case["z"])) == pytest.approx(case["two_sided"], rel=1e-12)
+
+
+def test_power_and_samples_needed(golden: dict[str, Any]) -> None:
+    for case in golden["power"]:
+        found = power_of(Design(discordance=case["discordance"]), case["difference"], case["n"])
+        assert found == pytest.approx(case["power"], abs=1e-9)
+    for case in golden["samples"]:
+        found = samples_for(Design(discordance=case["discordance"]), case["difference"])
+        assert found == case["samples"]
+    for case in golden["samples_of_means"]:
+        assert samples_for(Design(sd=case["sd"]), case["difference"]) == case["samples"]

@@ -32,3 +32,23 @@ export function name(text: string, longest = Infinity): HTMLElement {
 export function link(href: string, ...children: Child[]): HTMLAnchorElement {
   return h("a", { href }, ...children);
 }
+
+let view = new AbortController();
+
+/** Ends the view: what was listened to with `whileShown` is let go, so that the view's nodes can be freed. */
+export function endView(): void {
+  view.abort();
+  view = new AbortController();
+}
+
+/** Listens on the window for as long as the view is shown. */
+export function whileShown(event: string, act: () => void): void {
+  addEventListener(event, act, { signal: view.signal });
+}
+
+/** Watches the size of an element for as long as the view is shown. */
+export function whileSized(element: Element, act: (width: number) => void): void {
+  const observer = new ResizeObserver((entries) => act(entries[0].contentRect.width));
+  observer.observe(element);
+  view.signal.addEventListener("abort", () => observer.disconnect(), { once: true });
+}

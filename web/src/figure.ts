@@ -1,4 +1,4 @@
-import { h } from "./dom";
+import { h, whileShown, whileSized } from "./dom";
 import { save, savePng, standalone } from "./save";
 import { fileName } from "./text";
 
@@ -46,12 +46,12 @@ export function figure(options: FigureOptions): HTMLElement & { redraw: () => vo
     if (!svg.hasAttribute("aria-label")) svg.setAttribute("aria-label", options.title);
     plot.replaceChildren(...(canvas ? [canvas, svg] : [svg]));
   };
-  new ResizeObserver((entries) => {
-    const now = Math.floor(entries[0].contentRect.width);
+  whileSized(plot, (wide) => {
+    const now = Math.floor(wide);
     if (Math.abs(now - width) < 2) return;
     width = now;
     redraw();
-  }).observe(plot);
-  addEventListener("themechange", () => plot.isConnected && redraw());
+  });
+  whileShown("themechange", redraw);
   return Object.assign(card, { redraw });
 }

@@ -1,5 +1,6 @@
-import { h } from "./dom";
+import { endView, h } from "./dom";
 import type { Report } from "./model";
+import { choose } from "./pages/choose";
 import { compare } from "./pages/compare";
 import { epp } from "./pages/epp";
 import { comparisons, experiments } from "./pages/experiments";
@@ -10,8 +11,9 @@ import { samples } from "./pages/samples";
 import { skills } from "./pages/skills";
 import { summary } from "./pages/summary";
 import { parse, to } from "./route";
+import { menu, saveCard, sentencesCopy } from "./share";
 import { withVerdict } from "./statement";
-import { brief } from "./text";
+import { briefLabels } from "./text";
 import { themeButton } from "./theme";
 import { hush, hushOnEscape } from "./tooltip";
 import { unpacked } from "./unpack";
@@ -27,6 +29,7 @@ const diagnosed = (report: Report) => report.diagnoses.length > 0;
 const PAGES: Record<string, Entry> = {
   summary: { page: summary, label: "Summary", there: diagnosed },
   leaderboard: { page: leaderboard, label: "Leaderboard", there: diagnosed },
+  choose: { page: choose, label: "Choose", there: diagnosed },
   learner: { page: learner, label: "Learner", there: diagnosed },
   compare: { page: compare, label: "Compare", there: diagnosed },
   samples: { page: samples, label: "Samples", there: diagnosed },
@@ -39,6 +42,33 @@ const PAGES: Record<string, Entry> = {
 
 for (const [key, entry] of Object.entries(PAGES)) entry.page = withVerdict(key, entry.page);
 
+function known(report: Report): string[] {
+  return Object.keys(PAGES).filter((key) => PAGES[key].there(report));
+}
+
+/** Paper and pictures: this view or all of them printed, and a card to post. */
+function sharing(report: Report, main: HTMLElement, pages: () => string[]): HTMLElement {
+  const everything = () => {
+    const view = new View(report, parse(location.hash).query);
+    endView();
+    main.replaceChildren(...pages().flatMap((key) => [...PAGES[key].page(view), h("hr", { class: "sheet" })]));
+    addEventListener("afterprint", () => dispatchEvent(new Event("hashchange")), { once: true });
+    setTimeout(() => print(), 400); // charts draw once they know their width
+  };
+  const items = [
+    { label: "Print this view", about: "Print this view", act: () => print() },
+    { label: "Print everything", about: "Print everything", act: everything },
+  ];
+  if (report.diagnoses.length) {
+    const card = () => {
+      const view = new View(report, parse(location.hash).query);
+      saveCard(report, view.of, h("p", {}, ...view.sentence(view.of.headline)).textContent ?? "");
+    };
+    items.push({ label: "Card (PNG)", about: "Save a card to share as PNG", act: card });
+  }
+  return menu("Share", "Share or print", items);
+}
+
 function start(report: Report): void {
   document.title = `${report.title} · Camilla`;
   const main = h("main", { id: "main" });
@@ -50,25 +80,29 @@ function start(report: Report): void {
     main,
   );
   const theme = themeButton();
+  const share = sharing(report, main, () => known(report));
   let before = "";
   const render = () => {
     const route = parse(location.hash);
-    const known = Object.keys(PAGES).filter((key) => PAGES[key].there(report));
-    const current = known.includes(route.page) ? route.page : known[0];
+    const pages = known(report);
+    const current = pages.includes(route.page) ? route.page : pages[0];
     const view = new View(report, route.query);
     hush();
+    endView();
     nav.replaceChildren(
-      ...known.map((key) => h("a", { href: to(key, { d: view.number || null }), "aria-current": key === current ? "page" : null }, PAGES[key].label)),
+      ...pages.map((key) => h("a", { href: to(key, { d: view.number || null }), "aria-current": key === current ? "page" : null }, PAGES[key].label)),
     );
     side.replaceChildren(
       ...(report.diagnoses.length > 1
-        ? [choice("Diagnosis", report.diagnoses.map((one, i): [string, string] => [String(i), brief(one.name, 40)]), String(view.number), (value) => (location.hash = to(current, { d: value === "0" ? null : value })))]
+        ? [choice("Diagnosis", briefLabels(report.diagnoses.map((one) => one.name), 40).map((label, i): [string, string] => [String(i), label]), String(view.number), (value) => (location.hash = to(current, { d: value === "0" ? null : value })))]
         : []),
+      share,
       theme,
     );
     const active = nav.querySelector<HTMLElement>("[aria-current]");
     if (active) nav.scrollLeft = active.offsetLeft - nav.clientWidth / 2;
     main.replaceChildren(...PAGES[current].page(view));
+    sentencesCopy(main);
     const place = `${current}?${route.query["name"] ?? ""}${route.query["sample"] ?? ""}${route.query["skill"] ?? ""}`;
     if (before && place !== before) {
       scrollTo(0, 0);

@@ -104,7 +104,34 @@ export interface Surprise {
   high: Float32Array;
 }
 
+/** Draws of accuracy on samples like these, [draws, learners, skills]: mean + step · (steps − 128). */
+export interface Draws {
+  skills: string[] | null; // null: all samples are one skill
+  learners: Uint32Array; // places of those that may be chosen
+  n: number;
+  mean: Float32Array;
+  step: Float32Array;
+  steps: Uint8Array;
+  source: string;
+}
+
+/** Accuracy less what a learner's level and a skill's difficulty suggest, [learners, skills]. */
+export interface Strengths {
+  difference: Float32Array;
+  expected: Float32Array;
+  sure: Uint8Array;
+  rows: Uint32Array; // alike learners are neighbours
+  columns: Uint32Array;
+}
+
+export interface Attributes {
+  numbers: { name: string; value: Float32Array }[];
+  family: string[] | null;
+}
+
 export interface Diagnosis {
+  choosing: { draws: Draws; strengths: Strengths | null };
+  attributes: Attributes;
   name: string;
   provenance: Record<string, unknown>;
   model: string; // its formula
@@ -170,6 +197,7 @@ export interface Picture {
   x: string;
   y: string;
   kind: "dots" | "lines";
+  zero?: boolean; // the axis holds 0
   series: Series[];
 }
 

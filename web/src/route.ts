@@ -20,3 +20,9 @@ export function remember(changes: Record<string, string | number | null | undefi
   const { page, query } = parse(location.hash);
   history.replaceState(null, "", to(page, { ...query, ...changes }));
 }
+
+/** The address of the view with some settings changed: all others stay as they are now. */
+export function changed(changes: Record<string, string | number | null | undefined>): string {
+  const { page, query } = parse(location.hash);
+  return to(page, { ...query, ...changes });
+}

@@ -27,6 +27,7 @@ export function standalone(plot: Element): string {
     }
     for (const attribute of ["class", "tabindex", "href", "style"]) element.removeAttribute(attribute);
   });
+  for (const control of copy.querySelectorAll("[role=checkbox]")) control.remove();
   const { width, height } = svg.viewBox.baseVal;
   copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
   copy.setAttribute("width", String(width));

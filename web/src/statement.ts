@@ -34,7 +34,7 @@ export function withVerdict(key: string, page: Page): Page {
     const verdict = verdictOf(key, view);
     const head = nodes.findIndex((one) => one instanceof HTMLElement && one.matches("header.page"));
     if (!verdict || head < 0) return nodes;
-    return [...nodes.slice(0, head + 1), statement(view, verdict, "verdict"), ...nodes.slice(head + 1)];
+    return [...nodes.slice(0, head + 1), statement(view, verdict, "page-verdict"), ...nodes.slice(head + 1)];
   };
 }
 

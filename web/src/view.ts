@@ -1,7 +1,7 @@
 import { h, link, name } from "./dom";
 import type { Diagnosis, Part, Report } from "./model";
 import { to } from "./route";
-import { count, interval, percent } from "./text";
+import { briefLabels, count, interval, percent } from "./text";
 
 const IN_SENTENCE = 60; // letters of a name
 
@@ -96,6 +96,36 @@ export class View {
 }
 
 export type Page = (view: View) => Node[];
+
+export interface Families {
+  names: string[]; // the largest first; the last one is of all others where there are too many
+  of: number[]; // the family of each learner: a place in `names`, and its colour
+}
+
+const COLOURS = 8;
+
+/** Learners by family: as given, else by the first word of their names. None where fewer than two have members. */
+export function familiesOf(names: string[], given: string[] | null): Families | null {
+  const own = names.map((name, i) => given?.[i] || (given ? "" : firstWord(name)));
+  const sizes = new Map<string, number>();
+  for (const one of own) if (one) sizes.set(one, (sizes.get(one) ?? 0) + 1);
+  const large = [...sizes].filter(([, n]) => n > 1 || given).sort((a, b) => b[1] - a[1]);
+  if (large.length < 2) return null;
+  const kept = large.slice(0, COLOURS - 1).map(([name]) => name);
+  const of = own.map((one) => (kept.includes(one) ? kept.indexOf(one) : kept.length));
+  return { names: of.includes(kept.length) ? [...kept, "other"] : kept, of };
+}
+
+/** The first word of a name that has letters: "svm rbf" is an svm, "20240402_sweagent_gpt4" a sweagent. */
+function firstWord(name: string): string {
+  const words = name.split(/[\s_/:|]+/).filter((word) => /\p{L}/u.test(word));
+  return words.length > 1 ? words[0] : (words[0] ?? "").split("-")[0];
+}
+
+/** The options of a choice between names: short, and no two alike. */
+export function nameOptions(names: string[], before: (place: number) => string = () => ""): [value: string, text: string][] {
+  return briefLabels(names, 60).map((label, i) => [names[i], before(i) + label]);
+}
 
 /** A labelled choice that leads to another view. */
 export function choice(label: string, options: [value: string, text: string][], current: string, go: (value: string) => void): HTMLElement {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { fromCounts, mcnemar, normalCdf, quantile, tango, twoSided } from "../src/statistics";
+import { binomialCdf, fromCounts, logGamma, mcnemar, mcnemarPower, normalCdf, normalQuantile, quantile, samplesFor, samplesForMeans, tango, twoSided } from "../src/statistics";
 import golden from "./golden.json";
 
 // golden.json is SciPy's: scripts/golden_statistics.py makes it, and tests/statistics/test_golden.py holds Python to it.
@@ -32,4 +32,27 @@ test("the normal distribution has the seven digits that its approximation promis
 
 test("quantiles are NumPy's", () => {
   for (const { values, q, value } of golden.quantile) near(quantile(values, q), value, 1e-12);
+});
+
+test("the power of McNemar's exact test is that of SciPy's binomial", () => {
+  for (const { discordance, difference, n, power } of golden.power) near(mcnemarPower(discordance, difference, n), power, n < 1000 ? 1e-9 : 2e-4);
+});
+
+test("as many samples are asked for as camilla power asks for", () => {
+  // beyond some thousand samples the page skips between numbers of flips, which moves the answer by a few
+  for (const { discordance, difference, samples } of golden.samples) near(samplesFor(discordance, difference)!, samples, Math.max(1, 0.002 * samples));
+  for (const { sd, difference, samples } of golden.samples_of_means) near(samplesForMeans(sd, difference)!, samples, Math.max(1, 0.002 * samples));
+});
+
+test("no number of samples shows what cannot be", () => {
+  assert.equal(samplesFor(0.1, 0), null);
+  assert.equal(samplesFor(0.1, 0.2), null);
+  assert.equal(samplesForMeans(0.3, 0), null);
+});
+
+test("binomial tails agree with their sums", () => {
+  near(Math.exp(logGamma(6)), 120, 1e-10);
+  near(binomialCdf(2, 10, 0.5), (1 + 10 + 45) / 1024, 1e-14);
+  near(binomialCdf(0, 4, 0.3), 0.7 ** 4, 1e-14);
+  near(normalQuantile(0.975), golden.critical, 1e-6);
 });

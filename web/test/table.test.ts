@@ -14,6 +14,8 @@ test("what is missing comes last in either direction", () => {
 test("names with numbers sort as people count", () => {
   const names = ["tree 10", "tree 9", "Tree 1"];
   assert.deepEqual(sorted([0, 1, 2], (i) => names[i], false), [2, 1, 0]);
+  const foreign = ["élan 10", "elan 9", "zebra"];
+  assert.deepEqual(sorted([0, 1, 2], (i) => foreign[i], false), [1, 0, 2]);
 });
 
 test("equal rows keep their order", () => assert.deepEqual(sorted([3, 1, 2], () => 0, true), [3, 1, 2]));
@@ -34,3 +36,16 @@ test("the nearest point within reach, or none", () => {
 });
 
 test("a share of exactly 1 is counted in the last step", () => assert.deepEqual(binned([0, 0.5, 1, NaN], 2), [1, 2]));
+
+test("fifty thousand names are sorted in well under a second", () => {
+  // a new collator for each comparison takes 3.6 s of CPU
+  for (const letter of ["s", "é"]) {
+    const names = Array.from({ length: 50_000 }, (_, i) => `${letter}ample ${(i * 7919) % 50_000} of set ${i % 7}`);
+    const start = process.cpuUsage();
+    const found = sorted(names.map((_, i) => i), (i) => names[i], false);
+    const { user } = process.cpuUsage(start);
+    assert.equal(names[found[0]], `${letter}ample 0 of set 0`);
+    assert.equal(names[found[49_999]].split(" ")[1], "49999");
+    assert.ok(user < (letter === "s" ? 0.6e6 : 1.8e6), `${user / 1e6} s`);
+  }
+});

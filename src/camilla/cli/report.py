@@ -19,6 +19,12 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
+    learners: Annotated[
+        Path | None,
+        typer.Option(
+            help="Table with a row per learner: learner, numbers such as cost, latency or size, family."
+        ),
+    ] = None,
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Leave out prompts, images, references and answers.")
     ] = False,
@@ -26,9 +32,11 @@ def report(
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
     from camilla.show.report.build import report
 
-    written = report(sources, output, title=title, content=not no_content)
+    written = report(sources, output, title=title, content=not no_content, learners=learners)
     size = written.page.stat().st_size / 1e6
     say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
+    for note in written.notes:
+        say(f"note: {note}")
     if written.tables is not None:
         say(f"The page shows a part of the samples; {written.tables} has all of them as Parquet.")
     if written.files is not None:

@@ -1,6 +1,6 @@
 import { scaleLinear, type ScaleLinear } from "d3-scale";
 import { s } from "../dom";
-import { brief, number, shown } from "../text";
+import { labels, number, shown } from "../text";
 
 export type Scale = ScaleLinear<number, number>;
 
@@ -20,24 +20,26 @@ export function scale(domain: [number, number], range: [number, number], nice = 
 }
 
 let ruler: CanvasRenderingContext2D | null = null;
+let family = "";
+let ruled = "";
 
-/** How many pixels a name takes on an axis. */
-export function widthOf(name: string): number {
+const WHO = "12.5px"; // as .who in the style
+
+/** How many pixels a name takes on an axis, or a text in another size. */
+export function widthOf(name: string, size = WHO): number {
   ruler ??= document.createElement("canvas").getContext("2d")!;
-  ruler.font = `12.5px ${getComputedStyle(document.body).fontFamily}`; // as .who in the style
+  family ||= getComputedStyle(document.body).fontFamily;
+  if (ruled !== size) ruler.font = `${(ruled = size)} ${family}`;
   return ruler.measureText(shown(name)).width;
 }
 
-/** As much of a name as so many pixels of an axis hold. */
-export function fitted(name: string, pixels: number): string {
-  let [least, most] = [2, [...shown(name)].length];
-  if (widthOf(name) <= pixels) return shown(name);
-  while (least < most) {
-    const middle = Math.ceil((least + most) / 2);
-    if (widthOf(brief(name, middle)) <= pixels) least = middle;
-    else most = middle - 1;
-  }
-  return brief(name, least);
+/** Labels of so many pixels at most, no two alike. */
+export function labelled(names: string[], pixels: number): string[] {
+  const known = new Map<string, boolean>();
+  return labels(names, (text) => {
+    if (!known.has(text)) known.set(text, widthOf(text) <= pixels);
+    return known.get(text)!;
+  });
 }
 
 /** Low and high of all finite numbers. */

@@ -2,8 +2,8 @@ import { area, line } from "d3-shape";
 import { s } from "../dom";
 import type { Picture } from "../model";
 import { explained } from "../tooltip";
-import { brief, interval, number, shown } from "../text";
-import { drawing, extent, scale, xAxis, yAxis } from "./axes";
+import { interval, number, shown } from "../text";
+import { drawing, extent, labelled, scale, xAxis, yAxis } from "./axes";
 
 /** Lines over a growing size, each with its band. */
 export function bands(picture: Picture, width: number): SVGSVGElement {
@@ -15,6 +15,7 @@ export function bands(picture: Picture, width: number): SVGSVGElement {
   const x = scale(extent(picture.series.flatMap((one) => one.x)), [left, right], false);
   const y = scale(extent(all), [bottom, top]);
   svg.append(xAxis(x, top, bottom, picture.x), yAxis(y, left, right, picture.y));
+  const names = labelled(picture.series.map((one) => one.name), 150);
   picture.series.forEach((one, k) => {
     const places = one.x.map((_, i) => i);
     const known = places.filter((i) => one.low[i] !== null && one.high[i] !== null);
@@ -30,7 +31,7 @@ export function bands(picture: Picture, width: number): SVGSVGElement {
     const column = Math.max(1, Math.floor(width / 180));
     const [lx, ly] = [left + (k % column) * 180, bottom + 56 + 18 * Math.floor(k / column)];
     svg.append(s("line", { class: `line c${k % 6}${k > 5 ? " dashed" : ""}`, x1: lx, x2: lx + 18, y1: ly, y2: ly }));
-    svg.append(s("text", { class: "who", x: lx + 24, y: ly, "dominant-baseline": "central" }, brief(one.name, 20)));
+    svg.append(s("text", { class: "who", x: lx + 24, y: ly, "dominant-baseline": "central" }, names[k]));
   });
   return svg;
 }

@@ -84,20 +84,29 @@ function lane(pen: CanvasRenderingContext2D, px: Float32Array, right: number, to
   );
 }
 
+const MANY = 4_000; // points, above which they are squares: those are drawn several times as fast
+
 function paint(pen: CanvasRenderingContext2D, px: Float32Array, py: Float32Array, options: CloudOptions): void {
   const n = px.length;
-  const radius = n > 20_000 ? 1.5 : n > 4_000 ? 2 : n > 800 ? 2.6 : 3.6;
-  const alpha = n > 20_000 ? 0.25 : n > 4_000 ? 0.4 : 0.6;
+  const radius = n > 20_000 ? 1.5 : n > MANY ? 2 : n > 800 ? 2.6 : 3.6;
+  const alpha = n > 20_000 ? 0.25 : n > MANY ? 0.4 : 0.6;
+  const series = Uint8Array.from({ length: n }, (_, i) => options.series?.(i) ?? 0);
+  const faded = Uint8Array.from({ length: n }, (_, i) => (options.faded?.(i) ? 1 : 0));
   for (let wanted = 0; wanted < 6; wanted++) {
+    if (!series.includes(wanted)) continue;
     pen.fillStyle = colour(`c${wanted}`);
-    for (let i = 0; i < n; i++) {
-      if ((options.series?.(i) ?? 0) !== wanted || Number.isNaN(px[i]) || Number.isNaN(py[i])) continue;
-      pen.globalAlpha = options.faded?.(i) ? alpha / 3 : wanted ? 0.95 : alpha;
-      const r = wanted ? radius + 1.2 : radius;
-      pen.beginPath();
-      if (wanted) pen.rect(px[i] - r, py[i] - r, 2 * r, 2 * r);
-      else pen.arc(px[i], py[i], r, 0, 2 * Math.PI);
-      pen.fill();
+    const r = wanted ? radius + 1.2 : radius;
+    for (const away of [1, 0]) {
+      pen.globalAlpha = away ? alpha / 3 : wanted ? 0.95 : alpha;
+      for (let i = 0; i < n; i++) {
+        if (series[i] !== wanted || faded[i] !== away || Number.isNaN(px[i]) || Number.isNaN(py[i])) continue;
+        if (wanted || n > MANY) pen.fillRect(px[i] - r, py[i] - r, 2 * r, 2 * r);
+        else {
+          pen.beginPath();
+          pen.arc(px[i], py[i], r, 0, 2 * Math.PI);
+          pen.fill();
+        }
+      }
     }
   }
 }

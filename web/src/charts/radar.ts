@@ -1,20 +1,20 @@
 import { s } from "../dom";
 import { explained } from "../tooltip";
-import { ownParts, shown } from "../text";
-import { drawing, fitted, widthOf } from "./axes";
+import { shown } from "../text";
+import { drawing, labelled, widthOf } from "./axes";
 
 export interface Spoke {
   name: string;
   lines: string[];
-  values: number[]; // one a series, 0 to 1
+  values: number[]; // one per series, 0 to 1
 }
 
-/** Values from 0 at the centre to 1 at the rim, one polygon a series. */
+/** Values from 0 at the centre to 1 at the rim, one polygon per series. */
 export function radar(spokes: Spoke[], series: string[], width: number, label: string): SVGSVGElement {
   const size = Math.min(width, 440);
   const height = size * 0.86 + 26;
   const room = spokes.length > 12 ? 80 : 110;
-  const own = ownParts(spokes.map((spoke) => spoke.name));
+  const own = labelled(spokes.map((spoke) => spoke.name), room);
   const longest = Math.max(...own.map((spoke) => Math.min(room, widthOf(spoke))));
   const [cx, cy, r] = [width / 2, height / 2 + 8, Math.max(40, Math.min(width / 2 - 24 - longest, height / 2 - 40))];
   const svg = drawing(width, height, label);
@@ -37,7 +37,7 @@ export function radar(spokes: Spoke[], series: string[], width: number, label: s
       "g",
       { class: "row" },
       s("line", { class: "grid", x1: cx, y1: cy, x2: x, y2: y }),
-      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, fitted(own[k], room)),
+      s("text", { class: "who", x: tx, y: ty, "text-anchor": anchor, "dominant-baseline": "central" }, own[k]),
       ...spoke.values.map((value, n) => {
         const [px, py] = at(k, Number.isFinite(value) ? value : 0);
         return s("circle", { class: `dot c${n}`, cx: px, cy: py, r: 3.5 });

@@ -4,8 +4,8 @@ import { figure } from "../figure";
 import { response } from "../model";
 import { pairedDifference, tested } from "../pair";
 import { type Column, WindowedTable } from "../table";
-import { brief, count, interval, number, percent, pValue } from "../text";
-import { choice, heading, type Page, type View } from "../view";
+import { brief, briefLabels, count, interval, number, percent, pValue } from "../text";
+import { choice, heading, nameOptions, type Page, type View } from "../view";
 import { deciding } from "./deciding";
 
 const MOST = 6;
@@ -38,7 +38,7 @@ export const compare: Page = (view) => {
         ),
       ),
       chosen.length < MOST && rest.length
-        ? choice("Add", [["", "choose a learner"], ...rest.map((i): [string, string] => [String(i), `${i + 1}. ${brief(learners.name[i], 60)}`])], "", (value) => value && go([...chosen, Number(value)]))
+        ? choice("Add", [["", "choose a learner"], ...nameOptions(learners.name, (i) => `${i + 1}. `).filter((_, i) => rest.includes(i))], "", (value) => value && go([...chosen, learners.name.indexOf(value)]))
         : null,
     ),
     ...(chosen.length < 2 ? [h("p", {}, "There is no second learner to compare with.")] : [verdicts(view, chosen), overall(view, chosen), ...(view.hasSkills ? [bySkill(view, chosen)] : []), deciding(view, chosen[0], chosen[1]), disagreements(view, chosen)]),
@@ -169,11 +169,12 @@ function disagreements(view: View, chosen: number[]): HTMLElement {
     const answers = chosen.map((i) => response(of, j, i)).filter((one) => one !== null);
     if (answers.length > 1 && Math.max(...answers) - Math.min(...answers) > 0.5) rows.push(j);
   });
+  const heads = briefLabels(chosen.map((i) => of.learners.name[i]), 24);
   const columns: Column[] = [
     { key: "sample", label: "Sample", width: 170, value: (j) => of.samples.name[j], show: (j) => view.sampleLink(j) },
     { key: "accuracy", label: "All learners", width: 110, numeric: true, value: (j) => of.samples.accuracy[j], show: (j) => percent(of.samples.accuracy[j]) },
-    ...chosen.map((i): Column => ({
-      key: of.learners.name[i], label: brief(of.learners.name[i], 18), width: 140, numeric: true,
+    ...chosen.map((i, place): Column => ({
+      key: of.learners.name[i], label: heads[place], about: of.learners.name[i], width: 140, numeric: true,
       value: (j) => response(of, j, i), show: (j) => answer(response(of, j, i), of.binary),
     })),
   ];

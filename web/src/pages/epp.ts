@@ -7,7 +7,7 @@ import { figure } from "../figure";
 import type { Board } from "../model";
 import { remember, to } from "../route";
 import { type Column, WindowedTable } from "../table";
-import { brief, count, interval, number, percent, pValue, shown } from "../text";
+import { briefLabels, count, interval, number, percent, pValue, shown } from "../text";
 import { choice, facts, heading, type Page } from "../view";
 
 const MOST = 26;
@@ -20,7 +20,7 @@ export const epp: Page = (view) => {
   return [
     heading("EPP leaderboard", "Differences of EPP are log-odds of winning: a player one ahead wins about 73 % of their matches."),
     boards.length > 1
-      ? h("div", { class: "controls" }, choice("Tournament", boards.map((one, i): [string, string] => [String(i), brief(one.name, 60)]), String(at), (value) => (location.hash = to("epp", { b: value }))))
+      ? h("div", { class: "controls" }, choice("Tournament", briefLabels(boards.map((one) => one.name), 60).map((label, i): [string, string] => [String(i), label]), String(at), (value) => (location.hash = to("epp", { b: value }))))
       : h("span"),
     facts([
       [count(board.player.length), "players"],
@@ -28,18 +28,27 @@ export const epp: Page = (view) => {
       [number(board.fit.deviance, 1), `deviance on ${count(board.fit.df)} degrees of freedom`],
       [pValue(board.fit.p_value_rounds ?? board.fit.p_value ?? NaN) || "–", board.fit.p_value_rounds !== null ? "p of the fit, rounds as units" : "p of the fit, matches as units"],
     ]),
+    ...described(board),
     ...board.notes.map((note) => h("p", { class: "callout" }, note)),
     table(board, view.query["sort"]),
     h("div", { class: "columns even" }, ranks(board), fit(board)),
-    wins(board),
+    ...wins(board, view.query["players"] === "all"),
   ];
 };
+
+/** Whether EPP describes these matches. */
+function described(board: Board): HTMLElement[] {
+  const p = board.fit.p_value_rounds ?? board.fit.p_value;
+  if (p === null || board.player.length < 2) return [];
+  const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP says, see the fit below." : "Pairs do not deviate from EPP by more than chance would let them.";
+  return [h("p", { class: "verdict" }, `${text} p = ${pValue(p)}, ${board.fit.p_value_rounds !== null ? "rounds" : "matches"} as units.`)];
+}
 
 function table(board: Board, sort: string | undefined): HTMLElement {
   const columns: Column[] = [
     { key: "player", label: "Player", width: 200, value: (i) => board.player[i], show: (i) => name(board.player[i]) },
     { key: "rank", label: "Rank", width: 80, numeric: true, value: (i) => i + 1 },
-    { key: "rank_low", label: "Rank may be", width: 120, numeric: true, value: (i) => board.rank_low[i], show: (i) => `${board.rank_low[i]}–${board.rank_high[i]}`, more: [["rank_high", (i) => board.rank_high[i]]] },
+    { key: "rank_low", label: "Rank may be", minor: true, width: 120, numeric: true, value: (i) => board.rank_low[i], show: (i) => `${board.rank_low[i]}–${board.rank_high[i]}`, more: [["rank_high", (i) => board.rank_high[i]]] },
     { key: "epp", label: "EPP", width: 200, numeric: true, value: (i) => board.epp[i], show: (i) => interval(board.epp[i], board.low[i], board.high[i]), more: [["low", (i) => board.low[i]], ["high", (i) => board.high[i]]] },
     { key: "p_beats_average", label: "Beats the average", width: 150, numeric: true, value: (i) => board.p_beats_average[i], show: (i) => percent(board.p_beats_average[i]) },
   ];
@@ -72,7 +81,7 @@ function fit(board: Board): HTMLElement {
   const [low] = extent(empirical);
   return figure({
     title: "Does EPP fit the matches?",
-    note: `One dot a pair, the stronger player first${predicted.length < board.fit.pairs ? ` (${count(predicted.length)} of ${count(board.fit.pairs)})` : ""}; a board that fits lies on the line.`,
+    note: `One dot per pair, the stronger player first${predicted.length < board.fit.pairs ? ` (${count(predicted.length)} of ${count(board.fit.pairs)})` : ""}; a board that fits lies on the line.`,
     draw: (width) =>
       cloud(width, {
         label: "Share of matches won against the predicted probability",
@@ -88,29 +97,40 @@ function fit(board: Board): HTMLElement {
   });
 }
 
-function wins(board: Board): HTMLElement {
+const NUMBERED = 20; // players of the matrix with room for its numbers
+
+function wins(board: Board, everyone: boolean): HTMLElement[] {
   const n = board.win.players;
-  const players = board.player.slice(0, n);
+  const state = { all: everyone || n <= NUMBERED };
   const words = (i: number, j: number) => {
     const d = board.epp[i] - board.epp[j];
     const half = board.win.half?.[i * n + j];
     return half === undefined || i === j ? percent(sigma(d)) : `${percent(sigma(d))} (${percent(sigma(d - half))} to ${percent(sigma(d + half))})`;
   };
-  return figure({
-    title: `Who beats whom${n < board.player.length ? `, first ${n}` : ""}`,
+  const chart = figure({
+    title: "Who beats whom",
     wide: true,
-    note: "The probability that the player of the row beats the player of the column.",
-    draw: (width) =>
-      heat(width, {
+    note: `The chance in percent that the player of the row beats the player of the column${n < board.player.length ? `, of the first ${n}` : ""}.`,
+    draw: (width) => {
+      const players = board.player.slice(0, state.all ? n : NUMBERED);
+      return heat(width, {
         label: "Matrix of win probabilities",
         rows: players,
         columns: players,
         value: (i, j) => (i === j ? NaN : sigma(board.epp[i] - board.epp[j])),
         middle: 0.5,
         reach: 0.5,
-        digits: 2,
         ends: ["loses", "wins"],
+        figure: (value) => number(100 * value, 0),
         lines: (i, j) => [`${players[i]} beats ${players[j]}`, words(i, j)],
-      }),
+      });
+    },
   });
+  if (n <= NUMBERED) return [chart];
+  const show = (value: string) => {
+    state.all = value === "all";
+    remember({ players: value });
+    chart.redraw();
+  };
+  return [h("div", { class: "controls" }, choice("Players of the matrix", [["first", `first ${NUMBERED}`], ["all", `all ${count(n)}`]], state.all ? "all" : "first", show)), chart];
 }

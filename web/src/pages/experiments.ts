@@ -3,9 +3,9 @@ import { forest } from "../charts/forest";
 import { h } from "../dom";
 import { figure } from "../figure";
 import type { Experiment, Picture } from "../model";
-import { to } from "../route";
+import { remember, to } from "../route";
 import { WindowedTable } from "../table";
-import { brief, interval, number, shown } from "../text";
+import { briefLabels, interval, number, shown } from "../text";
 import { choice, heading, type Page, type View } from "../view";
 import { shownSamples } from "./deciding";
 
@@ -19,11 +19,11 @@ function gallery(view: View, key: "experiments" | "comparisons", title: string, 
   return [
     heading(title, one.words.map(shown).join(" ")),
     all.length > 1
-      ? h("div", { class: "controls" }, choice(kind, all.map((each, i): [string, string] => [String(i), brief(each.title, 60)]), String(at), (value) => (location.hash = to(key, { e: value }))))
+      ? h("div", { class: "controls" }, choice(kind, briefLabels(all.map((each) => each.title), 60).map((label, i): [string, string] => [String(i), label]), String(at), (value) => (location.hash = to(key, { e: value }))))
       : h("span"),
-    h("div", { class: "columns even" }, ...one.pictures.map(picture)),
+    h("div", { class: one.pictures.length > 1 ? "columns even" : "stack" }, ...one.pictures.map(picture)),
     ...[shownSamples(one)].filter((each) => each !== null),
-    one.rows.length ? numbers(one) : h("span"),
+    one.rows.length ? numbers(one, view.query["sort"]) : h("span"),
   ];
 }
 
@@ -40,10 +40,10 @@ function dots(one: Picture, width: number): SVGSVGElement {
     lines: [series.name, `${one.y} ${interval(series.value[0], series.low[0] ?? NaN, series.high[0] ?? NaN, 3)}`],
     right: number(series.value[0], 3),
   }));
-  return forest(rows, width, { label: one.title, axis: one.y, rightLabel: " " });
+  return forest(rows, width, { label: one.title, axis: one.y, zero: one.zero, rightLabel: " " });
 }
 
-function numbers(one: Experiment): HTMLElement {
+function numbers(one: Experiment, sort: string | undefined): HTMLElement {
   const columns = one.columns.map((key, c) => ({
     key,
     label: key,
@@ -55,5 +55,5 @@ function numbers(one: Experiment): HTMLElement {
       return typeof value === "number" ? (Number.isInteger(value) ? String(value) : number(value, 3)) : shown(value ?? "");
     },
   }));
-  return new WindowedTable({ title: `Numbers of ${one.title}`, columns, rows: one.rows.map((_, r) => r) }).element;
+  return new WindowedTable({ title: `Numbers of ${one.title}`, columns, rows: one.rows.map((_, r) => r), sort, onSort: (key) => remember({ sort: key }) }).element;
 }

@@ -7,7 +7,7 @@ import { ranksText } from "../statement";
 import { mean } from "../statistics";
 import { type Column, WindowedTable } from "../table";
 import { brief, interval, number, percent, shown } from "../text";
-import { choice, facts, heading, mastery, type Page, placeOf, type View } from "../view";
+import { choice, facts, heading, mastery, nameOptions, type Page, placeOf, type View } from "../view";
 
 const SPOKES = 16;
 const ROWS = 30; // skills of the chart; the table has all
@@ -15,7 +15,7 @@ const ROWS = 30; // skills of the chart; the table has all
 export const learner: Page = (view) => {
   const { learners } = view.of;
   const i = Math.max(0, placeOf(learners.name, view.query["name"]));
-  const options = learners.name.map((one, rank): [string, string] => [one, `${rank + 1}. ${brief(one, 60)}`]);
+  const options = nameOptions(learners.name, (rank) => `${rank + 1}. `);
   const ranks = learners.rank_low ? ranksText(learners.rank_low[i], learners.rank_high![i]) : "";
   return [
     heading([name(learners.name[i])], "What this learner can do, skill by skill, and where it surprised.", "Learner"),
@@ -141,10 +141,10 @@ function skillTable(view: View, i: number): HTMLElement {
   const at = (skill: number) => i * k + skill;
   const columns: Column[] = [
     { key: "skill", label: "Skill", width: 150, value: (skill) => s.name[skill], show: (skill) => view.skillLink(skill) },
-    { key: "ability", label: "Ability", width: 180, numeric: true, value: (skill) => s.ability[at(skill)], show: (skill) => view.skillAbility(i, skill), more: [["low", (skill) => s.low[at(skill)]], ["high", (skill) => s.high[at(skill)]]] },
-    { key: "pool", label: "Pool's mean", width: 110, numeric: true, value: (skill) => pool[skill], show: (skill) => number(pool[skill]) },
-    { key: "mastery", label: "Mastery", width: 90, numeric: true, value: (skill) => s.mastery[at(skill)], show: (skill) => number(s.mastery[at(skill)]) },
-    { key: "accuracy", label: view.of.binary ? "Accuracy" : "Mean", width: 200, numeric: true, value: (skill) => s.accuracy[at(skill)], show: (skill) => `${percent(s.accuracy[at(skill)])} (${number(100 * s.accuracy_low[at(skill)], 1)} to ${number(100 * s.accuracy_high[at(skill)], 1)})`, more: [["accuracy_low", (skill) => s.accuracy_low[at(skill)]], ["accuracy_high", (skill) => s.accuracy_high[at(skill)]]] },
+    { key: "ability", digits: 3, label: "Ability", width: 180, numeric: true, value: (skill) => s.ability[at(skill)], show: (skill) => view.skillAbility(i, skill), more: [["low", (skill) => s.low[at(skill)]], ["high", (skill) => s.high[at(skill)]]] },
+    { key: "pool", digits: 3, minor: true, label: "Pool's mean", width: 110, numeric: true, value: (skill) => pool[skill], show: (skill) => number(pool[skill]) },
+    { key: "mastery", digits: 3, minor: true, label: "Mastery", width: 90, numeric: true, value: (skill) => s.mastery[at(skill)], show: (skill) => number(s.mastery[at(skill)]) },
+    { key: "accuracy", digits: 3, label: view.of.binary ? "Accuracy" : "Mean", width: 200, numeric: true, value: (skill) => s.accuracy[at(skill)], show: (skill) => `${percent(s.accuracy[at(skill)])} (${number(100 * s.accuracy_low[at(skill)], 1)} to ${number(100 * s.accuracy_high[at(skill)], 1)})`, more: [["accuracy_low", (skill) => s.accuracy_low[at(skill)]], ["accuracy_high", (skill) => s.accuracy_high[at(skill)]]] },
     { key: "responses", label: "Responses", width: 110, numeric: true, value: (skill) => Math.round(s.n[at(skill)]) },
   ];
   return new WindowedTable({ title: "Every skill", columns, rows: s.name.map((_, skill) => skill), sort: "-ability", height: 400 }).element;

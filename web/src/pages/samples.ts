@@ -3,12 +3,14 @@ import { verdictOnKey, whatIsHeld } from "../content";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { flagsOf, skillsOf } from "../model";
-import { remember } from "../route";
+import { changed, remember } from "../route";
 import { quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
 import { brief, count, interval, number, percent, shown } from "../text";
-import { choice, heading, type Page, placeOf, type View } from "../view";
+import { choice, heading, nameOptions, type Page, placeOf, type View } from "../view";
 import { sampleDetail } from "./sample";
+
+const LOOKED_THROUGH = 5000; // values that decide how far an axis goes
 
 type Axis = "difficulty" | "discrimination" | "accuracy" | "expected" | "infit" | "outfit";
 const AXES: Axis[] = ["difficulty", "discrimination", "accuracy", "expected", "infit", "outfit"];
@@ -49,9 +51,12 @@ class Filter {
   private flag: string;
   readonly x: Axis;
   readonly y: Axis;
+  private readonly kept: Uint8Array;
+  private small: string[] | null = null; // names and prompts in small letters
 
   constructor(private readonly view: View) {
     const q = view.query;
+    this.kept = new Uint8Array(view.of.samples.name.length);
     this.text = q["q"] ?? "";
     this.skill = q["skill"] ?? "";
     this.flag = q["flag"] ?? "";
@@ -61,7 +66,7 @@ class Filter {
     this.box = box.length === 4 && box.every(Number.isFinite) ? (box as unknown as Box) : null;
   }
 
-  keeps(j: number): boolean {
+  private wants(j: number): boolean {
     const { samples, skills } = this.view.of;
     if (this.text && !this.found(j)) return false;
     if (this.flag && !samples.flags[this.flag]?.[j]) return false;
@@ -76,15 +81,23 @@ class Filter {
 
   /** Whether the name of a sample, or its prompt as far as the page lists it, has the text. */
   private found(j: number): boolean {
-    const wanted = this.text.toLowerCase();
     const { samples, content } = this.view.of;
-    return samples.name[j].toLowerCase().includes(wanted) || (content?.prompt[j].toLowerCase().includes(wanted) ?? false);
+    this.small ??= samples.name.map((one, at) => `${one}\n${content?.prompt[at] ?? ""}`.toLowerCase());
+    return this.small[j].includes(this.text.toLowerCase());
   }
 
+  /** The samples in view; `keeps` then says of each whether it is. */
   rows(): number[] {
     const out: number[] = [];
-    for (let j = 0; j < this.view.of.samples.name.length; j++) if (this.keeps(j)) out.push(j);
+    for (let j = 0; j < this.kept.length; j++) {
+      this.kept[j] = this.wants(j) ? 1 : 0;
+      if (this.kept[j]) out.push(j);
+    }
     return out;
+  }
+
+  keeps(j: number): boolean {
+    return this.kept[j] === 1;
   }
 
   brush(box: Box | null): void {
@@ -102,14 +115,14 @@ class Filter {
     const search = h("input", { type: "search", value: this.text, placeholder: of.content ? "part of a name or prompt" : "part of a name", oninput: (event: Event) => set("text", "q")((event.target as HTMLInputElement).value) });
     const axis = (which: "x" | "y", label: string) =>
       choice(label, AXES.map((one) => [one, one]), this[which], (value) => {
-        location.hash = this.view.to("samples", { ...this.view.query, box: null, [which]: value });
+        location.hash = changed({ box: null, [which]: value });
       });
     return h(
       "div",
       { class: "controls" },
       h("label", { class: "choice" }, h("span", {}, "Find"), search),
       of.samples.needs
-        ? choice("Skill", [["", "any skill"], ...of.skills.name.map((one): [string, string] => [one, brief(one, 50)])], this.skill, set("skill", "skill"))
+        ? choice("Skill", [["", "any skill"], ...nameOptions(of.skills.name)], this.skill, set("skill", "skill"))
         : null,
       choice("Flag", [["", "any"], ...Object.keys(of.samples.flags).map((one): [string, string] => [one, WORD[one] ?? one])], this.flag, set("flag", "flag")),
       axis("x", "Across"),
@@ -163,9 +176,12 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
   const { samples: s } = view.of;
   const [x, y] = [s[filter.x], s[filter.y]];
   const robust = (values: Float32Array): [number, number] => {
-    const [low, high] = [quantile(values, 0.005), quantile(values, 0.995)];
+    const step = Math.ceil(values.length / LOOKED_THROUGH);
+    const some = values.filter((_, j) => j % step === 0);
+    const [low, high] = [quantile(some, 0.005), quantile(some, 0.995)];
     return Number.isFinite(low) ? [low, high] : [0, 1];
   };
+  const domain: [[number, number], [number, number]] = [robust(x), robust(y)];
   const unsure = filter.x === "difficulty" || filter.y === "difficulty";
   const without = unsure ? s.difficulty.filter((one) => Number.isNaN(one)).length : 0;
   return figure({
@@ -181,7 +197,7 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
         yLabel: filter.y,
         x,
         y,
-        domain: [robust(x), robust(y)],
+        domain,
         series: (j) => (s.contradicting.some((flag) => s.flags[flag]?.[j]) ? 1 : 0),
         faded: (j) => !filter.keeps(j),
         lines: (j) => sampleLines(view, j),
@@ -224,7 +240,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
   };
   const columns: Column[] = [
     { key: "sample", label: "Sample", width: 120, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
-    ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
+    ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, minor: true, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
     { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
     both("difficulty", "Difficulty", `${of.difficulty_means}; empty where discrimination is not told from 0`),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),

@@ -1,5 +1,4 @@
 import { forest } from "../charts/forest";
-import { heat } from "../charts/heat";
 import { spread } from "../charts/spread";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
@@ -8,6 +7,7 @@ import { type Column, WindowedTable } from "../table";
 import { count, number, percent } from "../text";
 import { choice, facts, heading, type Page, placeOf, type View } from "../view";
 import { levelOn } from "./leaderboard";
+import { strengthsMap } from "./strengths";
 
 const SHOWN = 40;
 
@@ -41,10 +41,8 @@ function best(view: View, k: number): number {
 }
 
 function allSkills(view: View): Node[] {
-  const { skills: s, learners } = view.of;
-  const n = s.name.length;
   const about = view.of.latent ? "The diagnoser found these skills itself; each is named by the samples that ask most of it." : "What each skill contains and how learners spread on it.";
-  return [heading("Skills", about), overview(view), spreads(view), matrix(view, learners.name.length, n)];
+  return [heading("Skills", about), overview(view), spreads(view), ...strengthsMap(view)];
 }
 
 function overview(view: View): HTMLElement {
@@ -102,31 +100,6 @@ function spreads(view: View): HTMLElement {
         "Spread of learners by skill",
       ),
     }),
-  });
-}
-
-function matrix(view: View, n: number, k: number): HTMLElement {
-  const { skills: s, learners } = view.of;
-  const middle = view.of.unit ? 0.5 : 0;
-  const reach = view.of.unit ? 0.5 : Math.max(1, quantile(s.ability.map(Math.abs), 0.95));
-  return figure({
-    title: "Every learner on every skill",
-    wide: true,
-    note: `${count(n)} learners by rank, ${count(k)} skills; hover for numbers, click for the learner.`,
-    draw: (width) =>
-      heat(width, {
-        label: "Matrix of abilities, learners by skills; the profile pages have the same numbers",
-        rows: learners.name,
-        columns: s.name,
-        value: (i, skill) => s.ability[i * k + skill],
-        middle,
-        reach,
-        ends: ["weaker", "stronger"],
-        lines: (i, skill) => [`${learners.name[i]} on ${s.name[skill]}`, `ability ${view.skillAbility(i, skill)}`, `${view.plain} ${view.skillAccuracy(i, skill)}`],
-        open: (i) => {
-          location.hash = view.learner(i);
-        },
-      }),
   });
 }
 

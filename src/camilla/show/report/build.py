@@ -15,8 +15,8 @@ import polars as pl
 
 import camilla
 from camilla.errors import DataError, SettingError
+from camilla.show.report import choosing, diagnosed, plain
 from camilla.show.report import content as content_pieces
-from camilla.show.report import diagnosed, plain
 from camilla.show.report.packing import packed
 from camilla.show.report.sources import read_sources
 from camilla.show.report.words import summary
@@ -31,6 +31,7 @@ class Written(NamedTuple):
     page: Path
     tables: Path | None
     files: Path | None = None
+    notes: tuple[str, ...] = ()
 
 
 def report(
@@ -39,12 +40,14 @@ def report(
     *,
     title: str | None = None,
     content: bool = True,
+    learners: str | Path | None = None,
 ) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
     Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
     learners answered is in the page up to 2 MB, packed; what is more lies beside it. `content=False` leaves
-    all of it out.
+    all of it out. `learners` is a table file with one row per learner: cost, latency or size as numbers,
+    `family` as text.
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -55,6 +58,8 @@ def report(
         raise DataError("a report needs at least one saved diagnosis, leaderboard or experiment; name it.")
     named = [sources] if isinstance(sources, str | Path) else sources
     found = read_sources(map(Path, named))
+    known = None if learners is None else choosing.read_attributes(learners)
+    notes = _notes(known, found.diagnoses, learners)
     large = [one for one in found.diagnoses if len(one.kept) < len(one.samples)]
     tables = target.with_name(f"{target.stem}_tables") if large else None
     folding = Folding(target.with_name(f"{target.stem}_files"))
@@ -67,7 +72,7 @@ def report(
             "title": title or found.title,
             "version": camilla.__version__,
             "diagnoses": [
-                _diagnosis(one) | {"content": packed_content}
+                _diagnosis(one, known) | {"content": packed_content}
                 for one, packed_content in zip(found.diagnoses, contents, strict=True)
             ],
             "boards": found.boards,
@@ -86,7 +91,7 @@ def report(
         draft.write_text(text, encoding="utf-8")
     if not folding.beside and (folding.folder / MARK).is_file():
         shutil.rmtree(folding.folder, ignore_errors=True)  # of an earlier report of this name
-    return Written(target, tables, folding.folder if folding.beside else None)
+    return Written(target, tables, folding.folder if folding.beside else None, notes)
 
 
 class Folding:
@@ -132,8 +137,21 @@ class Folding:
         self.beside += len(piece.text)
 
 
-def _diagnosis(of: diagnosed.Diagnosed) -> dict[str, Any]:
-    return diagnosed.section(of) | summary(of)
+def _notes(
+    known: choosing.Attributes | None, diagnoses: list[diagnosed.Diagnosed], path: str | Path | None
+) -> tuple[str, ...]:
+    if known is None or path is None:
+        return ()
+    notes = (choosing.check_names(known, one.learners, path) for one in diagnoses)
+    return tuple(note for note in notes if note is not None)
+
+
+def _diagnosis(of: diagnosed.Diagnosed, known: choosing.Attributes | None) -> dict[str, Any]:
+    chosen = {
+        "choosing": choosing.section(of),
+        "attributes": choosing.attributes_section(known, of.learners),
+    }
+    return diagnosed.section(of) | summary(of) | chosen
 
 
 @contextmanager
