@@ -2,7 +2,7 @@ import { colour } from "./charts/axes";
 import { h } from "./dom";
 import type { Diagnosis, Report } from "./model";
 import { save } from "./save";
-import { brief, briefLabels, count, fileName, number, percent, shown } from "./text";
+import { brief, count, fileName, labels, number, percent } from "./text";
 
 /** Puts text on the clipboard; a file opened without a server may need the older way. */
 export async function copy(text: string): Promise<boolean> {
@@ -76,7 +76,8 @@ export function sentencesCopy(main: HTMLElement): void {
   }
 }
 
-const [WIDE, HIGH, EDGE, ROWS] = [1200, 630, 64, 6]; // pixels of a card, its margin, and its learners
+const [WIDE, HIGH, EDGE, ROWS] = [1200, 630, 64, 8]; // pixels of a card, its margin, and its learners
+const SIZES = [44, 38, 32, 27, 22]; // pixels of its headline
 
 /** A picture to post: the headline, the first learners with their intervals, and what it rests on. */
 export function saveCard(report: Report, of: Diagnosis, headline: string): void {
@@ -92,10 +93,12 @@ export function saveCard(report: Report, of: Diagnosis, headline: string): void 
   pen.fillRect(0, 0, WIDE, HIGH);
   font(24);
   write(brief(report.title, 80), EDGE, 76, "soft");
-  font(44, 680);
-  const lines = wrapped(pen, headline, WIDE - 2 * EDGE).slice(0, 3);
-  lines.forEach((line, i) => write(line, EDGE, 134 + 52 * i, "ink"));
-  bars(pen, of, 134 + 52 * lines.length, font, write);
+  const room = WIDE - 2 * EDGE;
+  const size = SIZES.find((one) => font(one, 680) && wrapped(pen, headline, room).length <= 3 && wrapped(pen, headline, room).every((line) => pen.measureText(line).width <= room)) ?? SIZES[SIZES.length - 1];
+  font(size, 680);
+  const lines = wrapped(pen, headline, room).slice(0, 3);
+  lines.forEach((line, i) => write(line, EDGE, 90 + 1.18 * size * (i + 1), "ink"));
+  bars(pen, of, 116 + 1.18 * size * (lines.length + 0.5), font, write);
   font(20);
   write(`${count(of.learners.name.length)} learners, ${count(of.samples.total)} samples; dots are abilities, lines 95\u00a0% intervals`, EDGE, HIGH - 36, "soft");
   write(`Camilla ${report.version}`, WIDE - EDGE, HIGH - 36, "soft", "right");
@@ -110,12 +113,12 @@ function bars(pen: CanvasRenderingContext2D, of: Diagnosis, top: number, font: (
   const places = Array.from({ length: rows }, (_, i) => i);
   const ends = places.flatMap((i) => [ability[i], low[i], high[i]]).filter(Number.isFinite);
   const [least, most] = [Math.min(...ends), Math.max(...ends)];
-  const x = (value: number) => 430 + ((WIDE - EDGE - 150 - 430) * (value - least)) / (most - least || 1);
-  const names = briefLabels(name.slice(0, rows), 30);
+  const x = (value: number) => 430 + ((WIDE - EDGE - 180 - 430) * (value - least)) / (most - least || 1);
+  font(22);
+  const names = labels(name.slice(0, rows), (text) => pen.measureText(text).width <= 405 - EDGE);
   for (const i of places) {
     const y = top + 20 + 42 * i;
-    font(22);
-    write(shown(names[i]), 405, y + 7, "ink", "right");
+    write(names[i], 405, y + 7, "ink", "right");
     write(`${number(ability[i])} · ${percent(accuracy[i])}`, WIDE - EDGE, y + 7, "soft", "right");
     pen.strokeStyle = pen.fillStyle = colour("c0");
     pen.lineWidth = 5;
