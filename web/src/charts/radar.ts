@@ -13,7 +13,7 @@ export interface Spoke {
 export function radar(spokes: Spoke[], series: string[], width: number, label: string): SVGSVGElement {
   const size = Math.min(width, 440);
   const height = size * 0.86 + 26;
-  const room = spokes.length > 12 ? 80 : 110;
+  const room = Math.min(spokes.length > 12 ? 80 : 110, width / 2 - 70);
   const own = labelled(spokes.map((spoke) => spoke.name), room);
   const longest = Math.max(...own.map((spoke) => Math.min(room, widthOf(spoke))));
   const [cx, cy, r] = [width / 2, height / 2 + 8, Math.max(40, Math.min(width / 2 - 24 - longest, height / 2 - 40))];

@@ -109,7 +109,7 @@ def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
     dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
     picture = _comparison_picture("Difference", f"Above 0: {b} is better.", dots)
-    picture |= {"zero": True, "y": f"mean of {b} less mean of {a}"}
+    picture |= {"zero": True, "y": "difference of mean responses"}
     called = {"a": a, "b": b}
     flipped = [{called.get(key, key): value for key, value in row.items()} for row in document["flipped"]]
     page = _comparison_page(name, f"{b} against {a}", words, [picture], flipped, document)
