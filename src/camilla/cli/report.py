@@ -19,6 +19,9 @@ def report(
     title: Annotated[
         str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the image files that samples name; none is read elsewhere.")
+    ] = None,
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Leave out prompts, images, references and answers.")
     ] = False,
@@ -26,7 +29,7 @@ def report(
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
     from camilla.show.report.build import report
 
-    written = report(sources, output, title=title, content=not no_content)
+    written = report(sources, output, title=title, content=not no_content, images=images)
     size = written.page.stat().st_size / 1e6
     say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
     if written.tables is not None:
