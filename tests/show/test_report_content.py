@@ -240,6 +240,21 @@ def test_counts_are_those_of_items(hostile: Path) -> None:
     assert counted == {name: (other, votes, known) for name, other, votes, known in items.iter_rows()}
 
 
+def test_of_several_trials_only_what_is_surely_wrong_is_counted(tmp_path: Path) -> None:
+    """m0 is right in one of two trials: which of its answers is wrong is not known. m1 says B twice: one vote."""
+    rows = [f"m0,s{j},{trial},{trial},{'BC'[trial]}" for j in range(4) for trial in (0, 1)]
+    rows += [f"m1,s{j},{trial},0,B" for j in range(4) for trial in (0, 1)]
+    rows += [f"m{i},s{j},{trial},{j % 2},{'DC'[j % 2]}" for i in (2, 3) for j in range(4) for trial in (0, 1)]
+    (tmp_path / "log.csv").write_text("learner,sample,trial,response,answer\n" + "\n".join(rows))
+    table = camilla.read(tmp_path / "log.csv", trial="trial")
+    found = camilla.diagnose(table, "vanilla")
+    packed = content.PackedContent(content.Diagnosed("found", found), found.content)  # type: ignore[arg-type]
+    list(packed.pieces())
+    assert packed.asked.other == ["D", "B", "D", "B"]
+    assert packed.asked.votes.tolist() == [2, 1, 2, 1]
+    assert packed.asked.known.tolist() == [4, 4, 4, 4]
+
+
 def test_without_content_nothing_of_it_is_in_the_page(hostile: Path, tmp_path: Path) -> None:
     run = command_line.camilla("report", hostile, "-o", "bare.html", "--no-content", cwd=tmp_path)
     assert run.returncode == 0, run.stderr

@@ -11,9 +11,7 @@ import json
 import re
 import struct
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -191,7 +189,8 @@ class PackedContent:
     def _records(self, block: pl.DataFrame) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows are taken as lists: a frame for each of 50,000 samples would take minutes."""
         who = pl.col("learner").replace_strict(self.learner, default=-1, return_dtype=pl.Int32)
-        rows = block.with_columns(_cut_columns(), who=who)
+        rows = _cut(block).with_columns(who=who)
+        self._count(rows)
         lists = {name: rows[name].to_list() for name in ("who", "trial", *ANSWERED)}
         asked = {row["sample"]: row for row in rows.filter(pl.col("learner").is_null()).iter_rows(named=True)}
         runs = rows["sample"].rle().struct.unnest()
@@ -208,7 +207,6 @@ class PackedContent:
             said = {k: lists[k][start + known : end] for k in ("who", "trial", *ANSWERED)}
             if said["who"]:
                 record |= _answers(said)
-                self._count(at, said)
             yield at, record
 
     def _list(self, at: int, record: dict[str, Any]) -> None:
@@ -217,31 +215,35 @@ class PackedContent:
         if len(reference) <= SHORT:
             self.asked.key[at] = reference
 
-    def _count(self, at: int, said: dict[str, list[Any]]) -> None:
+    def _count(self, rows: pl.DataFrame) -> None:
         """Short answers are votes; of a learner with several trials only one that is all wrong counts."""
-        given = self.of.responses[:, self.of.kept[at]]
-        votes = [
-            (who, (extracted or answer or "").strip())
-            for who, answer, extracted in zip(said["who"], said["answer"], said["extracted"], strict=True)
-            if who >= 0 and given[who] == given[who]
-        ]
-        votes = [vote for vote in votes if vote[1]]
-        if not votes or max(len(text) for _, text in votes) > SHORT:
-            return
-        trials = Counter(who for who, _ in votes)
-        wrong = Counter(text for who, text in set(votes) if given[who] < (0.5 if trials[who] == 1 else 1e-9))
-        self.asked.known[at] = len(trials)
-        if wrong:
-            self.asked.other[at], self.asked.votes[at] = min(wrong.items(), key=lambda one: (-one[1], one[0]))
+        text = pl.coalesce("extracted", "answer").str.strip_chars().alias("text")
+        place = pl.col("sample").replace_strict(self.place, default=-1, return_dtype=pl.Int32)
+        votes = rows.select("who", text, at=place).filter(
+            pl.col("who") >= 0, pl.col("at") >= 0, pl.col("text").str.len_chars() > 0
+        )
+        given = self.of.responses[votes["who"].to_numpy(), self.of.kept[votes["at"].to_numpy()]]
+        votes = votes.with_columns(response=pl.Series(given)).filter(pl.col("response").is_not_nan())
+        votes = votes.filter((pl.col("text").str.len_chars() <= SHORT).all().over("at"))
+        limit = pl.when(pl.len().over("at", "who") > 1).then(1e-9).otherwise(0.5)
+        wrong = votes.filter(pl.col("response") < limit).group_by("at", "text").agg(pl.col("who").n_unique())
+        wrong = wrong.sort("who", "text", descending=[True, False])
+        leading = wrong.unique("at", keep="first", maintain_order=True)
+        known = votes.group_by("at").agg(pl.col("who").n_unique())
+        self.asked.known[known["at"].to_numpy()] = known["who"].to_numpy()
+        self.asked.votes[leading["at"].to_numpy()] = leading["who"].to_numpy()
+        for at, answer in leading.select("at", "text").iter_rows():
+            self.asked.other[at] = answer
 
 
-def _cut_columns() -> list[pl.Expr]:
-    return [
-        pl.when(pl.col(name).str.len_chars() > longest)
-        .then(pl.col(name).map_elements(partial(shortened, longest=longest), return_dtype=pl.String))
-        .otherwise(pl.col(name))
-        for name, longest in LONGEST.items()
-    ]
+def _cut(block: pl.DataFrame) -> pl.DataFrame:
+    """The block with texts of at most LONGEST characters."""
+    for name, longest in LONGEST.items():
+        lengths = block[name].str.len_chars()
+        if (lengths > longest).any():
+            texts = [None if text is None else shortened(text, longest) for text in block[name]]
+            block = block.with_columns(pl.Series(name, texts, dtype=pl.String))
+    return block
 
 
 def deciding(one: Floats, other: Floats, weight: Floats) -> list[int]:
