@@ -241,7 +241,7 @@ def test_counts_are_those_of_items(hostile: Path) -> None:
 
 
 def test_of_several_trials_only_what_is_surely_wrong_is_counted(tmp_path: Path) -> None:
-    """m0 is right in one of two trials: which of its answers is wrong is not known. m1 says B twice: one vote."""
+    """m0 is right in one of two trials: none of its answers is surely wrong. m1 says B twice: one vote."""
     rows = [f"m0,s{j},{trial},{trial},{'BC'[trial]}" for j in range(4) for trial in (0, 1)]
     rows += [f"m1,s{j},{trial},0,B" for j in range(4) for trial in (0, 1)]
     rows += [f"m{i},s{j},{trial},{j % 2},{'DC'[j % 2]}" for i in (2, 3) for j in range(4) for trial in (0, 1)]
