@@ -16,11 +16,11 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"
     ),
-    title: Annotated[
-        str | None, typer.Option(help="Title of the page; made from the data if not given.")
-    ] = None,
     images: Annotated[
         Path | None, typer.Option(help="Folder of the image files that samples name; none is read elsewhere.")
+    ] = None,
+    title: Annotated[
+        str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Leave out prompts, images, references and answers.")

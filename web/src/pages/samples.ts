@@ -2,7 +2,7 @@ import { cloud, type Box } from "../charts/cloud";
 import { verdictOnKey, whatIsHeld } from "../content";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
-import { type Diagnosis, flagsOf, skillsOf } from "../model";
+import { flagsOf, skillsOf } from "../model";
 import { remember } from "../route";
 import { quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
@@ -45,7 +45,6 @@ class Filter {
   onchange = () => {};
   box: Box | null;
   private text: string;
-  private searched: { text: string; hits: boolean[] } | null = null;
   private skill: string;
   private flag: string;
   readonly x: Axis;
@@ -75,13 +74,11 @@ class Filter {
     return x >= this.box[0] && x <= this.box[1] && y >= this.box[2] && y <= this.box[3];
   }
 
-  /** Whether the name of a sample, or its prompt as far as the page lists it, has the text; asked once per text. */
+  /** Whether the name of a sample, or its prompt as far as the page lists it, has the text. */
   private found(j: number): boolean {
-    if (this.searched?.text !== this.text) {
-      const wanted = this.text.toLowerCase();
-      this.searched = { text: this.text, hits: searchable(this.view.of).map((one) => one.includes(wanted)) };
-    }
-    return this.searched.hits[j];
+    const wanted = this.text.toLowerCase();
+    const { samples, content } = this.view.of;
+    return samples.name[j].toLowerCase().includes(wanted) || (content?.prompt[j].toLowerCase().includes(wanted) ?? false);
   }
 
   rows(): number[] {
@@ -243,15 +240,6 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
 /** A rounded column is exported with the decimals that are known. */
 function finite(value: number, digits: number): number | null {
   return Number.isFinite(value) ? Number(value.toFixed(digits)) : null;
-}
-
-const SEARCHABLE = new WeakMap<Diagnosis, string[]>();
-
-/** Names and prompts in small letters: made once, for 50,000 take a while. */
-function searchable(of: Diagnosis): string[] {
-  const known = SEARCHABLE.get(of) ?? of.samples.name.map((one, j) => `${one}\n${of.content?.prompt[j] ?? ""}`.toLowerCase());
-  SEARCHABLE.set(of, known);
-  return known;
 }
 
 /** The most frequent wrong answer, where answers are counted. */

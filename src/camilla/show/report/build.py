@@ -37,15 +37,16 @@ def report(
     sources: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
+    images: str | Path | None = None,
     title: str | None = None,
     content: bool = True,
-    images: str | Path | None = None,
 ) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
-    Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
+    Image files that samples name are looked for in the folder `images`, and nowhere else. Above 50,000
+    samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
     learners answered is in the page up to 2 MB, packed; what is more lies beside it. `content=False` leaves
-    all of it out. Image files that samples name are looked for in the folder `images`, and nowhere else.
+    all of it out.
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
