@@ -171,3 +171,21 @@ def test_diagnose_keeps_content_unless_told_not_to(two, tmp_path) -> None:
     )
     assert camilla.Diagnosis.load(tmp_path / "kept").content.sample("s1").reference == "A"
     assert camilla.Diagnosis.load(tmp_path / "bare").content is None
+
+
+@pytest.mark.parametrize(
+    ("image", "said"),
+    [
+        (f"data:image/png;base64,{'A' * 96}", "embedded image/png, about 72 bytes"),
+        ("cats/a.png", "cats/a.png"),
+    ],
+)
+def test_an_embedded_image_is_named_by_its_kind_and_size(image: str, said: str) -> None:
+    """96 characters of base64 are 72 bytes; a path is printed as it is."""
+    rows = [
+        {"learner": name, "sample": sample, "response": float(name == "one"), "image": image}
+        for name in ("one", "two")
+        for sample in ("s", "t")
+    ]
+    found = camilla.compare(camilla.read(pl.DataFrame(rows)), "one", "two")
+    assert f"image: {said}" in found.text(show=1)

@@ -149,7 +149,7 @@ def test_only_images_whose_bytes_say_so_are_shown(walked: Walked) -> None:
     """PNG data is shown, whatever it is called; SVG and HTML are not, whatever they are called."""
     images = [one["images"] for one in walked.seen.values()]
     assert images == [[PNG] if j in (0, 4) else [] for j in range(len(IMAGES))]
-    refused = [j for j, one in enumerate(walked.seen.values()) if "Not shown: an embedded" in one["text"]]
+    refused = [j for j, one in enumerate(walked.seen.values()) if "Not shown: a" in one["text"]]
     assert refused == [1, 2, 3, 5, 11]
 
 
@@ -238,6 +238,21 @@ def test_counts_are_those_of_items(hostile: Path) -> None:
         )
     }
     assert counted == {name: (other, votes, known) for name, other, votes, known in items.iter_rows()}
+
+
+def test_of_several_trials_only_what_is_surely_wrong_is_counted(tmp_path: Path) -> None:
+    """m0 is right in one of two trials: none of its answers is surely wrong. m1 says B twice: one vote."""
+    rows = [f"m0,s{j},{trial},{trial},{'BC'[trial]}" for j in range(4) for trial in (0, 1)]
+    rows += [f"m1,s{j},{trial},0,B" for j in range(4) for trial in (0, 1)]
+    rows += [f"m{i},s{j},{trial},{j % 2},{'DC'[j % 2]}" for i in (2, 3) for j in range(4) for trial in (0, 1)]
+    (tmp_path / "log.csv").write_text("learner,sample,trial,response,answer\n" + "\n".join(rows))
+    table = camilla.read(tmp_path / "log.csv", trial="trial")
+    found = camilla.diagnose(table, "vanilla")
+    packed = content.PackedContent(content.Diagnosed("found", found), found.content)  # type: ignore[arg-type]
+    list(packed.pieces())
+    assert packed.asked.other == ["D", "B", "D", "B"]
+    assert packed.asked.votes.tolist() == [2, 1, 2, 1]
+    assert packed.asked.known.tolist() == [4, 4, 4, 4]
 
 
 def test_without_content_nothing_of_it_is_in_the_page(hostile: Path, tmp_path: Path) -> None:
@@ -372,3 +387,26 @@ def test_what_becomes_of_an_image(text: str, wanted: str) -> None:
 def test_sizes_of_images_are_read(kind: str) -> None:
     assert content.SIZES[kind](drawn(kind, (300, 41))) == (300, 41)
     assert content.SIZES["webp"](drawn("webp", (300, 41), lossless=True, exif=b"Exif")) == (300, 41)
+
+
+def test_image_files_are_read_in_the_named_folder_alone(tmp_path: Path) -> None:
+    """Not above it, not by an absolute path, not through a link that leads out; and only images."""
+    folder = tmp_path / "images"
+    (folder / "cats").mkdir(parents=True)
+    for place in (folder / "cats/a.png", tmp_path / "secret.png"):
+        place.write_bytes(RAW)
+    (folder / "notes.png").write_text("no image")
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    assert content.image("cats/a.png", folder) == content.image(str(folder / "cats/a.png"), folder)
+    assert content.image("cats/a.png", folder) == {"source": PNG}
+    for outside in (
+        "../secret.png",
+        str(tmp_path / "secret.png"),
+        "link.png",
+        "cats",
+        "no\0name",
+        "x" * 5000,
+    ):
+        assert list(content.image(outside, folder)) == ["text"]
+    assert list(content.image("notes.png", folder)) == ["refused"]
+    assert list(content.image("cats/a.png")) == ["text"]

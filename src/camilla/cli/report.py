@@ -16,6 +16,9 @@ def report(
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"
     ),
+    images: Annotated[
+        Path | None, typer.Option(help="Folder of the image files that samples name; none is read elsewhere.")
+    ] = None,
     title: Annotated[
         str | None, typer.Option(help="Title of the page; made from the data if not given.")
     ] = None,
@@ -32,7 +35,7 @@ def report(
     """Make one HTML page from saved results; nothing is fitted, no network is needed."""
     from camilla.show.report.build import report
 
-    written = report(sources, output, title=title, content=not no_content, learners=learners)
+    written = report(sources, output, title=title, content=not no_content, images=images, learners=learners)
     size = written.page.stat().st_size / 1e6
     say(f"Report written to {written.page} ({size:.1f} MB; open it in a browser, or send it to someone).")
     for note in written.notes:

@@ -405,10 +405,18 @@ def excerpts(content: KeptContent | None, looks: Sequence[Look]) -> list[Part]:
     return [_excerpt(one) for one in shown_samples(content, looks)]
 
 
+def _image_in_words(image: str | None) -> str | None:
+    """An image that is embedded as base64 by its kind and size; a path or link as it is."""
+    kind, found, data = (image or "").partition(";base64,")
+    if not found or not kind.startswith("data:"):
+        return image
+    return f"embedded {kind.removeprefix('data:') or 'data'}, about {len(data) * 3 // 4:,} bytes"
+
+
 def _excerpt(shown: dict[str, Any]) -> Excerpt:
     fields = [("prompt", shown["prompt"])]
     fields += [(f"choice {at}", choice) for at, choice in enumerate(shown["choices"] or (), 1)]
-    fields += [("reference", shown["reference"]), ("image", shown["image"])]
+    fields += [("reference", shown["reference"]), ("image", _image_in_words(shown["image"]))]
     named: set[str] = set()
     for answer in shown["answers"]:
         if answer["learner"] in named:

@@ -38,13 +38,15 @@ def report(
     sources: str | Path | Sequence[str | Path],
     output: str | Path,
     *,
+    images: str | Path | None = None,
     title: str | None = None,
     content: bool = True,
     learners: str | Path | None = None,
 ) -> Written:
     """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
 
-    Above 50,000 samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
+    Image files that samples name are looked for in the folder `images`, and nowhere else. Above 50,000
+    samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
     learners answered is in the page up to 2 MB, packed; what is more lies beside it. `content=False` leaves
     all of it out. `learners` is a table file with one row per learner: cost, latency or size as numbers,
     `family` as text.
@@ -56,13 +58,15 @@ def report(
         raise DataError(f"{target}: there is no folder {target.parent}. Make it first.")
     if not sources:
         raise DataError("a report needs at least one saved diagnosis, leaderboard or experiment; name it.")
+    if images is not None and not Path(images).is_dir():
+        raise DataError(f"{images}: is no folder; wanted the one that holds the images which samples name.")
     named = [sources] if isinstance(sources, str | Path) else sources
     found = read_sources(map(Path, named))
     known = None if learners is None else choosing.read_attributes(learners)
     notes = _notes(known, found.diagnoses, learners)
     large = [one for one in found.diagnoses if len(one.kept) < len(one.samples)]
     tables = target.with_name(f"{target.stem}_tables") if large else None
-    folding = Folding(target.with_name(f"{target.stem}_files"))
+    folding = Folding(target.with_name(f"{target.stem}_files"), None if images is None else Path(images))
     with ExitStack() as whole:  # folders take their places before the page does
         draft = whole.enter_context(whole_file(target))
         if tables is not None:
@@ -97,8 +101,9 @@ def report(
 class Folding:
     """Pieces of content: in the page as long as there is room, then in the folder beside it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, images: Path | None) -> None:
         self.folder = folder
+        self.images = images
         self.embedded: list[str] = []
         self.beside = 0  # characters
         self._draft: Path | None = None
@@ -107,7 +112,7 @@ class Folding:
         """What the page is told of a diagnosis' content: the list of samples, and which piece has which."""
         if of.found.content is None:
             return None
-        found = content_pieces.PackedContent(of, of.found.content)
+        found = content_pieces.PackedContent(of, of.found.content, self.images)
         where = np.full(len(of.kept), -1, np.int32)
         files: list[str | int] = []  # an embedded piece by its number, another by its file's name
         embedded = beside = left_out = 0

@@ -11,9 +11,8 @@ import json
 import re
 import struct
 import zlib
-from collections import Counter
 from collections.abc import Callable, Iterator
-from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,7 +28,7 @@ MOST_BESIDE = 200_000_000  # characters of packed pieces beside the page; what f
 PIECE = 1_000_000  # characters of a piece before it is packed, about
 LONGEST = {"prompt": 10_000, "reference": 4000, "answer": 4000, "extracted": 1000, "reason": 2000}
 MOST_CHOICES, LONGEST_CHOICE = 40, 1000
-MOST_IMAGE = 100_000  # bytes
+MOST_IMAGE = 300_000  # bytes
 MOST_PIXELS = 4_000_000  # a picture of few bytes can have so many that no browser holds them
 SEARCHED = 1_000_000  # characters of all prompts together that the list can search and show
 FIRST = 1000  # flagged samples, and as many that decide between the first two, that come before others
@@ -44,25 +43,50 @@ DATA = re.compile(r"data:([^;,]{0,60})(?:;[^;,]{0,60})*;base64,(.*)", re.IGNOREC
 LINK = re.compile(r"https?://[^\s\x00-\x1f\x7f]+", re.IGNORECASE)
 
 
-def image(text: str) -> dict[str, str]:
-    """How an image is shown: as a picture, a link, or the text that names it with what is wrong with it."""
-    found = DATA.fullmatch(text.strip())
-    if found is None:
-        name = "link" if LINK.fullmatch(text.strip()) else "text"
-        return {name: shortened(text.strip(), 2000)}
+def image(text: str, folder: Path | None = None) -> dict[str, str]:
+    """How an image is shown: as a picture, a link, or the text that names it with what is wrong with it.
+
+    A path is followed only below `folder`, which the user named: a table must not choose files to be sent.
+    """
+    text = text.strip()
+    found = DATA.fullmatch(text)
+    if found is not None:
+        try:
+            return _checked(base64.b64decode(found[2], validate=True), f"embedded as {found[1] or 'no type'}")
+        except (binascii.Error, ValueError):
+            return {"refused": "an embedded image that is cut or damaged"}
+    if LINK.fullmatch(text):
+        return {"link": shortened(text, 2000)}
+    file = None if folder is None else _below(folder, text)
+    if file is None:
+        return {"text": shortened(text, 2000)}
     try:
-        data = base64.b64decode(found[2], validate=True)
-    except (binascii.Error, ValueError):
-        return {"refused": "an embedded image that is cut or damaged"}
+        with file.open("rb") as opened:
+            return _checked(opened.read(MOST_IMAGE + 1), shortened(text, 200))
+    except OSError as error:
+        return {"refused": f"an image file that cannot be read: {error.strerror} ({shortened(text, 200)})"}
+
+
+def _below(folder: Path, text: str) -> Path | None:
+    """The file of this name in a folder, links followed; None if it is not in it."""
+    try:
+        file = (folder / text).resolve()
+        return file if file.is_relative_to(folder.resolve()) and file.is_file() else None
+    except (OSError, ValueError):  # a name too long, or with a null character
+        return None
+
+
+def _checked(data: bytes, named: str) -> dict[str, str]:
+    """The picture, if its bytes are those of one and not too many."""
     kind = next((name for name, start in IMAGES.items() if start.match(data)), None)
     if kind is None:
-        return {"refused": f"an embedded file that is no PNG, JPEG, GIF or WebP ({found[1] or 'no type'})"}
+        return {"refused": f"a file that is no PNG, JPEG, GIF or WebP ({named})"}
     if len(data) > MOST_IMAGE:
-        return {"refused": f"an embedded image of {len(data):,} bytes; at most {MOST_IMAGE:,} are shown"}
+        return {"refused": f"an image of more than {MOST_IMAGE:,} bytes ({named})"}
     width, height = SIZES[kind](data)
     if not 0 < width * height <= MOST_PIXELS:
         size = f"{width:,} × {height:,} pixels"
-        return {"refused": f"an embedded image of {size}; at most {MOST_PIXELS:,} are shown"}
+        return {"refused": f"an image of {size}, more than {MOST_PIXELS:,} ({named})"}
     return {"source": f"data:image/{kind};base64,{base64.b64encode(data).decode()}"}
 
 
@@ -128,8 +152,8 @@ class Asked(NamedTuple):
 class PackedContent:
     """The content of one diagnosis; iterate over its pieces first, then the list is complete."""
 
-    def __init__(self, of: Diagnosed, content: KeptContent) -> None:
-        self.of, self.content = of, content
+    def __init__(self, of: Diagnosed, content: KeptContent, images: Path | None = None) -> None:
+        self.of, self.content, self.images = of, content, images
         self.names = [of.samples[j] for j in of.kept]
         self.place = {name: at for at, name in enumerate(self.names)}
         self.learner = {name: at for at, name in enumerate(of.learners)}
@@ -165,7 +189,8 @@ class PackedContent:
     def _records(self, block: pl.DataFrame) -> Iterator[tuple[int, dict[str, Any]]]:
         """Rows are taken as lists: a frame for each of 50,000 samples would take minutes."""
         who = pl.col("learner").replace_strict(self.learner, default=-1, return_dtype=pl.Int32)
-        rows = block.with_columns(_cut_columns(), who=who)
+        rows = _cut(block).with_columns(who=who)
+        self._count(rows)
         lists = {name: rows[name].to_list() for name in ("who", "trial", *ANSWERED)}
         asked = {row["sample"]: row for row in rows.filter(pl.col("learner").is_null()).iter_rows(named=True)}
         runs = rows["sample"].rle().struct.unnest()
@@ -177,12 +202,11 @@ class PackedContent:
             record: dict[str, Any] = {"sample": name}
             known = name in asked
             if known:
-                record |= _what_is_asked(asked[name])
+                record |= _what_is_asked(asked[name], self.images)
             self._list(at, record)
             said = {k: lists[k][start + known : end] for k in ("who", "trial", *ANSWERED)}
             if said["who"]:
                 record |= _answers(said)
-                self._count(at, said)
             yield at, record
 
     def _list(self, at: int, record: dict[str, Any]) -> None:
@@ -191,31 +215,35 @@ class PackedContent:
         if len(reference) <= SHORT:
             self.asked.key[at] = reference
 
-    def _count(self, at: int, said: dict[str, list[Any]]) -> None:
+    def _count(self, rows: pl.DataFrame) -> None:
         """Short answers are votes; of a learner with several trials only one that is all wrong counts."""
-        given = self.of.responses[:, self.of.kept[at]]
-        votes = [
-            (who, (extracted or answer or "").strip())
-            for who, answer, extracted in zip(said["who"], said["answer"], said["extracted"], strict=True)
-            if who >= 0 and given[who] == given[who]
-        ]
-        votes = [vote for vote in votes if vote[1]]
-        if not votes or max(len(text) for _, text in votes) > SHORT:
-            return
-        trials = Counter(who for who, _ in votes)
-        wrong = Counter(text for who, text in set(votes) if given[who] < (0.5 if trials[who] == 1 else 1e-9))
-        self.asked.known[at] = len(trials)
-        if wrong:
-            self.asked.other[at], self.asked.votes[at] = min(wrong.items(), key=lambda one: (-one[1], one[0]))
+        text = pl.coalesce("extracted", "answer").str.strip_chars().alias("text")
+        place = pl.col("sample").replace_strict(self.place, default=-1, return_dtype=pl.Int32)
+        votes = rows.select("who", text, at=place).filter(
+            pl.col("who") >= 0, pl.col("at") >= 0, pl.col("text").str.len_chars() > 0
+        )
+        given = self.of.responses[votes["who"].to_numpy(), self.of.kept[votes["at"].to_numpy()]]
+        votes = votes.with_columns(response=pl.Series(given)).filter(pl.col("response").is_not_nan())
+        votes = votes.filter((pl.col("text").str.len_chars() <= SHORT).all().over("at"))
+        limit = pl.when(pl.len().over("at", "who") > 1).then(1e-9).otherwise(0.5)
+        wrong = votes.filter(pl.col("response") < limit).group_by("at", "text").agg(pl.col("who").n_unique())
+        wrong = wrong.sort("who", "text", descending=[True, False])
+        leading = wrong.unique("at", keep="first", maintain_order=True)
+        known = votes.group_by("at").agg(pl.col("who").n_unique())
+        self.asked.known[known["at"].to_numpy()] = known["who"].to_numpy()
+        self.asked.votes[leading["at"].to_numpy()] = leading["who"].to_numpy()
+        for at, answer in leading.select("at", "text").iter_rows():
+            self.asked.other[at] = answer
 
 
-def _cut_columns() -> list[pl.Expr]:
-    return [
-        pl.when(pl.col(name).str.len_chars() > longest)
-        .then(pl.col(name).map_elements(partial(shortened, longest=longest), return_dtype=pl.String))
-        .otherwise(pl.col(name))
-        for name, longest in LONGEST.items()
-    ]
+def _cut(block: pl.DataFrame) -> pl.DataFrame:
+    """The block with texts of at most LONGEST characters."""
+    for name, longest in LONGEST.items():
+        lengths = block[name].str.len_chars()
+        if (lengths > longest).any():
+            texts = [None if text is None else shortened(text, longest) for text in block[name]]
+            block = block.with_columns(pl.Series(name, texts, dtype=pl.String))
+    return block
 
 
 def deciding(one: Floats, other: Floats, weight: Floats) -> list[int]:
@@ -234,7 +262,7 @@ def _packed(waiting: list[tuple[int, str]]) -> Piece:
     return Piece([at for at, _ in waiting], base64.b64encode(packed).decode())
 
 
-def _what_is_asked(row: dict[str, Any]) -> dict[str, Any]:
+def _what_is_asked(row: dict[str, Any], images: Path | None = None) -> dict[str, Any]:
     found = {name: row[name] for name in ("prompt", "reference") if row[name]}
     choices = [shortened(str(one), LONGEST_CHOICE) for one in row["choices"] or ()]
     if len(choices) > MOST_CHOICES:
@@ -242,7 +270,7 @@ def _what_is_asked(row: dict[str, Any]) -> dict[str, Any]:
     if choices:
         found["choices"] = choices
     if row["image"]:
-        found["image"] = image(row["image"])
+        found["image"] = image(row["image"], images)
     return found
 
 
