@@ -54,11 +54,14 @@ def test_skills_are_told_apart_by_what_is_left_of_their_names(
     assert len(set(names)) == 12
 
 
-def test_what_separates_the_top_is_a_skill_only_where_skills_have_abilities(
+def test_one_ability_for_all_skills_is_said_and_accuracies_are_shown(
     long_page: Path, tmp_path: Path, opened: Callable[..., Any]
 ) -> None:
-    """irt has one ability for all skills: no skill differs more than another."""
-    assert "the skill that differs most" in opened(long_page).go("summary").inner_text("main")
-    assert "the skill that differs most" not in opened(page_of("irt", tmp_path)).go("summary").inner_text(
-        "main"
-    )
+    """irt has one ability for all skills: abilities by skill cannot differ. camilla-base has one for each."""
+    why = "has one ability for all skills"
+    shown = opened(page_of("irt", tmp_path))
+    assert why in shown.go("summary").locator("main .findings").text_content()
+    assert "Its accuracy" in shown.go("skills").inner_text("main")
+    shown = opened(long_page)
+    assert why not in shown.go("summary").locator("main .findings").text_content()
+    assert "Its ability" in shown.go("skills").inner_text("main")
