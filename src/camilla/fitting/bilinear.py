@@ -63,6 +63,12 @@ class BilinearEngine:
 
         return solve_bilinear(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
 
+    def settled(
+        self, diagnoser: Trainable, solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        return solution
+
     def logit(self, diagnoser: Trainable, params: Factors, learner: Indices, sample: Indices) -> Floats:
         return bilinear_logit(params, learner, sample)
 

@@ -59,6 +59,12 @@ class OwnEngine:
     ) -> Solution:  # fmt: skip
         return diagnoser.solve(layout, rng, watch)
 
+    def settled(
+        self, diagnoser: SelfFitting[Any], solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        return solution
+
     def logit(
         self, diagnoser: SelfFitting[P_contra], params: P_contra, learner: Indices, sample: Indices
     ) -> Floats:

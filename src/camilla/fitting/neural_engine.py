@@ -30,6 +30,14 @@ class NeuralEngine:
 
         return solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
 
+    def settled(
+        self, diagnoser: Neural, solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        from camilla.fitting.neural import settled
+
+        return settled(diagnoser, solution, layout, valid=valid, earlier=earlier)
+
     def logit(self, diagnoser: Neural, params: tuple[Any, ...], learner: Indices, sample: Indices) -> Floats:
         return neural_logit(diagnoser, params, learner, sample)
 
@@ -63,9 +71,11 @@ class NeuralEngine:
         self, diagnoser: Neural, params: tuple[Any, ...], layout: Layout,
         *, standard: bool = True, errors: bool = True,
     ) -> Spread:  # fmt: skip
+        from camilla.fitting.compiling import kept_programs
         from camilla.fitting.learner_rows import neural_spread
 
-        return neural_spread(diagnoser, params, layout)
+        with kept_programs():
+            return neural_spread(diagnoser, params, layout)
 
     def expected(
         self, diagnoser: Neural, params: tuple[Any, ...], readout: Readout,
@@ -85,9 +95,10 @@ class NeuralEngine:
         """Every entry of the parameters, moments aside."""
         start = Start(np.zeros(diagnoser.size.n_learners), np.zeros(diagnoser.size.n_samples))
         fields = diagnoser.init(np.random.default_rng(0), start)._asdict()
-        trained = [value for name, value in fields.items() if diagnoser.axes[name][0] != "moment"]
+        untrained = ("moment", "constant")
+        trained = [value for name, value in fields.items() if diagnoser.axes[name][0] not in untrained]
         parts = [part for value in trained for part in (value if isinstance(value, tuple) else (value,))]
-        return sum(part.size for part in parts)
+        return sum(part.size for part in parts if part is not None)
 
 
 def unweighted(value: Floats, weight: Floats, logit: Floats) -> tuple[Floats, Floats]:

@@ -196,6 +196,13 @@ class Engine(Protocol[M_contra, P_contra]):
         """The parameters on these responses, from an earlier solution where there is one."""
         ...
 
+    def settled(
+        self, diagnoser: M_contra, solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        """A solution that will be read, with what trials of settings can do without."""
+        ...
+
     def logit(self, diagnoser: M_contra, params: P_contra, learner: Indices, sample: Indices) -> Floats:
         """The logit of the expected response of each (learner, sample) pair, before any temperature."""
         ...

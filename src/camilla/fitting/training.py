@@ -58,7 +58,8 @@ class Network(Protocol):
     `at` are parameters whose learner and sample rows are gathered, the rest whole; `xp` is NumPy or JAX.
     """
 
-    axes: ClassVar[dict[str, tuple[str, ...]]]  # a second axis "free": no prior; first "moment": not trained
+    # a second axis "free": no prior; a first one "moment" or "constant": not trained
+    axes: ClassVar[dict[str, tuple[str, ...]]]
 
     def mastery(self, at: Any, xp: Any) -> Any:
         """[rows, skills] on the scale it is read on, from the learner's own parameters."""
@@ -88,9 +89,15 @@ class Neural(Protocol):
     size: Size
     precision: float
     training: Training
+    exact_sizes: ClassVar[bool]  # rows that nobody answers for would change the fit, so that none are added
 
     @property
     def model(self) -> Network: ...
+
+    @property
+    def n_mapped(self) -> int:
+        """The first so many numbers of a raw row are skills of the table's map, and are read as such."""
+        ...
 
     @property
     def weighs_samples(self) -> bool:
@@ -133,7 +140,11 @@ def gathered(
 ) -> Any:
     """Parameters with learner and sample rows looked up."""
     index = {"learner": learner, "sample": sample}
-    chosen = {name: getattr(params, name)[index[axis[0]]] for name, axis in axes.items() if axis[0] in index}
+    chosen = {
+        name: value[index[axis[0]]]
+        for name, axis in axes.items()
+        if axis[0] in index and (value := getattr(params, name)) is not None
+    }
     return params._replace(**chosen)
 
 

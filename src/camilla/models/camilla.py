@@ -25,6 +25,8 @@ class CamillaParams(NamedTuple):
     discrimination: Floats  # [samples, 1]
     weights: tuple[Floats, ...]  # ≥ 0
     biases: tuple[Floats, ...]
+    beyond: Floats | None = None  # [samples, 1] how much is asked beyond the map
+    constants: Floats | None = None  # the trust in the map, and the guessing floor where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,17 +51,24 @@ class Camilla:
         "discrimination": ("sample", ""),
         "weights": ("",),
         "biases": ("",),
+        "beyond": ("sample", ""),
+        "constants": ("constant",),
     }
+    exact_sizes: ClassVar[bool] = False
     size: Size
     dimensions: int = 10
-    hidden: tuple[int, ...] = (128, 64)
+    hidden: tuple[int, ...] = (32, 16)
     precision: float = 3.0
     training: Training = OURS
     reading: Literal["expected", "masks"] = "expected"
+    use_skills: bool = True
+    map_trust: float = 2.0
+    guessing: float = 0.0
 
     @classmethod
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        return {"precision": (3.0, 1.0, 10.0), "dimensions": (10, 5)}
+        mapped = size.skill_mask is not None and given.get("use_skills", True)
+        return {"precision": (3.0, 1.0)} | ({"map_trust": (2.0, 0.0)} if mapped else {})
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
@@ -69,6 +78,7 @@ class Camilla:
             "hidden": (64, 32) if size.fractional else (128, 64),
             "precision": 0.0,
             "reading": "masks",
+            "use_skills": False,
             "training": Training(
                 rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
                 averaged=False,
@@ -77,7 +87,8 @@ class Camilla:
         }  # fmt: skip
 
     def init(self, rng: np.random.Generator, start: Start) -> CamillaParams:
-        n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
+        n, m, latent = self.size.n_learners, self.size.n_samples, self.dimensions
+        k = latent + self.n_mapped
         widths = (k, *self.hidden, 1)
         flat = tuple(xavier(rng, a, b) for a, b in pairwise(widths))
         weights, biases = flat, tuple(np.zeros(b, np.float32) for b in widths[1:])
@@ -85,12 +96,24 @@ class Camilla:
             weights, biases = rising_network(rng, widths, GAIN)
         return CamillaParams(
             raised(xavier(rng, n, k), start.learner),
-            xavier(rng, m, k),
-            raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, latent),
+            raised(xavier(rng, m, latent + (self.n_mapped > 0)), start.sample),
             xavier(rng, m, 1),
             weights,
             biases,
+            np.zeros((m, 1), np.float32) if self.n_mapped else None,
+            self._constants(),
         )
+
+    def _constants(self) -> Floats | None:
+        if not self.n_mapped and not self.guessing:
+            return None
+        return np.array([self.map_trust] + [self.guessing] * (self.guessing > 0), np.float32)
+
+    @property
+    def n_mapped(self) -> int:
+        """The skills of the map that are in the fit."""
+        return self.size.n_skills if self.use_skills else 0
 
     @property
     def model(self) -> Any:
@@ -105,10 +128,28 @@ class Camilla:
         return sigmoid(at.ability, xp)
 
     @staticmethod
+    def asked(at: CamillaParams, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(q, D) of gathered samples on the skills of the map and the latent ones."""
+        latent, level = softmax(at.skill_mask, xp), sigmoid(at.difficulty, xp)
+        if at.beyond is None or at.constants is None:
+            return latent, level
+        beyond = sigmoid(at.beyond - at.constants[0], xp)
+        named = mask / mask.sum(axis=-1, keepdims=True)
+        alike = xp.broadcast_to(level[..., :1], named.shape)
+        return (
+            xp.concatenate([(1 - beyond) * named, beyond * latent], axis=-1),
+            xp.concatenate([alike, level[..., 1:]], axis=-1),
+        )
+
+    @staticmethod
     def compare(mastery: Any, at: CamillaParams, mask: Any, xp: Any, mode: Any) -> Any:
-        gap = mastery - sigmoid(at.difficulty, xp)
-        asked = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
-        return through(asked, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
+        q, level = Camilla.asked(at, mask, xp)
+        gap = sigmoid(at.discrimination, xp) * q * (mastery - level)
+        logit = through(gap, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
+        if at.constants is None or len(at.constants) == 1:
+            return logit
+        floor = at.constants[1]  # logit of c + (1 − c) σ(l)
+        return xp.logaddexp(logit, xp.log(floor)) - xp.log1p(-floor)
 
     @staticmethod
     def project(params: CamillaParams, xp: Any) -> CamillaParams:
@@ -121,9 +162,11 @@ class Camilla:
     @staticmethod
     def sample_factors(at: CamillaParams, mask: Any, xp: Any) -> tuple[Any, Any]:
         """(difficulty Σₖ qₖDₖ, discrimination b) of gathered samples."""
-        q = softmax(at.skill_mask, xp)
-        return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
+        q, level = Camilla.asked(at, mask, xp)
+        return (q * level).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
 
     def readout(self, params: CamillaParams, spread: Any) -> Readout:
-        mask = softmax(params.skill_mask.astype(np.float64), np)
-        return spread.read(mask, unit_scale=True, expected=self.reading == "expected")
+        exact = params._replace(skill_mask=params.skill_mask.astype(np.float64))
+        mask, _ = self.asked(exact, self.size.skill_mask, np)
+        floor = np.full(self.size.n_samples, self.guessing) if self.guessing else None
+        return spread.read(mask, unit_scale=True, expected=self.reading == "expected", guessing=floor)
