@@ -303,8 +303,11 @@ class Diagnosis(Printable):
     def skill_mask(self) -> pl.DataFrame:
         """How much each sample asks of each skill: rows sum to 1."""
         if self.readout.skill_weight is None:
+            name = self.diagnoser.name
+            whose = f"auto takes abilities from {name}, which" if self.provenance["combined"] else name
             raise DataError(
-                f"{self.diagnoser.name} with latent dimensions has no skill mask; camilla has one."
+                f"{whose} does not tell how much each sample asks of each skill, so there is no skill mask. "
+                "Diagnose with camilla, which does."
             )
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
@@ -331,8 +334,10 @@ class Diagnosis(Printable):
         """Names of the columns of readout.ability."""
         if self.readout.explicit:
             return self.skill_names
-        n_dims = self.readout.ability.shape[1]
-        return ("overall",) if n_dims == 1 else tuple(f"latent {k + 1}" for k in range(n_dims))
+        n_dims, named = self.readout.ability.shape[1], self.skill_names[: self.readout.n_mapped]
+        if n_dims == 1:
+            return ("overall",)
+        return (*named, *(f"latent {k + 1}" for k in range(n_dims - len(named))))
 
     def save(self, path: str | Path) -> Path:
         """Writes one directory, whole or not at all; what samples ask and learners answered goes with it."""

@@ -63,6 +63,9 @@ class BilinearEngine:
 
         return solve_bilinear(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
 
+    def as_tried(self, diagnoser: Trainable) -> Trainable:
+        return diagnoser
+
     def settled(
         self, diagnoser: Trainable, solution: Solution, layout: Layout,
         *, valid: Layout | None = None, earlier: Solution | None = None,

@@ -59,6 +59,9 @@ class OwnEngine:
     ) -> Solution:  # fmt: skip
         return diagnoser.solve(layout, rng, watch)
 
+    def as_tried(self, diagnoser: SelfFitting[Any]) -> SelfFitting[Any]:
+        return diagnoser
+
     def settled(
         self, diagnoser: SelfFitting[Any], solution: Solution, layout: Layout,
         *, valid: Layout | None = None, earlier: Solution | None = None,

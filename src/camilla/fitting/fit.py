@@ -125,7 +125,7 @@ def _choose(
 
     The search starts at the first values, climbs along one setting after the other and goes on until a whole
     round changes nothing. Of settings whose losses agree to six digits the first is kept. The best trial's
-    own solution is handed on if it was fitted to all samples.
+    own solution is handed on if it was fitted to all samples, and no shorter than a fit is.
     """
     open_choices = open_choices_of(kind, size, settings)
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
@@ -142,7 +142,8 @@ def _choose(
             near = tried.get(_key(open_choices, current))
             alike = near is not None and trial.get("dimensions") == current.get("dimensions")
             earlier = near[1] if near is not None and alike and engine_of(kind).continues else None
-            solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier, settle=False)
+            tried_as = engine_of(kind).as_tried(diagnoser)
+            solution = solve(tried_as, inner, seed, watch, valid=outer, earlier=earlier, settle=False)
             tried[key] = float(rounded(_temperature(diagnoser, solution.params, outer)[1])), solution
         return tried[key][0]
 
@@ -152,7 +153,7 @@ def _choose(
         for name, values in open_choices.items():
             current = _climbed(current, name, sorted(values), loss)
     diagnoser, chosen = build(kind, size, current), {name: current[name] for name in open_choices}
-    if small is not size:
+    if small is not size or engine_of(kind).as_tried(diagnoser) is not diagnoser:
         return diagnoser, chosen, None
     best = tried[_key(open_choices, current)][1]
     return diagnoser, chosen, engine_of(kind).settled(diagnoser, best, layout, valid=valid)

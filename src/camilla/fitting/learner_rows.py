@@ -277,23 +277,16 @@ def curves_of(diagnoser: Neural, params: Any) -> SampleCurves:
 def balanced(
     diagnoser: Neural, params: Any, rows: Floats, weight: Floats, right: Floats, sample_weight: Floats
 ) -> Floats:
-    """Raw rows moved to where they keep the count; weight, right: [learners, samples].
-
-    With a skill map in the fit the count on each skill, by moving the skills' own numbers; else the count on
-    all samples, by raising or lowering rows as a whole.
-    """
+    """Raw rows raised or lowered to where they keep the count; weight, right: [learners, samples]."""
     device, mask = on_device(diagnoser, params)
     prior = row_prior(diagnoser, learner_rows(diagnoser, params))
     counts = _wide(sample_weight[None], device, diagnoser)[0]
     many = (_wide(part, device, diagnoser) for part in (weight, right))
     moves = []
     for row, weighed, scored in zip(rows.astype(np.float32), *many, strict=True):
-        told, model = Told(prior, weighed, scored, mask), diagnoser.model
-        if diagnoser.n_mapped:
-            moves.append(_skill_moves(device, row, told, counts, sample_weight.size, model=model))
-        else:
-            moves.append(_move(device, row, told, counts, sample_weight.size, model=model)[None])
-    return rows + np.array(moves, np.float64)
+        told = Told(prior, weighed, scored, mask)
+        moves.append(_move(device, row, told, counts, sample_weight.size, model=diagnoser.model))
+    return rows + np.array(moves, np.float64)[:, None]
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -328,49 +321,6 @@ def _move(
 
     begin = (zero, jnp.float32(-LEVEL_REACH), jnp.float32(LEVEL_REACH), one, 0)
     return jax.lax.while_loop(unfinished, improve, begin)[0]
-
-
-@partial(jax.jit, static_argnames=("model",))
-def _skill_moves(
-    params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, n_samples: int, *, model: Any
-) -> jax.Array:
-    """By how much each number of the row moves, those of latent skills by 0.
-
-    Sought is where c_k Σ_j g_j (x_j − p_j) = τ r_k over the samples of each skill k, c_k the mean slope of
-    their logits by r_k; by Newton's steps of at most 1, from a mode, which is near.
-    """
-    prior, weight, right, mask = told
-    own = jnp.where(jnp.arange(len(weight))[:, None] < n_samples, mask, 0)  # type: ignore[arg-type]
-    n_skills = own.shape[1]
-
-    def sloped(row: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """Logits, and their slopes by the skills' numbers."""
-        everywhere = jnp.tile(_mastery(params, row, model), (len(weight), 1))
-        logit, back = jax.vjp(lambda at: model.compare(at, params, mask, jnp, READING), everywhere)
-        by_row = jax.jacobian(partial(_mastery, params, model=model))(row)
-        return logit, (back(jnp.ones_like(logit))[0] @ by_row)[:, :n_skills]
-
-    mean_slope = (own * sloped(row)[1]).sum(axis=0) / jnp.maximum(own.sum(axis=0), 1)
-
-    def unfinished(carry: tuple[Any, ...]) -> jax.Array:
-        _, step, count = carry
-        return (jnp.max(jnp.abs(step)) > 1e-5) & (count < BALANCE_ROUNDS)
-
-    def improve(carry: tuple[Any, ...]) -> tuple[Any, ...]:
-        moved, _, count = carry
-        here = row.at[:n_skills].add(moved)
-        logit, slope = sloped(here)
-        p = jax.nn.sigmoid(logit)
-        counted = own * sample_weight[:, None] * mean_slope
-        pull = (prior.precision * (here - prior.mean))[:n_skills]
-        excess = counted.T @ (right - weight * p) - pull
-        curve = counted.T @ ((weight * p * (1 - p))[:, None] * slope) + jnp.diag(prior.precision[:n_skills])
-        step = jnp.clip(jnp.linalg.solve(curve, excess), -1, 1)
-        return moved + step, step, count + 1
-
-    begin = (jnp.zeros(n_skills), jnp.ones(n_skills), 0)
-    moved = jax.lax.while_loop(unfinished, improve, begin)[0]
-    return jnp.zeros_like(row).at[:n_skills].add(moved)
 
 
 NEURAL_KIND = "Laplace, samples and network held fixed"

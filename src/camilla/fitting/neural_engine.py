@@ -1,5 +1,6 @@
 """The neural engine's answers; only training, placing and standard errors load JAX."""
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,6 +30,13 @@ class NeuralEngine:
         from camilla.fitting.neural import solve
 
         return solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
+
+    def as_tried(self, diagnoser: Neural) -> Neural:
+        plan = diagnoser.training
+        if plan.trial_epochs is None or plan.trial_epochs >= plan.epochs:
+            return diagnoser
+        shorter = plan._replace(epochs=plan.trial_epochs)
+        return replace(diagnoser, training=shorter)  # type: ignore[type-var]
 
     def settled(
         self, diagnoser: Neural, solution: Solution, layout: Layout,

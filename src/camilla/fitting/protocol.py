@@ -123,6 +123,7 @@ class Readout(NamedTuple):
     interval: str  # the kind of interval, in words
     unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
     explicit: bool = False  # skills are those of the table's skill map
+    n_mapped: int = 0  # else: the first so many are, and latent ones follow
     assisted: bool = False  # expected responses are corrected by the mean of what was observed beyond them
     expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
     sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
@@ -194,6 +195,10 @@ class Engine(Protocol[M_contra, P_contra]):
         *, valid: Layout | None = None, earlier: Solution | None = None,
     ) -> Solution:  # fmt: skip
         """The parameters on these responses, from an earlier solution where there is one."""
+        ...
+
+    def as_tried(self, diagnoser: M_contra) -> Any:
+        """The diagnoser as it is fitted where settings are chosen: itself, or one whose fit takes less."""
         ...
 
     def settled(

@@ -10,8 +10,8 @@ import numpy as np
 from camilla.arrays import Floats
 from camilla.fitting.layout import Size
 from camilla.fitting.protocol import Readout
-from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, rising_network, sigmoid, softmax, through, xavier
+from camilla.fitting.training import QUICK, Start, Training
+from camilla.models.networks import raised, rising_network, sigmoid, sloped_through, softmax, through, xavier
 
 GAIN = 4.0
 
@@ -59,7 +59,7 @@ class Camilla:
     dimensions: int = 10
     hidden: tuple[int, ...] = (32, 16)
     precision: float = 3.0
-    training: Training = OURS
+    training: Training = QUICK
     reading: Literal["expected", "masks"] = "expected"
     use_skills: bool = True
     map_trust: float = 2.0
@@ -152,6 +152,18 @@ class Camilla:
         return xp.logaddexp(logit, xp.log(floor)) - xp.log1p(-floor)
 
     @staticmethod
+    def sloped(mastery: Any, at: CamillaParams, mask: Any) -> tuple[Any, Any]:
+        """The logit in NumPy, and its slope by mastery."""
+        q, level = Camilla.asked(at, mask, np)
+        steep = sigmoid(at.discrimination, np) * q
+        logit, slope = sloped_through(steep * (mastery - level), zip(at.weights, at.biases, strict=True))
+        if at.constants is None or len(at.constants) == 1:
+            return logit, steep * slope
+        floor = at.constants[1]
+        above = sigmoid(logit - np.log(floor), np)[:, None]
+        return np.logaddexp(logit, np.log(floor)) - np.log1p(-floor), above * steep * slope
+
+    @staticmethod
     def project(params: CamillaParams, xp: Any) -> CamillaParams:
         return params._replace(weights=tuple(xp.maximum(w, 0) for w in params.weights))
 
@@ -169,4 +181,5 @@ class Camilla:
         exact = params._replace(skill_mask=params.skill_mask.astype(np.float64))
         mask, _ = self.asked(exact, self.size.skill_mask, np)
         floor = np.full(self.size.n_samples, self.guessing) if self.guessing else None
-        return spread.read(mask, unit_scale=True, expected=self.reading == "expected", guessing=floor)
+        expected = self.reading == "expected"
+        return spread.read(mask, unit_scale=True, expected=expected, guessing=floor, n_mapped=self.n_mapped)
