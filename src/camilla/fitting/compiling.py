@@ -20,14 +20,13 @@ KEPT: dict[str, object] = {  # what takes a tenth of a second to compile is wort
     "jax_persistent_cache_min_compile_time_secs": 0.1,
     "jax_persistent_cache_min_entry_size_bytes": 0,
 }
-STEPS = 4  # sizes to a doubling
 
 
-def shared_size(n: int) -> int:
-    """The least size ≥ n that code is compiled for: 1 to 8, 10, 12, 14, 16, 20, …, four to a doubling."""
-    if n <= 2 * STEPS:
+def shared_size(n: int, per_doubling: int = 4) -> int:
+    """The least size ≥ n that code is compiled for; of four to a doubling: 1 to 8, 10, 12, 14, 16, 20, …"""
+    if n <= 2 * per_doubling:
         return n
-    step = 2 ** (int(n - 1).bit_length() - STEPS.bit_length())
+    step = 2 ** (int(n - 1).bit_length() - per_doubling.bit_length())
     return -(-n // step) * step
 
 

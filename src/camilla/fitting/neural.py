@@ -48,6 +48,7 @@ with needing(NEURAL_WORK):
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
+LEAST_CHUNK = 4096  # rows a forward pass on validation cells, so that few sizes are compiled
 MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
 FIRST_DECAY, SECOND_DECAY, ADAM_EPS = 0.9, 0.999, 1e-8
@@ -123,9 +124,7 @@ def solve(
                 break
     stopped = valid is not None and epoch - leap >= plan.patience
     found = off_device(diagnoser, best.params)
-    return Solution(
-        found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed=False
-    )
+    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed=False)
 
 
 class _Best(NamedTuple):
@@ -141,7 +140,7 @@ class _Order:
         """Averaged weights do not mind an epoch somewhat longer than a pass, so that its length is shared."""
         self.n_cells, self.batch = n_cells, plan.batch_for(n_cells)
         exact = max(1, n_cells // self.batch) * plan.passes_for(n_cells)
-        self.n_steps = shared_size(exact) if plan.averaged else exact
+        self.n_steps = shared_size(exact, 2) if plan.averaged else exact
 
     def drawn(self, rng: np.random.Generator) -> NDArray[np.int32]:
         """[steps, batch] of an epoch: as many passes in random order as it takes."""
@@ -208,7 +207,7 @@ def _rows(layout: Layout, params: Any, mask: Any, diagnoser: Neural) -> tuple[De
     per_learner = np.bincount(learner, weight, sizes["learner"])
     per_sample = np.bincount(sample, weight, sizes["sample"])
     scale = weight.mean()
-    more = 0 if diagnoser.exact_sizes else shared_size(len(learner)) - len(learner)
+    more = 0 if diagnoser.exact_sizes else shared_size(len(learner), 1) - len(learner)
 
     def column(values: Any, dtype: Any) -> jax.Array:
         return jnp.asarray(np.pad(values.astype(dtype), (0, more)))
@@ -326,7 +325,7 @@ def _forward(
 def _validation(diagnoser: Neural, params: Any, mask: Any, valid: Layout) -> float:
     """Mean loss on the validation cells, or minus their AUC; smaller is better."""
     learner, sample, weight, right = valid.cells()
-    width = min(CHUNK, shared_size(len(learner)))
+    width = min(CHUNK, max(LEAST_CHUNK, shared_size(len(learner), 1)))
     parts = []
     for start in range(0, len(learner), width):
         rows = np.minimum(np.arange(start, start + width), len(learner) - 1)

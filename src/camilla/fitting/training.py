@@ -42,7 +42,7 @@ class Training(NamedTuple):
             return min(self.batch, n_cells)
         wanted = n_cells / 400 if n_cells > 200_000 else min(256, n_cells / 80)
         if self.pass_steps:
-            wanted = max(wanted, n_cells / (2 * self.pass_steps))
+            wanted = max(min(256, n_cells / 100), n_cells / (2 * self.pass_steps))
         return min(2 ** int(np.log2(max(32, min(8192, wanted)))), n_cells)
 
     def passes_for(self, n_cells: int) -> int:

@@ -38,6 +38,9 @@ class Camilla:
     that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
     "masks"); but what a skill weighs is also in the network, so ours are expected responses, in which samples
     answered right or wrong count by how well they tell learners apart.
+    With a skill map Q the map's skills come first and q = ((1 − s) Q/|Q|, s softmax(·)), s = σ(t − map_trust):
+    a sample asks for the skills it needs, on which it has one difficulty, and for latent ones beside them.
+    With `guessing` c, p = c + (1 − c) network(Y).
     Raw learner and sample parameters ~ N(0, 1/precision).
     """
 
@@ -72,7 +75,10 @@ class Camilla:
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
-        """Dropout .5, batches of 256, the released learning rate .005 and its ten epochs; no prior."""
+        """Dropout .5, batches of 256, ten epochs, no prior; skills are latent, whatever the map.
+
+        The learning rate is .005, that of the released code; the paper prints .001.
+        """
         return {
             "dimensions": 10 if size.fractional else 5,
             "hidden": (64, 32) if size.fractional else (128, 64),
@@ -135,11 +141,9 @@ class Camilla:
             return latent, level
         beyond = sigmoid(at.beyond - at.constants[0], xp)
         named = mask / mask.sum(axis=-1, keepdims=True)
+        q = xp.concatenate([(1 - beyond) * named, beyond * latent], axis=-1)
         alike = xp.broadcast_to(level[..., :1], named.shape)
-        return (
-            xp.concatenate([(1 - beyond) * named, beyond * latent], axis=-1),
-            xp.concatenate([alike, level[..., 1:]], axis=-1),
-        )
+        return q, xp.concatenate([alike, level[..., 1:]], axis=-1)
 
     @staticmethod
     def compare(mastery: Any, at: CamillaParams, mask: Any, xp: Any, mode: Any) -> Any:
