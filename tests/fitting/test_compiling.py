@@ -19,7 +19,7 @@ def test_shared_sizes_are_few_and_hardly_larger(per_doubling: int) -> None:
 
 
 @pytest.fixture
-def _no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def user_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """JAX as a user has it who gave it no folder."""
     before = getattr(jax.config, FOLDER)
     jax.config.update(FOLDER, None)
@@ -28,21 +28,21 @@ def _no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     jax.config.update(FOLDER, before)
 
 
-def test_our_folder_is_used_inside_only(_no_folder: Path) -> None:
+def test_our_folder_is_used_inside_only(user_cache: Path) -> None:
     with kept_programs():
         inside = Path(getattr(jax.config, FOLDER))
     assert inside.is_dir()
-    assert inside.parent == _no_folder / "cache" / "camilla"
+    assert inside.parent == user_cache / "cache" / "camilla"
     assert getattr(jax.config, FOLDER) is None
 
 
-def test_a_folder_that_cannot_be_made_is_done_without(_no_folder: Path) -> None:
-    (_no_folder / "cache").write_text("a file where a folder would be")
+def test_a_folder_that_cannot_be_made_is_done_without(user_cache: Path) -> None:
+    (user_cache / "cache").write_text("a file where a folder would be")
     with kept_programs():
         assert getattr(jax.config, FOLDER) is None
 
 
-def test_a_folder_that_the_user_gave_stays(_no_folder: Path) -> None:
-    jax.config.update(FOLDER, str(_no_folder / "mine"))
+def test_a_folder_that_the_user_gave_stays(user_cache: Path) -> None:
+    jax.config.update(FOLDER, str(user_cache / "mine"))
     with kept_programs():
-        assert getattr(jax.config, FOLDER) == str(_no_folder / "mine")
+        assert getattr(jax.config, FOLDER) == str(user_cache / "mine")

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::camilla.ConvergenceWarning")
 
 @cache
 def world(seed: int, correlation: float, guessing: float) -> tuple[ResponseTable, Matrix]:
-    """p = c + (1 − c) σ(a (θ − D)), θ, D ~ N(0, 1), a ~ LogNormal(0, .3), one skill per sample, 20 % missing."""
+    """p = c + (1 − c) σ(a (θ − D)), θ, D ~ N(0, 1), a ~ LogNormal(0, .3); one skill each, 20 % missing."""
     rng = np.random.default_rng(seed)
     shared = np.full((4, 4), correlation) + (1 - correlation) * np.eye(4)
     theta = rng.normal(size=(40, 4)) @ np.linalg.cholesky(shared).T

@@ -101,7 +101,7 @@ class Neural(Protocol):
 
     @property
     def n_mapped(self) -> int:
-        """The first so many numbers of a raw row are skills of the table's map, read as expected responses."""
+        """The first so many numbers of a raw row are skills of the table's map."""
         ...
 
     @property

@@ -38,7 +38,7 @@ class Camilla:
     that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
     "masks"); but what a skill weighs is also in the network, so ours are expected responses, in which samples
     answered right or wrong count by how well they tell learners apart.
-    With a skill map Q the map's skills come first and q = ((1 − s) Q/|Q|, s softmax(·)), s = σ(t − map_trust):
+    With a skill map Q its skills come first and q = ((1 − s) Q/|Q|, s softmax(·)), s = σ(t − map_trust):
     a sample asks for the skills it needs, on which it has one difficulty, and for latent ones beside them.
     With `guessing` c, p = c + (1 − c) network(Y).
     Raw learner and sample parameters ~ N(0, 1/precision).
