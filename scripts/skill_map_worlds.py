@@ -5,8 +5,8 @@
 Worlds of four skills, one per sample: θ ~ N(0, 1) with correlation 0, .5 or .9 between skills, D ~ N(0, 1),
 a ~ LogNormal(0, .3), p = c + (1 − c) σ(a (θ − D)) with c 0 or .25; 20 % of the responses are missing.
 Printed per kind of world: Spearman's correlation with θ of the abilities on each skill, and of profiles
-(skill minus the mean of skills), averaged over the skills and the worlds, for plain accuracy and for Camilla; the same of the
-world in which Camilla falls behind accuracy most.
+(skill minus the mean of skills), averaged over the skills and the worlds, for plain accuracy and
+for Camilla; and by how much Camilla falls behind accuracy in the worst world.
 """
 
 import argparse
