@@ -75,6 +75,38 @@ def test_skills_and_profiles_follow_the_truth_as_accuracy_does(which: tuple[int,
     assert np.mean(agreement(ours, theta)) > np.mean(agreement(plain, theta)) - 0.03
 
 
+def test_abilities_on_skills_are_put_right_by_what_was_answered() -> None:
+    """m + Σ g (x − p) / (Σ g + 4) over a learner's answers, m the expected response on the skill's samples and
+    g halfway between the sample's weight and 1."""
+    table, _ = world(*WORLDS[0])
+    found = fitted(*WORLDS[0])
+    x = np.array([[table.matrix()[i, j] for j in map(table.samples.index, found.sample_names)]
+                  for i in map(table.learners.index, found.learner_names)])  # fmt: skip
+    pairs = np.repeat(np.arange(40), 200), np.tile(np.arange(200), 40)
+    p = 1 / (1 + np.exp(-found.logit(*pairs) * found.temperature)).reshape(40, 200)
+    g = (1 + found.samples.sort("sample")["weight"].to_numpy()) / 2
+    inside = np.array([table.samples.index(name) % 4 == 2 for name in found.sample_names])
+    names = [name for name, within in zip(found.sample_names, inside, strict=True) if within]
+    plain = dict(found.ability(samples=names).select("learner", "ability").rows())
+    beyond = np.where(np.isnan(x), 0, g * (x - p))[:, inside].sum(axis=1)
+    count = np.where(np.isnan(x), 0, g)[:, inside].sum(axis=1)
+    wanted = [
+        plain[name] + b / (n + 4) for name, b, n in zip(found.learner_names, beyond, count, strict=True)
+    ]
+    shown = dict(found.skills.filter(skill="c").select("learner", "ability").rows())
+    np.testing.assert_allclose([shown[name] for name in found.learner_names], wanted, atol=1e-6)
+    assert max(abs(shown[name] - plain[name]) for name in plain) > 0.005
+
+
+def test_a_learner_added_again_has_the_skills_it_had() -> None:
+    table, _ = world(*WORLDS[0])
+    found = fitted(*WORLDS[0])
+    again = found.place_skills(table.take_learners([5, 17])).sort("learner", "skill")
+    before = found.skills.filter(found.skills["learner"].is_in(again["learner"])).sort("learner", "skill")
+    np.testing.assert_allclose(again["ability"], before["ability"], atol=2e-3)
+    np.testing.assert_allclose(again["se"], before["se"], rtol=0.02)
+
+
 def test_masks_keep_to_the_map_and_leave_a_share_to_latent_skills() -> None:
     """q = ((1 − s) Q / |Q|, s softmax): rows sum to 1, skills that are not needed have none."""
     table, _ = world(*WORLDS[0])

@@ -29,6 +29,7 @@ from camilla.fitting.layout import DenseLayout, Layout
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
 from camilla.fitting.shards import LayoutShard, Threads
 from camilla.fitting.training import Training, start_of
+from camilla.table.cells import Cells
 
 PLACE_CELLS = 3_000_000  # up to here fits are polished and learners placed again under the pool's prior
 GRADIENT_TOLERANCE = 1e-5  # of the mean loss a response: predictions move by less than 1e-4 from there
@@ -108,7 +109,7 @@ class BilinearEngine:
 
     def expected(
         self, diagnoser: Trainable, params: Factors, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """The delta method: the slope of the mean by the ability is Σⱼ pⱼ(1 − pⱼ) aⱼ / n."""
         mean, sd = pool_scale(diagnoser.problem(), params)

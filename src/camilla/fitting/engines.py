@@ -19,6 +19,7 @@ from camilla.fitting.protocol import (
     Solution,
     Spread,
 )
+from camilla.table.cells import Cells
 
 
 class SelfFitting(Protocol[P_contra]):
@@ -100,7 +101,7 @@ class OwnEngine:
 
     def expected(
         self, diagnoser: SelfExpecting[P_contra], params: P_contra, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         return diagnoser.expected(params, ability, covariance, samples)
 

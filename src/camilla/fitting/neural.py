@@ -99,7 +99,7 @@ def solve(
     start = start_of(layout, informed=diagnoser.precision > 0)
     begin, mask = on_device(diagnoser, diagnoser.model.project(diagnoser.init(rng, start), np))
     rows, n_cells = _rows(layout, begin, mask, diagnoser)
-    order = _Order(plan, n_cells)
+    order, rate = _Order(plan, n_cells), plan.rate_for(n_cells)
     mix = 1 / (2 * order.n_steps) if plan.averaged else 1.0
     best, leap, epoch = _Best(begin, np.inf, 0), 0, 0
     last = plan.epochs if earlier is None else earlier.steps
@@ -109,7 +109,7 @@ def solve(
         for epoch in range(1, last + 1):
             key = np.uint32(rng.integers(2**31))
             state, loss = _epoch(
-                state, rows, order.drawn(rng), key, diagnoser.precision, plan.rate, mix,
+                state, rows, order.drawn(rng), key, diagnoser.precision, rate, mix,
                 model=diagnoser.model, dropout=plan.dropout, kind=plan.loss, clip=plan.clip,
                 measured=plan.averaged,
             )  # fmt: skip

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError
 from camilla.fitting.layout import Layout, Size
+from camilla.table.cells import Cells
 
 Indices = NDArray[np.integer]
 
@@ -257,12 +258,13 @@ class Engine(Protocol[M_contra, P_contra]):
 
     def expected(
         self, diagnoser: M_contra, params: P_contra, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """Mean expected response over the samples of learners on the read scale, and its standard error.
 
         No temperature: it corrects single predictions that are too sure, while the fit's own means are
-        right, and it would draw them to ½.
+        right, and it would draw them to ½. answers: what the learners answered, by which abilities on the
+        skills of a map are put right where the map is in the fit.
         """
         ...
 

@@ -45,6 +45,10 @@ class Training(NamedTuple):
             wanted = max(min(256, n_cells / 100), n_cells / (2 * self.pass_steps))
         return min(2 ** int(np.log2(max(32, min(8192, wanted)))), n_cells)
 
+    def rate_for(self, n_cells: int) -> float:
+        """Where batches grow with the responses: `rate` from 512 on, less by the root for smaller ones."""
+        return self.rate * min(1.0, (self.batch_for(n_cells) / 512) ** 0.5) if self.pass_steps else self.rate
+
     def passes_for(self, n_cells: int) -> int:
         """Passes over the responses in one epoch."""
         return max(1, -(-self.least_steps // max(1, n_cells // self.batch_for(n_cells))))
@@ -181,6 +185,17 @@ def neural_logit(
     out = np.empty(len(learner))
     for rows, at, mask in _chunks(diagnoser, params, learner, sample):
         out[rows] = logit_of(diagnoser.model, at, mask, np, READING)
+    return out
+
+
+def neural_logit_at(
+    diagnoser: Neural, params: Any, mastery: Floats, row: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Floats:
+    """The logit of each pair of a row of mastery and a sample."""
+    out = np.empty(len(row))
+    nobody = np.zeros(len(row), np.int64)  # mastery is given, so no learner's row is read
+    for rows, at, mask in _chunks(diagnoser, params, nobody, sample):
+        out[rows] = diagnoser.model.compare(mastery[row[rows]], at, mask, np, READING)
     return out
 
 
