@@ -76,7 +76,7 @@ def test_skills_and_profiles_follow_the_truth_as_accuracy_does(which: tuple[int,
 
 
 def test_abilities_on_skills_are_put_right_by_what_was_answered() -> None:
-    """m + Σ g (x − p) / (Σ g + 4) over a learner's answers, m the expected response on the skill's samples and
+    """m + Σ g (x − p) / (Σ g + 4) over answers, m the expected response on the skill's samples and
     g halfway between the sample's weight and 1."""
     table, _ = world(*WORLDS[0])
     found = fitted(*WORLDS[0])
