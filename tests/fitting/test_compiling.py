@@ -5,7 +5,7 @@ from pathlib import Path
 import jax
 import pytest
 
-from camilla.fitting.learner_rows import FOLDER, kept_programs, shared_size
+from camilla.fitting.compiling import FOLDER, kept_programs, shared_size
 
 
 @pytest.mark.parametrize("per_doubling", [1, 2, 4])

@@ -15,17 +15,16 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch, log_loss
 from camilla.errors import SettingError
 from camilla.extras import NEURAL_WORK, needing
+from camilla.fitting.compiling import kept_programs, shared_size
 from camilla.fitting.factors import Factors, HasProblem
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.learner_rows import (
     balanced,
     curves_of,
-    kept_programs,
     learner_rows,
     off_device,
     on_device,
     place_rows,
-    shared_size,
     with_learner_rows,
 )
 from camilla.fitting.protocol import Placement, Solution

@@ -88,7 +88,8 @@ class NeuralEngine:
         self, diagnoser: Neural, params: tuple[Any, ...], layout: Layout,
         *, standard: bool = True, errors: bool = True,
     ) -> Spread:  # fmt: skip
-        from camilla.fitting.learner_rows import kept_programs, neural_spread
+        from camilla.fitting.compiling import kept_programs
+        from camilla.fitting.learner_rows import neural_spread
 
         with kept_programs():
             return neural_spread(diagnoser, params, layout)
