@@ -100,5 +100,5 @@ DIAMOND_FAMILIES = {
     "Decision Tree Regressor": (9, 358.7, 8.1), "LightGBM": (9, 346.8, 70.2),
     "Random Forest": (18, 702.8, 129.2), "K-Neighbors": (12, 375.2, 5.6),
     "Gradient Boosting": (16, 394.1, 33.3), "XGBoost": (27, 373.9, 84.7), "AdaBoost": (9, 881.5, 56.3),
-    "MLP": (27, 351.1, 25.9),
+    "MLP": (27, 351.1, 25.9), "CatBoost": (27, 387.4, 129.1),
 }  # fmt: skip

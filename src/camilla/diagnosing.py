@@ -345,7 +345,7 @@ def _latent_names(readout: Readout) -> tuple[str, ...]:
 def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
     parts = []
     for skill, samples in bare.skill_samples():
-        level = bare.skill_ability(bare.pool, skill, samples)
+        level = bare.skill_ability(bare.pool, skill, samples, bare.cells)
         who = pl.DataFrame({"learner": bare.learner_names}).with_columns(
             skill=pl.lit(bare.skill_names[skill])
         )

@@ -253,14 +253,16 @@ class Diagnosis(Printable):
         variance *= float(np.sum((np.bincount(group) / len(group)) ** 2))
         return np.sqrt(variance) * np.random.default_rng(1).standard_normal(shape)
 
-    def ability_on(self, level: Level, samples: NDArray[np.integer]) -> pl.DataFrame:
-        """ability, se, low, high of learners on these sample indices."""
+    def ability_on(
+        self, level: Level, samples: NDArray[np.integer], *, answers: Cells | None = None
+    ) -> pl.DataFrame:
+        """ability, se, low, high of learners on these sample indices; answers: see `Engine.expected`."""
         if level.draws is not None:
             return _frame_of(level.draws.on(samples))
         ability, covariance = level.ability, level.covariance
         if self.readout.skill_weight is None or self.readout.expected:
             value, se = engine_of(self.diagnoser).expected(
-                self.diagnoser, self.params, self.readout, ability, covariance, samples
+                self.diagnoser, self.params, self.readout, ability, covariance, samples, answers
             )
         else:
             weight = self.readout.skill_weight[samples].mean(axis=0)
@@ -307,8 +309,9 @@ class Diagnosis(Printable):
         table, out = as_table(table, rows=rows), []
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
+            answers = _known_cells(table, index, where)
             for skill, samples in self.skill_samples():
-                row = self.skill_ability(level, skill, samples)
+                row = self.skill_ability(level, skill, samples, answers)
                 row = self.beside_accuracy(row, _accuracy_of(table, index, np.isin(where, samples)))
                 out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
         return pl.concat(out)
@@ -320,8 +323,13 @@ class Diagnosis(Printable):
             return [(k, np.arange(len(self.sample_names))) for k in range(len(self.skill_names))]
         return [(k, np.flatnonzero(mask[:, k])) for k in range(mask.shape[1])]
 
-    def skill_ability(self, level: Level, skill: int, samples: NDArray[np.integer]) -> pl.DataFrame:
-        """ability, se, low, high, mastery on one skill: its own coordinate, or the ability on its samples."""
+    def skill_ability(
+        self, level: Level, skill: int, samples: NDArray[np.integer], answers: Cells
+    ) -> pl.DataFrame:
+        """ability, se, low, high, mastery on one skill: its own coordinate, or the ability on its samples.
+
+        answers: of the learners in `level`.
+        """
         ability, covariance = level.ability, level.covariance
         latent = self.diagnoser.size.skill_mask is None
         if (self.readout.explicit or latent) and self.readout.skill_weight is not None:
@@ -333,15 +341,20 @@ class Diagnosis(Printable):
                 low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
             frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
         else:
-            frame = self.ability_on(level, samples)
+            inside = np.zeros(len(self.sample_names), bool)
+            inside[samples] = True
+            frame = self.ability_on(level, samples, answers=answers.take(inside[answers.sample]))
         mastery = pl.col("ability") if self.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
         return frame.with_columns(mastery=mastery)
 
     def skill_mask(self) -> pl.DataFrame:
         """How much each sample asks of each skill: rows sum to 1."""
         if self.readout.skill_weight is None:
+            name = self.diagnoser.name
+            whose = f"auto takes abilities from {name}, which" if self.provenance["combined"] else name
             raise DataError(
-                f"{self.diagnoser.name} with latent dimensions has no skill mask; camilla has one."
+                f"{whose} does not tell how much each sample asks of each skill, so there is no skill mask. "
+                "Diagnose with camilla, which does."
             )
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
@@ -368,8 +381,10 @@ class Diagnosis(Printable):
         """Names of the columns of readout.ability."""
         if self.readout.explicit:
             return self.skill_names
-        n_dims = self.readout.ability.shape[1]
-        return ("overall",) if n_dims == 1 else tuple(f"latent {k + 1}" for k in range(n_dims))
+        n_dims, named = self.readout.ability.shape[1], self.skill_names[: self.readout.n_mapped]
+        if n_dims == 1:
+            return ("overall",)
+        return (*named, *(f"latent {k + 1}" for k in range(n_dims - len(named))))
 
     def save(self, path: str | Path) -> Path:
         """Writes one directory, whole or not at all; what samples ask and learners answered goes with it."""
@@ -455,6 +470,13 @@ def _accuracy_of(table: ResponseTable, index: int, inside: NDArray[np.bool_]) ->
     cells = table.cells()
     rows = np.flatnonzero(cells.learner == index)[inside]
     return accuracy_columns(cells._replace(learner=np.zeros_like(cells.learner)), "learner", 1, rows)
+
+
+def _known_cells(table: ResponseTable, index: int, where: NDArray[np.integer]) -> Cells:
+    """One learner's answers to samples that are known, as those of learner 0; `where` these are, or −1."""
+    cells = table.cells()
+    own = cells.take(cells.learner == index)
+    return own._replace(learner=np.zeros_like(own.learner), sample=where.astype(np.int32)).take(where >= 0)
 
 
 def accuracy_columns(

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from scipy.stats import rankdata
+from scipy.stats import kendalltau, rankdata
 from sklearn.metrics import roc_auc_score
 
 from camilla.classifiers import (
@@ -15,7 +15,7 @@ from camilla.classifiers import (
     load_classifiers,
     ranked,
 )
-from camilla.classifiers.mastery import mastery_agreement, mastery_matrix, plain_means
+from camilla.classifiers.mastery import mastery_agreement, mastery_matrix, one_mastery, plain_means
 from camilla.classifiers.metrics import ATTRIBUTE_EDGES, ATTRIBUTES, METRIC_ATTRIBUTES, METRICS
 from camilla.classifiers.scores import ClassifierScores, ScoreColumns, read_scores
 from camilla.errors import DataError, FormatError, SettingError
@@ -90,6 +90,26 @@ def test_stronger_classifiers_lead_and_plain_means_stand_beside_mastery() -> Non
         assert of_board[f"{skill} mean"][0] == pytest.approx(plain[row, k], abs=1e-12)
         low, level, high = (of_board[name][0] for name in (f"{skill} low", skill, f"{skill} high"))
         assert 0 < low < level < high < 1
+
+
+def test_seven_masteries_that_are_one_number_are_shown_as_one() -> None:
+    """Classifiers of one strength: τ and differences by scipy and by hand. Skills of their own stay apart."""
+    found = diagnose_classifiers(scores())
+    masteries = found.leaderboard().select(list(ATTRIBUTES)).to_numpy()
+    same = found.one_mastery()
+    assert same is not None
+    assert same.largest_difference == pytest.approx((masteries.max(axis=1) - masteries.min(axis=1)).max())
+    pairs = [kendalltau(masteries[:, a], masteries[:, b]).statistic for a in range(7) for b in range(a)]
+    assert same.least_kendall == pytest.approx(min(pairs))
+    text = found.text(learners=3)
+    assert same.holds
+    assert "The 7 masteries are one number" in text
+    assert "camilla skills" in text
+    assert "C0            C1" not in text
+    apart = one_mastery(np.column_stack([masteries[:, 0], masteries[::-1, 0]]))
+    assert apart is not None
+    assert not apart.holds
+    assert one_mastery(masteries[:, :1]) is None
 
 
 def test_agreement_comes_with_everything_that_puts_it_in_place() -> None:

@@ -7,6 +7,7 @@ differences with steps of 1e-3 to about 1e-6.
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import jax
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
@@ -321,10 +322,7 @@ def test_a_learner_of_a_network_is_placed_at_its_mode_with_the_expected_informat
     layout = layout_of_table(table)
     diagnoser = Camilla(size_of(table), dimensions=2, hidden=(4, 2))
     begin = diagnoser.init(np.random.default_rng(0), start_of(layout, informed=True))
-    begin = type(begin)(*(
-        tuple(part.astype(np.float64) for part in one) if isinstance(one, tuple) else one.astype(np.float64)
-        for one in begin
-    ))  # fmt: skip
+    begin = jax.tree.map(lambda part: part.astype(np.float64), begin)
     weight, right = (part.T for part in layout.block(np.arange(layout.n_samples)))
     rows, covariance, _ = place_rows(diagnoser, begin, weight, right, start=True)
     assert np.abs(rows - learner_rows(diagnoser, begin)).max() > 0.1

@@ -9,7 +9,14 @@ from typing import Any, ClassVar, NamedTuple
 import polars as pl
 
 from camilla.arrays import Watch
-from camilla.classifiers.mastery import MasteryAgreement, mastery_agreement, plain_means
+from camilla.classifiers.mastery import (
+    MasteryAgreement,
+    OneMastery,
+    mastery_agreement,
+    mastery_matrix,
+    one_mastery,
+    plain_means,
+)
 from camilla.classifiers.metrics import KsSide, Rule
 from camilla.classifiers.placing import PlacedClassifiers, place_classifiers, with_mastery_interval
 from camilla.classifiers.tables import (
@@ -97,13 +104,18 @@ class ClassifierDiagnosis(Printable):
         frame = board.with_columns(pl.Series(interval, intervals(board, "low", "high"), pl.String)).select(
             "rank", "learner", "ability", interval, "mean"
         )
+        same, by_skill = self.one_mastery(), "; mastery / mean by skill"
         columns = [_beside(board, skill, place) for place, skill in enumerate(skills)]
+        if same is not None and same.holds:
+            by_skill = f"; one mastery for all {same.skills} skills"
+            columns = [board.select(pl.mean_horizontal(skills).alias("mastery")).to_series()]
         chosen = ", ".join(f"{name} {value}" for name, value in made["chosen_on_validation"].items())
         return [
             Grid(
-                f"{made['n_learners']} classifiers by ability ({made['scale']}); mastery / mean by skill",
+                f"{made['n_learners']} classifiers by ability ({made['scale']}){by_skill}",
                 frame.hstack(columns), fixed=(interval, *(column.name for column in columns)),
             ),
+            *([same.in_words()] if same is not None and same.holds else []),
             Grid("Agreement of mastery with the metrics, by skill", self.agreement.skills),
             Grid(
                 "Over all skills (…_weighted: by number of samples)",
@@ -116,6 +128,12 @@ class ClassifierDiagnosis(Printable):
             *([] if self.placed is None else self.placed.parts()),
         ]  # fmt: skip
 
+    def one_mastery(self) -> OneMastery | None:
+        """How far the masteries of the skills are one number; None where there are not two to compare."""
+        if self.table.skill_map is None:
+            return None
+        return one_mastery(mastery_matrix(self.diagnosis, self.table))
+
     def metrics(self) -> pl.DataFrame:
         """One row per classifier and data set, one column per metric."""
         long = self.table.to_long().with_columns(
@@ -125,10 +143,12 @@ class ClassifierDiagnosis(Printable):
 
     def document(self) -> dict[str, Any]:
         """Everything a person reads, as data."""
+        same = self.one_mastery()
         return {
             "provenance": self.diagnosis.provenance | self.taken._asdict(),
             "agreement": self.agreement.summary,
             "agreement_by_skill": self.agreement.skills.to_dicts(),
+            "one_mastery": None if same is None else same._asdict() | {"holds": same.holds},
             "duplicates": self.duplicates,
             "leaderboard": self.leaderboard().to_dicts(),
         } | ({} if self.placed is None else self.placed.document())

@@ -1,7 +1,7 @@
 """How far mastery agrees with the responses it was made of, and how far any mastery could."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -88,6 +88,42 @@ def mastery_matrix(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
         wide, on="learner", how="left", maintain_order="left"
     )
     return ordered.select(skill_map.skills).to_numpy().astype(np.float64)
+
+
+SAME = 0.02  # masteries of one learner that differ by no more are one number
+SAME_ORDER = 0.95  # Kendall's τ of two skills that order learners alike
+
+
+class OneMastery(NamedTuple):
+    """How far the masteries of several skills are one number."""
+
+    skills: int
+    largest_difference: float  # between two masteries of one learner
+    least_kendall: float  # between two skills, over learners
+
+    @property
+    def holds(self) -> bool:
+        return self.largest_difference <= SAME and self.least_kendall >= SAME_ORDER
+
+    def in_words(self) -> str:
+        """What to say where it holds."""
+        return (
+            f"The {self.skills} masteries are one number: those of one classifier differ by at most "
+            f"{self.largest_difference:.3f}, and any two skills order the classifiers alike (Kendall's τ at "
+            f"least {self.least_kendall:.2f}). They are shown as one column. To find skills that hold, run "
+            "camilla skills on responses.parquet of the folder that -o writes, and give them with --skills."
+        )
+
+
+def one_mastery(mastery: Floats) -> OneMastery | None:
+    """Of mastery [learners, skills]; None of fewer than two skills or learners, or where some are missing."""
+    from scipy.stats import kendalltau  # half a second to load
+
+    n_learners, n_skills = mastery.shape
+    if min(n_learners, n_skills) < 2 or np.isnan(mastery).any():
+        return None
+    kendalls = [kendalltau(mastery[:, a], mastery[:, b]).statistic for b in range(n_skills) for a in range(b)]
+    return OneMastery(n_skills, float(np.ptp(mastery, axis=1).max()), float(np.nan_to_num(kendalls).min()))
 
 
 def plain_means(table: ResponseTable) -> Floats:

@@ -29,6 +29,7 @@ from camilla.fitting.layout import DenseLayout, Layout
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
 from camilla.fitting.shards import LayoutShard, Threads
 from camilla.fitting.training import Training, start_of
+from camilla.table.cells import Cells
 
 PLACE_CELLS = 3_000_000  # up to here fits are polished and learners placed again under the pool's prior
 GRADIENT_TOLERANCE = 1e-5  # of the mean loss a response: predictions move by less than 1e-4 from there
@@ -62,6 +63,15 @@ class BilinearEngine:
         from camilla.fitting.neural import solve_bilinear
 
         return solve_bilinear(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
+
+    def as_tried(self, diagnoser: Trainable) -> Trainable:
+        return diagnoser
+
+    def settled(
+        self, diagnoser: Trainable, solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        return solution
 
     def logit(self, diagnoser: Trainable, params: Factors, learner: Indices, sample: Indices) -> Floats:
         return bilinear_logit(params, learner, sample)
@@ -99,7 +109,7 @@ class BilinearEngine:
 
     def expected(
         self, diagnoser: Trainable, params: Factors, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """The delta method: the slope of the mean by the ability is Σⱼ pⱼ(1 − pⱼ) aⱼ / n."""
         mean, sd = pool_scale(diagnoser.problem(), params)

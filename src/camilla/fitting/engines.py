@@ -19,6 +19,7 @@ from camilla.fitting.protocol import (
     Solution,
     Spread,
 )
+from camilla.table.cells import Cells
 
 
 class SelfFitting(Protocol[P_contra]):
@@ -59,6 +60,15 @@ class OwnEngine:
     ) -> Solution:  # fmt: skip
         return diagnoser.solve(layout, rng, watch)
 
+    def as_tried(self, diagnoser: SelfFitting[Any]) -> SelfFitting[Any]:
+        return diagnoser
+
+    def settled(
+        self, diagnoser: SelfFitting[Any], solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        return solution
+
     def logit(
         self, diagnoser: SelfFitting[P_contra], params: P_contra, learner: Indices, sample: Indices
     ) -> Floats:
@@ -91,7 +101,7 @@ class OwnEngine:
 
     def expected(
         self, diagnoser: SelfExpecting[P_contra], params: P_contra, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         return diagnoser.expected(params, ability, covariance, samples)
 

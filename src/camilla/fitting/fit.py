@@ -104,11 +104,17 @@ def build(kind: type[Diagnoser], size: Size, settings: Mapping[str, Any]) -> Dia
 
 def solve(
     diagnoser: Diagnoser, layout: Layout, seed: int, watch: Watch,
-    *, valid: Layout | None = None, earlier: Solution | None = None,
+    *, valid: Layout | None = None, earlier: Solution | None = None, settle: bool = True,
 ) -> Solution:  # fmt: skip
-    """The diagnoser's parameters on these responses, going by an earlier solution where there is one."""
-    rng = np.random.default_rng(seed)
-    return engine_of(diagnoser).solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
+    """The diagnoser's parameters on these responses, going by an earlier solution where there is one.
+
+    Trials of settings need not `settle`: see `Engine.settled`.
+    """
+    rng, engine = np.random.default_rng(seed), engine_of(diagnoser)
+    solution = engine.solve(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
+    if not settle:
+        return solution
+    return engine.settled(diagnoser, solution, layout, valid=valid, earlier=earlier)
 
 
 def _choose(
@@ -119,7 +125,7 @@ def _choose(
 
     The search starts at the first values, climbs along one setting after the other and goes on until a whole
     round changes nothing. Of settings whose losses agree to six digits the first is kept. The best trial's
-    own solution is handed on if it was fitted to all samples.
+    own solution is handed on if it was fitted to all samples, and no shorter than a fit is.
     """
     open_choices = open_choices_of(kind, size, settings)
     current = dict(settings) | {name: values[0] for name, values in open_choices.items()}
@@ -136,7 +142,8 @@ def _choose(
             near = tried.get(_key(open_choices, current))
             alike = near is not None and trial.get("dimensions") == current.get("dimensions")
             earlier = near[1] if near is not None and alike and engine_of(kind).continues else None
-            solution = solve(diagnoser, inner, seed, watch, valid=outer, earlier=earlier)
+            tried_as = engine_of(kind).as_tried(diagnoser)
+            solution = solve(tried_as, inner, seed, watch, valid=outer, earlier=earlier, settle=False)
             tried[key] = float(rounded(_temperature(diagnoser, solution.params, outer)[1])), solution
         return tried[key][0]
 
@@ -145,8 +152,11 @@ def _choose(
         before = dict(current)
         for name, values in open_choices.items():
             current = _climbed(current, name, sorted(values), loss)
-    best = tried[_key(open_choices, current)][1] if small is size else None
-    return build(kind, size, current), {name: current[name] for name in open_choices}, best
+    diagnoser, chosen = build(kind, size, current), {name: current[name] for name in open_choices}
+    if small is not size or engine_of(kind).as_tried(diagnoser) is not diagnoser:
+        return diagnoser, chosen, None
+    best = tried[_key(open_choices, current)][1]
+    return diagnoser, chosen, engine_of(kind).settled(diagnoser, best, layout, valid=valid)
 
 
 def _climbed(
@@ -242,7 +252,7 @@ def _temperature(diagnoser: Diagnoser, params: Any, valid: Layout) -> tuple[floa
     return 1 / inverse, log_loss(response, inverse * logits, weight)
 
 
-LIMITS = {"skill_correlation": (0.0, 0.99)}  # every other number is 0 or more
+LIMITS = {"skill_correlation": (0.0, 0.99), "guessing": (0.0, 0.9)}  # every other number is 0 or more
 
 
 def check_settings(kind: Any, settings: Mapping[str, Any]) -> None:

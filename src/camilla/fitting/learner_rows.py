@@ -7,6 +7,7 @@ import numpy as np
 
 from camilla.arrays import Floats
 from camilla.extras import NEURAL_WORK, needing
+from camilla.fitting.compiling import shared_size
 from camilla.fitting.layout import Layout
 from camilla.fitting.protocol import Level, Spread
 from camilla.fitting.training import READING, Neural, neural_logit
@@ -23,8 +24,8 @@ WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right lear
 class Prior(NamedTuple):
     """Of a raw row."""
 
-    mean: jax.Array  # [numbers]
-    precision: jax.Array  # [numbers]
+    mean: Any  # [numbers]
+    precision: Any  # [numbers]
 
 
 class Told(NamedTuple):
@@ -54,17 +55,16 @@ def place_rows(
     """
     present = learner_rows(diagnoser, params)
     width = present.shape[1]
-    along = jnp.ones((width, 1)) if level else jnp.eye(width)
+    along = np.ones((width, 1), np.float32) if level else np.eye(width, dtype=np.float32)
     prior = row_prior(diagnoser, present)
-    mask = diagnoser.size.skill_mask
-    device = jax.tree.map(jnp.asarray, params)
-    single = partial(jnp.asarray, dtype=jnp.float32)
-    device_mask = None if mask is None else single(mask)
-    known = single(np.vstack([present, prior.mean]))
-    placed = []
-    for i in range(len(weight)):
-        told = Told(prior, single(weight[i]), single(right[i]), device_mask)
-        begin = known[i] if start else _best_row(device, known, told, model=diagnoser.model)
+    device, mask = on_device(diagnoser, params)
+    own = np.vstack([present, prior.mean]).astype(np.float32)
+    known = own if start else jnp.asarray(_filled(own, shared_size(len(own)), own[-1]))
+    placed: list[tuple[jax.Array, ...]] = []
+    many = (_wide(part, device, diagnoser) for part in (weight, right))
+    for weighed, scored in zip(*many, strict=True):
+        told = Told(prior, weighed, scored, mask)
+        begin = known[len(placed)] if start else _best_row(device, known, told, model=diagnoser.model)
         placed.append(_place(device, begin, told, along, rounds, model=diagnoser.model))
     rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
     return rows, covariance, slope
@@ -73,9 +73,58 @@ def place_rows(
 def levels(diagnoser: Neural, params: Any, rows: Floats, covariance: Floats) -> Level:
     """Mastery of raw rows, and its covariance by the delta method."""
     mastery = diagnoser.model.mastery(with_learner_rows(diagnoser, params, rows.astype(np.float64)), np)
-    device = jax.tree.map(jnp.asarray, params)
-    slope = np.asarray(_mastery_slopes(device, jnp.asarray(rows, jnp.float32), model=diagnoser.model))
+    device, _ = on_device(diagnoser, params)
+    several = _filled(rows.astype(np.float32), shared_size(len(rows)), 0)
+    slope = np.asarray(_mastery_slopes(device, several, model=diagnoser.model))[: len(rows)]
     return Level(mastery, np.einsum("nkr,nrs,nls->nkl", slope, covariance, slope.astype(np.float64)))
+
+
+def on_device(diagnoser: Neural, params: Any) -> tuple[Any, jax.Array | None]:
+    """Parameters and skill mask with rows added up to sizes that tables of like size share.
+
+    Nobody answers for the rows added; a sample added asks for every skill.
+    """
+    mask = diagnoser.size.skill_mask
+    if diagnoser.exact_sizes:
+        return jax.tree.map(jnp.asarray, params), None if mask is None else jnp.asarray(mask, jnp.float32)
+    fields = {
+        name: jnp.asarray(_filled(np.asarray(value), shared_size(len(value)), 0))
+        for name, axis in diagnoser.axes.items()
+        if axis[0] in ("learner", "sample") and (value := getattr(params, name)) is not None
+    }
+    device = jax.tree.map(jnp.asarray, params._replace(**fields))
+    if mask is None:
+        return device, None
+    return device, jnp.asarray(_filled(mask.astype(np.float32), shared_size(len(mask)), 1))
+
+
+def off_device(diagnoser: Neural, params: Any) -> Any:
+    """Parameters in NumPy without the rows that were added."""
+    own = {"learner": diagnoser.size.n_learners, "sample": diagnoser.size.n_samples}
+    plain = jax.tree.map(np.asarray, params)
+    return plain._replace(
+        **{
+            name: getattr(plain, name)[: own[axis[0]]]
+            for name, axis in diagnoser.axes.items()
+            if axis[0] in own and getattr(plain, name) is not None
+        }
+    )
+
+
+def _filled(rows: Any, size: int, value: Any) -> Any:
+    """Rows, with more of this value up to a size."""
+    more = np.empty((size - len(rows), *rows.shape[1:]), rows.dtype)
+    more[...] = value
+    return np.concatenate([rows, more])
+
+
+def _wide(of_learners: Floats, params: Any, diagnoser: Neural) -> Any:
+    """[learners, samples] in single precision, with 0 for samples that were added."""
+    n_samples = next(
+        len(getattr(params, name)) for name, axis in diagnoser.axes.items() if axis[0] == "sample"
+    )
+    more = np.zeros((len(of_learners), n_samples - of_learners.shape[1]), np.float32)
+    return np.concatenate([of_learners.astype(np.float32), more], axis=1)
 
 
 def learner_rows(model: Any, params: Any) -> Floats:
@@ -103,9 +152,10 @@ def row_prior(diagnoser: Neural, present: Floats) -> Prior:
     """The prior of the fit; where there was none, the pool's own mean and variance."""
     width = present.shape[1]
     if diagnoser.precision > 0:
-        return Prior(jnp.zeros(width), jnp.full(width, diagnoser.precision))
+        return Prior(np.zeros(width, np.float32), np.full(width, diagnoser.precision, np.float32))
     spread = np.maximum(present.var(axis=0), 1e-6)
-    return Prior(jnp.asarray(present.mean(axis=0)), jnp.maximum(1 / jnp.asarray(spread), WEAK_PRIOR))
+    precision = np.maximum(1 / spread, WEAK_PRIOR).astype(np.float32)
+    return Prior(present.mean(axis=0).astype(np.float32), precision)
 
 
 @partial(jax.jit, static_argnames=("model",))
@@ -228,19 +278,21 @@ def balanced(
     diagnoser: Neural, params: Any, rows: Floats, weight: Floats, right: Floats, sample_weight: Floats
 ) -> Floats:
     """Raw rows raised or lowered to where they keep the count; weight, right: [learners, samples]."""
-    single = partial(jnp.asarray, dtype=jnp.float32)
-    device = jax.tree.map(jnp.asarray, params)
-    mask = None if diagnoser.size.skill_mask is None else single(diagnoser.size.skill_mask)
+    device, mask = on_device(diagnoser, params)
     prior = row_prior(diagnoser, learner_rows(diagnoser, params))
+    counts = _wide(sample_weight[None], device, diagnoser)[0]
+    many = (_wide(part, device, diagnoser) for part in (weight, right))
     moves = []
-    for row, w, r in zip(rows, weight, right, strict=True):
-        told = Told(prior, single(w), single(r), mask)
-        moves.append(_move(device, single(row), told, single(sample_weight), model=diagnoser.model))
+    for row, weighed, scored in zip(rows.astype(np.float32), *many, strict=True):
+        told = Told(prior, weighed, scored, mask)
+        moves.append(_move(device, row, told, counts, sample_weight.size, model=diagnoser.model))
     return rows + np.array(moves, np.float64)[:, None]
 
 
 @partial(jax.jit, static_argnames=("model",))
-def _move(params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, *, model: Any) -> jax.Array:
+def _move(
+    params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, n_samples: int, *, model: Any
+) -> jax.Array:
     """The root of a falling function of the level, by Newton's steps kept inside a bracket."""
     prior, weight, right, mask = told
 
@@ -248,7 +300,8 @@ def _move(params: Any, row: jax.Array, told: Told, sample_weight: jax.Array, *, 
         return learner_logits(params, row + level, mask, len(weight), model)
 
     zero, one = jnp.float32(0), jnp.float32(1)
-    scale = jnp.mean(jax.jvp(logits, (zero,), (one,))[1])
+    own = jnp.arange(len(weight)) < n_samples
+    scale = jnp.mean(jax.jvp(logits, (zero,), (one,))[1], where=own)
 
     def excess(level: jax.Array) -> jax.Array:
         missed = right - weight * jax.nn.sigmoid(logits(level))
@@ -279,14 +332,15 @@ def neural_spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
     _, raw_covariance, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, rounds=0)
     scale = _neural_dispersion(diagnoser, params, weight, right) if diagnoser.size.fractional else 1.0
     read = levels(diagnoser, params, learner_rows(diagnoser, params), raw_covariance)
-    mask = diagnoser.size.skill_mask
+    device, mask = on_device(diagnoser, params)
+    n_rows = len(getattr(device, _learner_fields(diagnoser)[0]))
+    answered = _filled(_wide(weight.T, device, diagnoser), n_rows, 0).T
     factors, errors = _sample_factors(
-        jax.tree.map(jnp.asarray, params), jnp.asarray(weight, jnp.float32),
-        None if mask is None else jnp.asarray(mask, jnp.float32),
-        max(diagnoser.precision, 1e-2), model=diagnoser.model,
-    )  # fmt: skip
-    difficulty, discrimination = (np.asarray(f, np.float64) for f in factors)
-    difficulty_se, discrimination_se = (np.sqrt(scale) * np.asarray(e, np.float64) for e in errors)
+        device, answered, mask, layout.n_learners, max(diagnoser.precision, 1e-2), model=diagnoser.model
+    )
+    own = slice(layout.n_samples)
+    difficulty, discrimination = (np.asarray(f, np.float64)[own] for f in factors)
+    difficulty_se, discrimination_se = (np.sqrt(scale) * np.asarray(e, np.float64)[own] for e in errors)
     return Spread(
         read.ability,
         scale * read.covariance,
@@ -302,11 +356,16 @@ def neural_spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
 
 @partial(jax.jit, static_argnames=("model",))
 def _sample_factors(
-    params: Any, weight: jax.Array, mask: jax.Array | None, precision: float, *, model: Any
+    params: Any, weight: jax.Array, mask: jax.Array | None, n_learners: int, precision: float, *, model: Any
 ) -> tuple[Any, Any]:
     """(difficulty, discrimination) of every sample and their standard errors."""
     mastery = model.mastery(params, jnp)
-    samples = {name: getattr(params, name) for name, axis in model.axes.items() if axis[0] == "sample"}
+    own = jnp.arange(len(mastery)) < n_learners
+    samples = {
+        name: value
+        for name, axis in model.axes.items()
+        if axis[0] == "sample" and (value := getattr(params, name)) is not None
+    }
     _, unravel = ravel_pytree({name: value[0] for name, value in samples.items()})
 
     def filled(row: jax.Array) -> Any:
@@ -319,7 +378,7 @@ def _sample_factors(
         difficulty, discrimination = model.sample_factors(filled(row), _mask_row(mask_row), jnp)
         if difficulty is None:
             logits = jax.vmap(cell_logit, (None, 0, None))(row, mastery, mask_row)
-            difficulty = 1 - jax.nn.sigmoid(logits).mean(keepdims=True)
+            difficulty = 1 - jax.nn.sigmoid(logits).mean(keepdims=True, where=own)
         return jnp.stack([difficulty[0], discrimination[0]])
 
     def one(given: tuple[Any, ...]) -> tuple[jax.Array, jax.Array]:

@@ -10,13 +10,23 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, log_loss
 from camilla.errors import SettingError
 from camilla.extras import NEURAL_WORK, needing
+from camilla.fitting.compiling import kept_programs, shared_size
 from camilla.fitting.factors import Factors, HasProblem
 from camilla.fitting.layout import Layout, Size
-from camilla.fitting.learner_rows import balanced, curves_of, learner_rows, place_rows, with_learner_rows
+from camilla.fitting.learner_rows import (
+    balanced,
+    curves_of,
+    learner_rows,
+    off_device,
+    on_device,
+    place_rows,
+    with_learner_rows,
+)
 from camilla.fitting.protocol import Placement, Solution
 from camilla.fitting.training import (
     CHUNK,
@@ -38,6 +48,7 @@ with needing(NEURAL_WORK):
 PLACE_CELLS = 3_000_000  # up to here all learners are placed again after training
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
+LEAST_CHUNK = 4096  # rows a forward pass on validation cells, so that few sizes are compiled
 MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
 FIRST_DECAY, SECOND_DECAY, ADAM_EPS = 0.9, 0.999, 1e-8
@@ -58,15 +69,9 @@ class DeviceCells(NamedTuple):
 class Adam(NamedTuple):
     """Running moments of the slope; Kingma, Ba (2015)."""
 
-    steps: jax.Array
+    steps: Any
     first: Any
     second: Any
-
-
-def rested(params: Any) -> Adam:
-    """Moments before the first step."""
-    zero = jax.tree.map(jnp.zeros_like, params)
-    return Adam(jnp.zeros([], jnp.int32), zero, zero)
 
 
 def adam_move(slope: Any, before: Adam) -> tuple[Any, Adam]:
@@ -89,50 +94,37 @@ def solve(
     diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,
     *, valid: Layout | None = None, earlier: Solution | None = None,
 ) -> Solution:  # fmt: skip
-    """Trained parameters: the epoch best on `valid`, or as many epochs as an earlier solution.
-
-    Learners are then placed with the samples frozen, unless that predicts `valid` worse: a fit that
-    stopped early is no mode, and its learners fit it best about where they stopped. They keep their
-    profiles then, and only their levels are placed. Where abilities weigh samples, levels are balanced.
-    """
+    """Trained parameters: the epoch best on `valid`, or as many epochs as an earlier solution."""
     plan = diagnoser.training
-    rows, n_cells = _rows(diagnoser, layout)
-    batch, passes = plan.batch_for(n_cells), plan.passes_for(n_cells)
-    horizon = 2 * max(1, n_cells // batch) * passes
     start = start_of(layout, informed=diagnoser.precision > 0)
-    weighs_samples, begin = diagnoser.weighs_samples, diagnoser.init(rng, start)
-    params = diagnoser.model.project(jax.tree.map(jnp.asarray, begin), jnp)
-    state = TrainingState(params, params, rested(params))
-    key = jax.random.key(int(rng.integers(2**31)))
-    best, leap = _Best(state.average, np.inf, 0), 0
+    begin, mask = on_device(diagnoser, diagnoser.model.project(diagnoser.init(rng, start), np))
+    rows, n_cells = _rows(layout, begin, mask, diagnoser)
+    order, rate = _Order(plan, n_cells), plan.rate_for(n_cells)
+    mix = 1 / (2 * order.n_steps) if plan.averaged else 1.0
+    best, leap, epoch = _Best(begin, np.inf, 0), 0, 0
     last = plan.epochs if earlier is None else earlier.steps
-    for epoch in range(1, last + 1):
-        key, here = jax.random.split(key)
-        state, loss = _epoch(
-            state, rows, here, diagnoser.precision, plan.rate, 1 / horizon if plan.averaged else 1.0,
-            model=diagnoser.model, batch=batch, passes=passes, dropout=plan.dropout, kind=plan.loss,
-            clip=plan.clip, measured=plan.averaged,
-        )  # fmt: skip
-        if valid is None:
-            best = _Best(state.average, float(loss), epoch)
-        elif (score := _validation(diagnoser, state.average, valid)) < best.score:
-            leap = leap if best.score - score < plan.worth * abs(score) else epoch
-            best = _Best(state.average, score, epoch)
-        watch(
-            f"epoch {epoch}, loss {float(loss):.4f}" + ("" if valid is None else f", best {best.score:.4f}")
-        )
-        if valid is not None and epoch - leap >= plan.patience:
-            break
-    found = jax.tree.map(np.asarray, best.params)
+    with kept_programs():
+        zero = jax.tree.map(np.zeros_like, begin)
+        state = TrainingState(begin, begin, Adam(np.zeros([], np.int32), zero, zero))
+        for epoch in range(1, last + 1):
+            key = np.uint32(rng.integers(2**31))
+            state, loss = _epoch(
+                state, rows, order.drawn(rng), key, diagnoser.precision, rate, mix,
+                model=diagnoser.model, dropout=plan.dropout, kind=plan.loss, clip=plan.clip,
+                measured=plan.averaged,
+            )  # fmt: skip
+            if valid is None:
+                best = _Best(state.average, float(loss), epoch)
+            elif (score := _validation(diagnoser, state.average, mask, valid)) < best.score:
+                leap = leap if best.score - score < plan.worth * abs(score) else epoch
+                best = _Best(state.average, score, epoch)
+            said = "" if valid is None else f", best {best.score:.4f}"
+            watch(f"epoch {epoch}, loss {float(loss):.4f}{said}")
+            if valid is not None and epoch - leap >= plan.patience:
+                break
     stopped = valid is not None and epoch - leap >= plan.patience
-    placed = False
-    if diagnoser.precision > 0 and n_cells <= PLACE_CELLS:
-        exact = _place_all(diagnoser, found, layout) if earlier is None or earlier.placed else None
-        worst = best.score + PLACE_COST * abs(best.score)
-        placed = exact is not None and (valid is None or _validation(diagnoser, exact, valid) < worst)
-        found = exact if placed else _place_all(diagnoser, found, layout, level=True)
-        found = _balance_all(diagnoser, found, layout) if weighs_samples else found
-    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed)
+    found = off_device(diagnoser, best.params)
+    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed=False)
 
 
 class _Best(NamedTuple):
@@ -141,13 +133,56 @@ class _Best(NamedTuple):
     epoch: int
 
 
+class _Order:
+    """The order in which epochs see the responses."""
+
+    def __init__(self, plan: Training, n_cells: int) -> None:
+        """Averaged weights do not mind an epoch somewhat longer than a pass, so that its length is shared."""
+        self.n_cells, self.batch = n_cells, plan.batch_for(n_cells)
+        exact = max(1, n_cells // self.batch) * plan.passes_for(n_cells)
+        self.n_steps = shared_size(exact, 2) if plan.averaged else exact
+
+    def drawn(self, rng: np.random.Generator) -> NDArray[np.int32]:
+        """[steps, batch] of an epoch: as many passes in random order as it takes."""
+        wanted = self.n_steps * self.batch
+        passes = [rng.permutation(self.n_cells).astype(np.int32) for _ in range(-(-wanted // self.n_cells))]
+        return np.concatenate(passes)[:wanted].reshape(self.n_steps, self.batch)
+
+
+def settled(
+    diagnoser: Neural, solution: Solution, layout: Layout,
+    *, valid: Layout | None = None, earlier: Solution | None = None,
+) -> Solution:  # fmt: skip
+    """Learners placed with the samples frozen, unless that predicts `valid` worse.
+
+    A fit that stopped early is no mode, and its learners fit it best about where they stopped. They keep
+    their profiles then, and only their levels are placed. With a skill map in the fit they are always placed:
+    profiles are what is read. Where abilities weigh samples, levels are balanced.
+    """
+    found = solution.params
+    if diagnoser.precision <= 0 or len(layout.cells()[0]) > PLACE_CELLS:
+        return solution
+    with kept_programs():
+        exact = _place_all(diagnoser, found, layout) if earlier is None or earlier.placed else None
+        worst = solution.loss + PLACE_COST * abs(solution.loss)
+        placed = exact is not None and (
+            valid is None
+            or diagnoser.n_mapped > 0
+            or _validation(diagnoser, *on_device(diagnoser, exact), valid) < worst
+        )
+        found = exact if placed else _place_all(diagnoser, found, layout, level=True)
+        found = _balance_all(diagnoser, found, layout) if diagnoser.weighs_samples else found
+    return solution._replace(params=found, placed=placed)
+
+
 def place(
     diagnoser: Neural, params: Any, weight: Floats, right: Floats, sample_weight: Floats | None
 ) -> Placement:
     """One learner's raw row with every sample frozen."""
-    rows, covariance, slope = place_rows(diagnoser, params, weight[None], right[None])
-    if sample_weight is not None:
-        rows = balanced(diagnoser, params, rows, weight[None], right[None], sample_weight)
+    with kept_programs():
+        rows, covariance, slope = place_rows(diagnoser, params, weight[None], right[None])
+        if sample_weight is not None:
+            rows = balanced(diagnoser, params, rows, weight[None], right[None], sample_weight)
     return Placement(rows[0], covariance[0], bool(slope[0] < 1e-3 * (1 + weight.sum())))
 
 
@@ -164,17 +199,25 @@ def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
     return with_learner_rows(diagnoser, params, rows.astype(np.float32))
 
 
-def _rows(diagnoser: Neural, layout: Layout) -> tuple[DeviceCells, int]:
+def _rows(layout: Layout, params: Any, mask: Any, diagnoser: Neural) -> tuple[DeviceCells, int]:
+    """The cells, and what is divided by for each row of the parameters; added ones have no weight."""
     learner, sample, weight, right = layout.cells()
-    per_learner = np.bincount(learner, weight, layout.n_learners)
-    per_sample = np.bincount(sample, weight, layout.n_samples)
-    mask = diagnoser.size.skill_mask
-    single = partial(jnp.asarray, dtype=jnp.float32)
+    given = [(axis[0], getattr(params, name)) for name, axis in diagnoser.axes.items()]
+    sizes = {axis: len(value) for axis, value in given if axis in ("learner", "sample") and value is not None}
+    per_learner = np.bincount(learner, weight, sizes["learner"])
+    per_sample = np.bincount(sample, weight, sizes["sample"])
     scale = weight.mean()
+    more = 0 if diagnoser.exact_sizes else shared_size(len(learner), 1) - len(learner)
+
+    def column(values: Any, dtype: Any) -> jax.Array:
+        return jnp.asarray(np.pad(values.astype(dtype), (0, more)))
+
     return DeviceCells(
-        jnp.asarray(learner), jnp.asarray(sample), single(right / weight), single(weight / scale),
-        single(np.maximum(per_learner / scale, 1)) * scale, single(np.maximum(per_sample / scale, 1)) * scale,
-        None if mask is None else single(mask),
+        column(learner, np.int32), column(sample, np.int32),
+        column(right / weight, np.float32), column(weight / scale, np.float32),
+        jnp.asarray(np.maximum(per_learner / scale, 1) * scale, jnp.float32),
+        jnp.asarray(np.maximum(per_sample / scale, 1) * scale, jnp.float32),
+        mask,
     ), len(learner)  # fmt: skip
 
 
@@ -184,17 +227,13 @@ def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
     return jnp.maximum(logit, 0) - logit * response + jnp.log1p(jnp.exp(-jnp.abs(logit)))
 
 
-@partial(jax.jit, static_argnames=("model", "batch", "passes", "dropout", "kind", "clip", "measured"))
+@partial(jax.jit, static_argnames=("model", "dropout", "kind", "clip", "measured"))
 def _epoch(
-    state: TrainingState, rows: DeviceCells, key: jax.Array, precision: float, rate: float, mix: float,
-    *, model: Any, batch: int, passes: int, dropout: float, kind: str, clip: float | None, measured: bool,
+    state: TrainingState, rows: DeviceCells, batches: Any, seed: Any, precision: float, rate: float,
+    mix: float, *, model: Any, dropout: float, kind: str, clip: float | None, measured: bool,
 ) -> tuple[TrainingState, jax.Array]:  # fmt: skip
-    """Passes over the cells in random order; the rest of an uneven division waits for the next."""
-    n_cells = rows.response.shape[0]
-    n_steps = n_cells // batch * passes
-    order, drop_key = jax.random.split(key)
-    shuffled = jax.vmap(lambda k: jax.random.permutation(k, n_cells))(jax.random.split(order, passes))
-    batches = shuffled[:, : n_cells // batch * batch].reshape(n_steps, batch)
+    """Adam over batches of cells: [steps, batch]."""
+    key = jax.random.key(seed)
 
     def forward(params: Any, cells: jax.Array, mode: Any) -> tuple[Any, jax.Array]:
         at = gathered(model.axes, params, rows.learner[cells], rows.sample[cells])
@@ -210,23 +249,23 @@ def _epoch(
         held = sum(
             jnp.mean(rows.weight[cells] * share[axis[0]] * jnp.sum(getattr(at, name) ** 2, axis=-1))
             for name, axis in model.axes.items()
-            if axis[0] in share and "free" not in axis
+            if axis[0] in share and "free" not in axis and getattr(at, name) is not None
         )
         return fit + 0.5 * precision * held + model.penalty(params, at, rows.mask, jnp), mode.seen
 
     def step(carry: TrainingState, at: tuple[jax.Array, jax.Array]) -> tuple[TrainingState, jax.Array]:
         (value, seen), slope = jax.value_and_grad(loss, has_aux=True)(carry.params, *at)
-        move, adam = adam_move(_clipped(slope, clip), carry.adam)
+        move, adam = adam_move(_clipped(_trained(model.axes, slope), clip), carry.adam)
         params = jax.tree.map(lambda p, m: p - rate * m, carry.params, move)
         params = remembered(model.project(params, jnp), seen, MOMENTUM)
         share = jnp.maximum(mix, 10 / (10 + adam.steps))  # the start is forgotten sooner than the horizon
         average = jax.tree.map(lambda a, p: a + share * (p - a), carry.average, params)
         return TrainingState(params, average, adam), value
 
-    state, values = jax.lax.scan(step, state, (batches, jax.random.split(drop_key, n_steps)))
+    state, values = jax.lax.scan(step, state, (batches, jax.random.split(key, len(batches))))
     if measured:
         mode = InTraining(0.0, key)
-        forward(state.average, shuffled[0, :MEASURED], mode)
+        forward(state.average, batches.reshape(-1)[:MEASURED], mode)
         state = state._replace(average=remembered(state.average, mode.seen, 1.0))
     return state, values.mean()
 
@@ -261,6 +300,12 @@ def remembered(params: Any, seen: list[jax.Array], share: float) -> Any:
     )
 
 
+def _trained(axes: dict[str, tuple[str, ...]], slope: Any) -> Any:
+    """The slope, 0 by what is constant."""
+    constant = [name for name, axis in axes.items() if axis[0] == "constant"]
+    return slope._replace(**{name: jax.tree.map(jnp.zeros_like, getattr(slope, name)) for name in constant})
+
+
 def _clipped(slope: Any, clip: float | None) -> Any:
     if clip is None:
         return slope
@@ -277,16 +322,15 @@ def _forward(
     return logit_of(model, at, None if mask is None else mask[sample], jnp, READING)
 
 
-def _validation(diagnoser: Neural, params: Any, valid: Layout) -> float:
+def _validation(diagnoser: Neural, params: Any, mask: Any, valid: Layout) -> float:
     """Mean loss on the validation cells, or minus their AUC; smaller is better."""
     learner, sample, weight, right = valid.cells()
-    mask = diagnoser.size.skill_mask
-    device_mask = None if mask is None else jnp.asarray(mask, jnp.float32)
-    width = min(CHUNK, len(learner))
+    width = min(CHUNK, max(LEAST_CHUNK, shared_size(len(learner), 1)))
     parts = []
     for start in range(0, len(learner), width):
         rows = np.minimum(np.arange(start, start + width), len(learner) - 1)
-        logits = _forward(params, learner[rows], sample[rows], device_mask, model=diagnoser.model)
+        cells = learner[rows].astype(np.int32), sample[rows].astype(np.int32)
+        logits = _forward(params, *cells, mask, model=diagnoser.model)
         parts.append(np.asarray(logits))
     logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
     response = right / weight
@@ -324,6 +368,8 @@ class _Loaded:
     }
     precision = 0.0
     weighs_samples = False
+    exact_sizes: ClassVar[bool] = True
+    n_mapped = 0
 
     def __init__(self, diagnoser: HasProblem, training: Training) -> None:
         self.problem = diagnoser.problem()

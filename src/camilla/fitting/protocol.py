@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.errors import DataError
 from camilla.fitting.layout import Layout, Size
+from camilla.table.cells import Cells
 
 Indices = NDArray[np.integer]
 
@@ -123,6 +124,7 @@ class Readout(NamedTuple):
     interval: str  # the kind of interval, in words
     unit_scale: bool = False  # ability lies in [0, 1] instead of on the real line
     explicit: bool = False  # skills are those of the table's skill map
+    n_mapped: int = 0  # else: the first so many are, and latent ones follow
     assisted: bool = False  # expected responses are corrected by the mean of what was observed beyond them
     expected: bool = False  # ability on samples is the expected response, whatever skill_weight says
     sample_weight: Floats | None = None  # [samples], how much each counts in it; None: alike
@@ -196,6 +198,17 @@ class Engine(Protocol[M_contra, P_contra]):
         """The parameters on these responses, from an earlier solution where there is one."""
         ...
 
+    def as_tried(self, diagnoser: M_contra) -> Any:
+        """The diagnoser as it is fitted where settings are chosen: itself, or one whose fit takes less."""
+        ...
+
+    def settled(
+        self, diagnoser: M_contra, solution: Solution, layout: Layout,
+        *, valid: Layout | None = None, earlier: Solution | None = None,
+    ) -> Solution:  # fmt: skip
+        """A solution that will be read, with what trials of settings can do without."""
+        ...
+
     def logit(self, diagnoser: M_contra, params: P_contra, learner: Indices, sample: Indices) -> Floats:
         """The logit of the expected response of each (learner, sample) pair, before any temperature."""
         ...
@@ -245,12 +258,13 @@ class Engine(Protocol[M_contra, P_contra]):
 
     def expected(
         self, diagnoser: M_contra, params: P_contra, readout: Readout,
-        ability: Floats, covariance: Floats, samples: Indices,
+        ability: Floats, covariance: Floats, samples: Indices, answers: Cells | None = None,
     ) -> tuple[Floats, Floats]:  # fmt: skip
         """Mean expected response over the samples of learners on the read scale, and its standard error.
 
         No temperature: it corrects single predictions that are too sure, while the fit's own means are
-        right, and it would draw them to ½.
+        right, and it would draw them to ½. answers: what the learners answered, by which abilities on the
+        skills of a map are put right where the map is in the fit.
         """
         ...
 

@@ -33,13 +33,21 @@ class Training(NamedTuple):
     loss: Literal["bce", "mse"] = "bce"
     monitor: Literal["loss", "auc"] = "loss"
     clip: float | None = None  # longest gradient
+    pass_steps: int = 0  # batches grow so that a pass takes at most twice as many steps; 0: they do not
+    trial_epochs: int | None = None  # at most, where settings are chosen; None: as many as otherwise
 
     def batch_for(self, n_cells: int) -> int:
         """About 400 steps a pass, in powers of two from 32 to 8,192; 256 between 20,000 and 200,000 cells."""
         if self.batch is not None:
             return min(self.batch, n_cells)
         wanted = n_cells / 400 if n_cells > 200_000 else min(256, n_cells / 80)
+        if self.pass_steps:
+            wanted = max(min(256, n_cells / 100), n_cells / (2 * self.pass_steps))
         return min(2 ** int(np.log2(max(32, min(8192, wanted)))), n_cells)
+
+    def rate_for(self, n_cells: int) -> float:
+        """Where batches grow with the responses: `rate` from 512 on, less by the root for smaller ones."""
+        return self.rate * min(1.0, (self.batch_for(n_cells) / 512) ** 0.5) if self.pass_steps else self.rate
 
     def passes_for(self, n_cells: int) -> int:
         """Passes over the responses in one epoch."""
@@ -47,6 +55,7 @@ class Training(NamedTuple):
 
 
 OURS = Training()
+QUICK = Training(rate=0.02, pass_steps=64, trial_epochs=15)
 RELEASED = Training(
     rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, averaged=False, monitor="auc"
 )
@@ -58,7 +67,8 @@ class Network(Protocol):
     `at` are parameters whose learner and sample rows are gathered, the rest whole; `xp` is NumPy or JAX.
     """
 
-    axes: ClassVar[dict[str, tuple[str, ...]]]  # a second axis "free": no prior; first "moment": not trained
+    # a second axis "free": no prior; a first one "moment" or "constant": not trained
+    axes: ClassVar[dict[str, tuple[str, ...]]]
 
     def mastery(self, at: Any, xp: Any) -> Any:
         """[rows, skills] on the scale it is read on, from the learner's own parameters."""
@@ -88,9 +98,15 @@ class Neural(Protocol):
     size: Size
     precision: float
     training: Training
+    exact_sizes: ClassVar[bool]  # rows that nobody answers for would change the fit, so that none are added
 
     @property
     def model(self) -> Network: ...
+
+    @property
+    def n_mapped(self) -> int:
+        """The first so many numbers of a raw row are skills of the table's map."""
+        ...
 
     @property
     def weighs_samples(self) -> bool:
@@ -133,7 +149,11 @@ def gathered(
 ) -> Any:
     """Parameters with learner and sample rows looked up."""
     index = {"learner": learner, "sample": sample}
-    chosen = {name: getattr(params, name)[index[axis[0]]] for name, axis in axes.items() if axis[0] in index}
+    chosen = {
+        name: value[index[axis[0]]]
+        for name, axis in axes.items()
+        if axis[0] in index and (value := getattr(params, name)) is not None
+    }
     return params._replace(**chosen)
 
 
@@ -168,18 +188,35 @@ def neural_logit(
     return out
 
 
+def neural_logit_at(
+    diagnoser: Neural, params: Any, mastery: Floats, row: NDArray[np.integer], sample: NDArray[np.integer]
+) -> Floats:
+    """The logit of each pair of a row of mastery and a sample."""
+    out = np.empty(len(row))
+    nobody = np.zeros(len(row), np.int64)  # mastery is given, so no learner's row is read
+    for rows, at, mask in _chunks(diagnoser, params, nobody, sample):
+        out[rows] = diagnoser.model.compare(mastery[row[rows]], at, mask, np, READING)
+    return out
+
+
 def neural_slopes(
     diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
 ) -> Floats:
     """d logit / d mastery on the read scale of each pair: [pairs, skills], by differences."""
-    model, parts = diagnoser.model, []
-    for _, at, mask in _chunks(diagnoser, params, learner, sample):
-        mastery = model.mastery(at, np).astype(np.float64)
-        base = model.compare(mastery, at, mask, np, READING)
-        moved = STEP * np.eye(mastery.shape[1])
-        steps = [model.compare(mastery + by, at, mask, np, READING) - base for by in moved]
-        parts.append(np.stack(steps, axis=1) / STEP)
+    chunks = _chunks(diagnoser, params, learner, sample)
+    parts = [_sloped(diagnoser.model, diagnoser.model.mastery(at, np), at, mask)[1] for _, at, mask in chunks]
     return np.concatenate(parts)
+
+
+def _sloped(model: Network, mastery: Floats, at: Any, mask: Any) -> tuple[Floats, Floats]:
+    """Logits, and their slopes by mastery: the network's own, or by differences."""
+    if hasattr(model, "sloped"):
+        return model.sloped(mastery, at, mask)
+    mastery = mastery.astype(np.float64)
+    base = model.compare(mastery, at, mask, np, READING)
+    moved = STEP * np.eye(mastery.shape[1])
+    steps = [model.compare(mastery + by, at, mask, np, READING) - base for by in moved]
+    return base, np.stack(steps, axis=1) / STEP
 
 
 def neural_expected(
@@ -190,28 +227,48 @@ def neural_expected(
     sample_weight: how much each sample of the diagnosis counts. Slopes are taken on at most SLOPED of the
     samples, evenly spaced: they only scale standard errors.
     """
-    some = np.unique(np.linspace(0, len(samples) - 1, SLOPED).astype(np.int64))
-    mean = np.empty(len(mastery))
-    slope = np.empty(mastery.shape)
-    for i, row in enumerate(mastery):
-        mean[i] = _mean_response(diagnoser, params, row, samples, sample_weight)
-        base, *moved = (
-            _mean_response(diagnoser, params, row + by, samples[some], sample_weight)
-            for by in (0.0, *STEP * np.eye(len(row)))
-        )
-        slope[i] = (np.array(moved) - base) / STEP
-    return mean, slope
+    some = samples[np.unique(np.linspace(0, len(samples) - 1, SLOPED).astype(np.int64))]
+    mean, slope = np.zeros(len(mastery)), np.zeros(mastery.shape)
+    for rows, weight, at, mask in _everyone(diagnoser, params, mastery, samples, sample_weight):
+        level = np.repeat(mastery[rows], len(weight), axis=0)
+        chance = sigmoid(diagnoser.model.compare(level, at, mask, np, READING))
+        mean[rows] += chance.reshape(-1, len(weight)) @ weight
+    for rows, weight, at, mask in _everyone(diagnoser, params, mastery, some, sample_weight):
+        level = np.repeat(mastery[rows], len(weight), axis=0)
+        logit, by = _sloped(diagnoser.model, level, at, mask)
+        chance = sigmoid(logit)
+        rise = (chance * (1 - chance)).reshape(-1, len(weight)) * weight
+        slope[rows] += np.einsum("ns,nsk->nk", rise, by.reshape(*rise.shape, -1))
+    return mean / sample_weight[samples].sum(), slope / sample_weight[some].sum()
 
 
-def _mean_response(
+def _everyone(
     diagnoser: Neural, params: Any, mastery: Floats, samples: NDArray[np.integer], sample_weight: Floats
-) -> float:
-    total, weight = 0.0, sample_weight[samples]
+) -> Iterator[tuple[slice, Floats, Any, Any]]:
+    """(rows of mastery, weights of samples, their parameters, their masks), as much as a pass has room for.
+
+    Parameters and masks are those of the samples over and over, for every row of mastery.
+    """
     nobody = np.zeros(len(samples), np.int64)  # mastery is given, so no learner's row is read
-    for rows, at, mask in _chunks(diagnoser, params, nobody, samples):
-        tiled = np.broadcast_to(mastery, (len(samples[rows]), len(mastery)))
-        total += weight[rows] @ sigmoid(diagnoser.model.compare(tiled, at, mask, np, READING))
-    return float(total / weight.sum())
+    for chunk, at, mask in _chunks(diagnoser, params, nobody, samples):
+        weight = sample_weight[samples[chunk]]
+        step = max(1, CHUNK // max(1, len(weight)))
+        for first in range(0, len(mastery), step):
+            rows = slice(first, min(first + step, len(mastery)))
+            times = rows.stop - first
+            masks = None if mask is None else np.tile(mask, (times, 1))
+            yield rows, weight, _repeated(diagnoser.axes, at, times), masks
+
+
+def _repeated(axes: dict[str, tuple[str, ...]], at: Any, times: int) -> Any:
+    """Gathered parameters whose sample rows follow one another so many times."""
+    return at._replace(
+        **{
+            name: np.tile(value, (times, *[1] * (value.ndim - 1)))
+            for name, axis in axes.items()
+            if axis[0] == "sample" and (value := getattr(at, name)) is not None
+        }
+    )
 
 
 def _chunks(

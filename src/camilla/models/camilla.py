@@ -10,8 +10,8 @@ import numpy as np
 from camilla.arrays import Floats
 from camilla.fitting.layout import Size
 from camilla.fitting.protocol import Readout
-from camilla.fitting.training import OURS, Start, Training
-from camilla.models.networks import raised, rising_network, sigmoid, softmax, through, xavier
+from camilla.fitting.training import QUICK, Start, Training
+from camilla.models.networks import raised, rising_network, sigmoid, sloped_through, softmax, through, xavier
 
 GAIN = 4.0
 
@@ -25,6 +25,8 @@ class CamillaParams(NamedTuple):
     discrimination: Floats  # [samples, 1]
     weights: tuple[Floats, ...]  # ≥ 0
     biases: tuple[Floats, ...]
+    beyond: Floats | None = None  # [samples, 1] how much is asked beyond the map
+    constants: Floats | None = None  # the trust in the map, and the guessing floor where there is one
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +38,9 @@ class Camilla:
     that no sample asks for says nothing. The paper reads abilities weighted by masks q (Eqs. 13–14, `reading`
     "masks"); but what a skill weighs is also in the network, so ours are expected responses, in which samples
     answered right or wrong count by how well they tell learners apart.
+    With a skill map Q its skills come first and q = ((1 − s) Q/|Q|, s softmax(·)), s = σ(t − map_trust):
+    a sample asks for the skills it needs, on which it has one difficulty, and for latent ones beside them.
+    With `guessing` c, p = c + (1 − c) network(Y).
     Raw learner and sample parameters ~ N(0, 1/precision).
     """
 
@@ -49,26 +54,37 @@ class Camilla:
         "discrimination": ("sample", ""),
         "weights": ("",),
         "biases": ("",),
+        "beyond": ("sample", ""),
+        "constants": ("constant",),
     }
+    exact_sizes: ClassVar[bool] = False
     size: Size
     dimensions: int = 10
-    hidden: tuple[int, ...] = (128, 64)
+    hidden: tuple[int, ...] = (32, 16)
     precision: float = 3.0
-    training: Training = OURS
+    training: Training = QUICK
     reading: Literal["expected", "masks"] = "expected"
+    use_skills: bool = True
+    map_trust: float = 2.0
+    guessing: float = 0.0
 
     @classmethod
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
-        return {"precision": (3.0, 1.0, 10.0), "dimensions": (10, 5)}
+        mapped = size.skill_mask is not None and given.get("use_skills", True)
+        return {"precision": (3.0, 1.0)} | ({"map_trust": (2.0, 0.0)} if mapped else {})
 
     @classmethod
     def as_published(cls, size: Size) -> dict[str, Any]:
-        """Dropout .5, batches of 256, the released learning rate .005 and its ten epochs; no prior."""
+        """Dropout .5, batches of 256, ten epochs, no prior; skills are latent, whatever the map.
+
+        The learning rate is .005, that of the released code; the paper prints .001.
+        """
         return {
             "dimensions": 10 if size.fractional else 5,
             "hidden": (64, 32) if size.fractional else (128, 64),
             "precision": 0.0,
             "reading": "masks",
+            "use_skills": False,
             "training": Training(
                 rate=0.005, batch=256, epochs=10, patience=5, worth=0.0, least_steps=1, dropout=0.5,
                 averaged=False,
@@ -77,7 +93,8 @@ class Camilla:
         }  # fmt: skip
 
     def init(self, rng: np.random.Generator, start: Start) -> CamillaParams:
-        n, m, k = self.size.n_learners, self.size.n_samples, self.dimensions
+        n, m, latent = self.size.n_learners, self.size.n_samples, self.dimensions
+        k = latent + self.n_mapped
         widths = (k, *self.hidden, 1)
         flat = tuple(xavier(rng, a, b) for a, b in pairwise(widths))
         weights, biases = flat, tuple(np.zeros(b, np.float32) for b in widths[1:])
@@ -85,12 +102,24 @@ class Camilla:
             weights, biases = rising_network(rng, widths, GAIN)
         return CamillaParams(
             raised(xavier(rng, n, k), start.learner),
-            xavier(rng, m, k),
-            raised(xavier(rng, m, k), start.sample),
+            xavier(rng, m, latent),
+            raised(xavier(rng, m, latent + (self.n_mapped > 0)), start.sample),
             xavier(rng, m, 1),
             weights,
             biases,
+            np.zeros((m, 1), np.float32) if self.n_mapped else None,
+            self._constants(),
         )
+
+    def _constants(self) -> Floats | None:
+        if not self.n_mapped and not self.guessing:
+            return None
+        return np.array([self.map_trust] + [self.guessing] * (self.guessing > 0), np.float32)
+
+    @property
+    def n_mapped(self) -> int:
+        """The skills of the map that are in the fit."""
+        return self.size.n_skills if self.use_skills else 0
 
     @property
     def model(self) -> Any:
@@ -105,10 +134,38 @@ class Camilla:
         return sigmoid(at.ability, xp)
 
     @staticmethod
+    def asked(at: CamillaParams, mask: Any, xp: Any) -> tuple[Any, Any]:
+        """(q, D) of gathered samples on the skills of the map and the latent ones."""
+        latent, level = softmax(at.skill_mask, xp), sigmoid(at.difficulty, xp)
+        if at.beyond is None or at.constants is None:
+            return latent, level
+        beyond = sigmoid(at.beyond - at.constants[0], xp)
+        named = mask / mask.sum(axis=-1, keepdims=True)
+        q = xp.concatenate([(1 - beyond) * named, beyond * latent], axis=-1)
+        alike = xp.broadcast_to(level[..., :1], named.shape)
+        return q, xp.concatenate([alike, level[..., 1:]], axis=-1)
+
+    @staticmethod
     def compare(mastery: Any, at: CamillaParams, mask: Any, xp: Any, mode: Any) -> Any:
-        gap = mastery - sigmoid(at.difficulty, xp)
-        asked = sigmoid(at.discrimination, xp) * softmax(at.skill_mask, xp) * gap
-        return through(asked, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
+        q, level = Camilla.asked(at, mask, xp)
+        gap = sigmoid(at.discrimination, xp) * q * (mastery - level)
+        logit = through(gap, zip(at.weights, at.biases, strict=True), lambda h: sigmoid(h, xp), mode)
+        if at.constants is None or len(at.constants) == 1:
+            return logit
+        floor = at.constants[1]  # logit of c + (1 − c) σ(l)
+        return xp.logaddexp(logit, xp.log(floor)) - xp.log1p(-floor)
+
+    @staticmethod
+    def sloped(mastery: Any, at: CamillaParams, mask: Any) -> tuple[Any, Any]:
+        """The logit in NumPy, and its slope by mastery."""
+        q, level = Camilla.asked(at, mask, np)
+        steep = sigmoid(at.discrimination, np) * q
+        logit, slope = sloped_through(steep * (mastery - level), zip(at.weights, at.biases, strict=True))
+        if at.constants is None or len(at.constants) == 1:
+            return logit, steep * slope
+        floor = at.constants[1]
+        above = sigmoid(logit - np.log(floor), np)[:, None]
+        return np.logaddexp(logit, np.log(floor)) - np.log1p(-floor), above * steep * slope
 
     @staticmethod
     def project(params: CamillaParams, xp: Any) -> CamillaParams:
@@ -121,9 +178,12 @@ class Camilla:
     @staticmethod
     def sample_factors(at: CamillaParams, mask: Any, xp: Any) -> tuple[Any, Any]:
         """(difficulty Σₖ qₖDₖ, discrimination b) of gathered samples."""
-        q = softmax(at.skill_mask, xp)
-        return (q * sigmoid(at.difficulty, xp)).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
+        q, level = Camilla.asked(at, mask, xp)
+        return (q * level).sum(axis=-1), sigmoid(at.discrimination, xp)[..., 0]
 
     def readout(self, params: CamillaParams, spread: Any) -> Readout:
-        mask = softmax(params.skill_mask.astype(np.float64), np)
-        return spread.read(mask, unit_scale=True, expected=self.reading == "expected")
+        exact = params._replace(skill_mask=params.skill_mask.astype(np.float64))
+        mask, _ = self.asked(exact, self.size.skill_mask, np)
+        floor = np.full(self.size.n_samples, self.guessing) if self.guessing else None
+        expected = self.reading == "expected"
+        return spread.read(mask, unit_scale=True, expected=expected, guessing=floor, n_mapped=self.n_mapped)

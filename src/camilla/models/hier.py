@@ -107,6 +107,8 @@ class _Hier:
     crossed: ClassVar[bool]
     engine: ClassVar[str] = "neural"
     weighs_samples: ClassVar[bool] = False
+    n_mapped: ClassVar[int] = 0  # read as they are, not as expected responses
+    exact_sizes: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = HierParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size

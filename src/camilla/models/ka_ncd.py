@@ -96,6 +96,8 @@ class KaNCD:
     name: ClassVar[str] = "ka-ncd"
     engine: ClassVar[str] = "neural"
     weighs_samples: ClassVar[bool] = False
+    n_mapped: ClassVar[int] = 0  # read as they are, not as expected responses
+    exact_sizes: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = KaParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size

@@ -62,3 +62,16 @@ def through(h: Any, layers: Any, squash: Any, mode: Any) -> Any:
     for weight, bias in hidden:
         h = mode.drop(squash(h @ weight + bias))
     return (h @ last + offset)[:, 0]
+
+
+def sloped_through(h: Any, layers: Any) -> tuple[Any, Any]:
+    """In NumPy, layers of σ with the last one linear: [rows], and the slope by each input [rows, inputs]."""
+    *hidden, (last, offset) = layers
+    seen = []
+    for weight, bias in hidden:
+        h = sigmoid(h @ weight + bias, np)
+        seen.append((weight, h * (1 - h)))
+    back = np.broadcast_to(last[:, 0], h.shape)
+    for weight, rise in reversed(seen):
+        back = (back * rise) @ weight.T
+    return (h @ last + offset)[:, 0], back

@@ -36,6 +36,8 @@ class NeuralCD:
     name: ClassVar[str] = "neural-cd"
     engine: ClassVar[str] = "neural"
     weighs_samples: ClassVar[bool] = False
+    n_mapped: ClassVar[int] = 0  # read as they are, not as expected responses
+    exact_sizes: ClassVar[bool] = False
     parameters_type: ClassVar[Any] = NeuralCDParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = {
         "ability": ("learner", "skill"),

@@ -153,6 +153,8 @@ class QCCDM:
     name: ClassVar[str] = "qc-cdm"
     engine: ClassVar[str] = "neural"
     weighs_samples: ClassVar[bool] = False
+    n_mapped: ClassVar[int] = 0  # read as they are, not as expected responses
+    exact_sizes: ClassVar[bool] = True  # a penalty is a mean over all samples
     parameters_type: ClassVar[Any] = QCParams
     axes: ClassVar[dict[str, tuple[str, ...]]] = AXES
     size: Size
