@@ -32,6 +32,7 @@ from camilla.fitting.training import Training, start_of
 from camilla.table.cells import Cells
 
 PLACE_CELLS = 3_000_000  # up to here fits are polished and learners placed again under the pool's prior
+MANY_LEARNERS = 3000  # from here turns are sooner done than L-BFGS, however few the samples
 GRADIENT_TOLERANCE = 1e-5  # of the mean loss a response: predictions move by less than 1e-4 from there
 
 
@@ -133,7 +134,7 @@ def solve(
     bits of every sum, and so on the CPU.
     """
     problem = diagnoser.problem()
-    if isinstance(layout, DenseLayout) and layout.weight.size > PLACE_CELLS and _by_turns(problem):
+    if isinstance(layout, DenseLayout) and _is_large(layout) and _by_turns(problem):
         return _solve_by_turns(
             problem, layout, _start(problem, layout, rng) if start is None else start, watch
         )
@@ -162,6 +163,10 @@ def solve(
     return Solution(at, value, norm, int(found.nit), converged)
 
 
+def _is_large(layout: DenseLayout) -> bool:
+    return layout.weight.size > PLACE_CELLS or layout.n_learners > MANY_LEARNERS
+
+
 def _by_turns(problem: Bilinear) -> bool:
     """Whether turns can fit it: no guessing, no bound on loadings, no mask over them."""
     return (
@@ -184,6 +189,8 @@ def _solve_by_turns(problem: Bilinear, layout: DenseLayout, start: Factors, watc
     reached = fit_by_turns(problem, workers, start.ability, watch, keeper=keeper)
     at = Factors(reached.ability, *(np.concatenate(part) for part in zip(*reached.samples, strict=True)))
     loss = _loss_and_gradient(problem, layout, at)[0] / layout.total_weight
+    if problem.standardise and layout.weight.size <= PLACE_CELLS:
+        at = placed_in_pool(problem, at, layout)
     return Solution(at, loss, reached.change, reached.sweeps, reached.converged)
 
 

@@ -49,6 +49,7 @@ PLACE_CELLS = 3_000_000  # up to here all learners are placed again after traini
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
 LEAST_CHUNK = 4096  # rows a forward pass on validation cells, so that few sizes are compiled
+DRAWN_HERE = 50_000_000  # cells up to which NumPy draws their order; an accelerator shuffles more in a second
 MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
 FIRST_DECAY, SECOND_DECAY, ADAM_EPS = 0.9, 0.999, 1e-8
@@ -142,9 +143,13 @@ class _Order:
         exact = max(1, n_cells // self.batch) * plan.passes_for(n_cells)
         self.n_steps = shared_size(exact, 2) if plan.averaged else exact
 
-    def drawn(self, rng: np.random.Generator) -> NDArray[np.int32]:
+    def drawn(self, rng: np.random.Generator) -> Any:
         """[steps, batch] of an epoch: as many passes in random order as it takes."""
         wanted = self.n_steps * self.batch
+        if self.n_cells > DRAWN_HERE:
+            keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), -(-wanted // self.n_cells))
+            order = jnp.concatenate([jax.random.permutation(key, self.n_cells) for key in keys])
+            return order[:wanted].reshape(self.n_steps, self.batch)
         passes = [rng.permutation(self.n_cells).astype(np.int32) for _ in range(-(-wanted // self.n_cells))]
         return np.concatenate(passes)[:wanted].reshape(self.n_steps, self.batch)
 

@@ -37,13 +37,17 @@ class Training(NamedTuple):
     trial_epochs: int | None = None  # at most, where settings are chosen; None: as many as otherwise
 
     def batch_for(self, n_cells: int) -> int:
-        """About 400 steps a pass, in powers of two from 32 to 8,192; 256 between 20,000 and 200,000 cells."""
+        """About 400 steps a pass, in powers of two from 32 to 8,192; 256 between 20,000 and 200,000 cells.
+
+        Above 30 million cells batches grow on, so that no pass takes more than 8,192 steps.
+        """
         if self.batch is not None:
             return min(self.batch, n_cells)
         wanted = n_cells / 400 if n_cells > 200_000 else min(256, n_cells / 80)
         if self.pass_steps:
             wanted = max(min(256, n_cells / 100), n_cells / (2 * self.pass_steps))
-        return min(2 ** int(np.log2(max(32, min(8192, wanted)))), n_cells)
+        most = max(8192, n_cells / 4096)
+        return min(2 ** int(np.log2(max(32, min(most, wanted)))), n_cells)
 
     def rate_for(self, n_cells: int) -> float:
         """Where batches grow with the responses: `rate` from 512 on, less by the root for smaller ones."""
