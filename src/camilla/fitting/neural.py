@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, log_loss
 from camilla.errors import SettingError
