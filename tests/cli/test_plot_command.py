@@ -36,7 +36,7 @@ def test_one_picture_and_all_of_them(folder):
     every = plot("all", "diagnosis", "-o", "pictures", cwd=folder)
     assert every.returncode == 0, every.stderr
     names = sorted(path.name for path in (folder / "pictures").iterdir())
-    assert len(names) == 18, "nine pictures, SVG and PNG; the latent mask is camilla's alone"
+    assert len(names) == 20, "ten pictures, SVG and PNG; the latent mask is camilla's alone"
     assert "note: the picture mask-map shows latent skill masks" in every.stderr
 
 

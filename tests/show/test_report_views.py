@@ -55,9 +55,13 @@ def test_a_view_that_is_left_lets_go_of_its_nodes_and_listeners(shown: Any) -> N
           await new Promise((done) => setTimeout(done, 300));
         }"""
         page.evaluate(script, [pages, times])
-        for _ in range(2):
+        least: dict[str, int] = {}
+        for _ in range(10):  # a busy machine collects what was let go of later
             watch.send("HeapProfiler.collectGarbage")
-        return watch.send("Memory.getDOMCounters")
+            now = watch.send("Memory.getDOMCounters")
+            least = {name: min(least.get(name, value), value) for name, value in now.items()}
+            page.wait_for_timeout(100)
+        return least
 
     start, end = walk(len(pages)), walk(100)
     assert end["jsEventListeners"] <= 1.1 * start["jsEventListeners"]
