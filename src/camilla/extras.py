@@ -18,9 +18,20 @@ EXTRAS = {
     "xgboost": "boosting",
     "ray": "cluster",
     "fastexcel": "excel",
+    "anyio": "server",
+    "multipart": "server",
+    "psycopg": "server",
+    "python_multipart": "server",
+    "sqlalchemy": "server",
+    "starlette": "server",
+    "uvicorn": "server",
 }
 NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
-NAMES = {"sklearn": "scikit-learn"}  # where a package is not called what it is imported as
+NAMES = {
+    "sklearn": "scikit-learn",
+    "multipart": "python-multipart",
+    "python_multipart": "python-multipart",
+}  # where a package is not called what it is imported as
 
 
 @contextmanager
