@@ -8,6 +8,7 @@ import board_worlds
 import numpy as np
 import polars as pl
 import pytest
+from board_worlds import Live
 
 import camilla
 from camilla.server.boards import table_of
@@ -29,7 +30,7 @@ def with_learners(**new: dict[str, float]) -> ResponseTable:
 
 
 @pytest.fixture
-def server(live: Callable[..., board_worlds.Live]) -> board_worlds.Live:
+def server(live: Callable[..., Live]) -> Live:
     return live()
 
 
@@ -53,9 +54,7 @@ def test_trials_of_right_and_wrong_come_back_as_they_were(tmp_path: Path) -> Non
     assert back.is_binary
 
 
-def test_a_submission_is_placed_at_once_where_place_puts_it(
-    server: board_worlds.Live, small_diagnosis: Path
-) -> None:
+def test_a_submission_is_placed_at_once_where_place_puts_it(server: Live, small_diagnosis: Path) -> None:
     given = board_worlds.responses(0.5, seed=1)
     answer = server.submit(server.token("ann"), "new", given)
     row = answer["received"][0]["row"]
@@ -69,7 +68,7 @@ def test_a_submission_is_placed_at_once_where_place_puts_it(
     assert server.rows()["new"] == row
 
 
-def test_ranks_and_ties_are_those_of_the_tests_over_everyone_on_the_board(server: board_worlds.Live) -> None:
+def test_ranks_and_ties_are_those_of_the_tests_over_everyone_on_the_board(server: Live) -> None:
     server.submit(server.token("ann"), "new", board_worlds.responses(0.5, seed=1))
     answer = server.client.get("/api/benchmarks/small/leaderboard").json()
     ability, se = (np.array([row[name] for row in answer["rows"]]) for name in ("ability", "se"))
@@ -79,7 +78,7 @@ def test_ranks_and_ties_are_those_of_the_tests_over_everyone_on_the_board(server
     assert len(answer["rows"]) == board_worlds.N_LEARNERS + 1
 
 
-def test_the_next_board_is_the_diagnosis_of_all_responses_in_one_table(server: board_worlds.Live) -> None:
+def test_the_next_board_is_the_diagnosis_of_all_responses_in_one_table(server: Live) -> None:
     token = server.token("ann")
     one, other = board_worlds.responses(0.5, seed=1), board_worlds.responses(-1.0, seed=2)
     server.submit(token, "one", one)
@@ -94,7 +93,7 @@ def test_the_next_board_is_the_diagnosis_of_all_responses_in_one_table(server: b
     assert len(rows) == board_worlds.N_LEARNERS + 2
 
 
-def test_what_is_withdrawn_leaves_the_board_at_once_and_the_next_board_too(server: board_worlds.Live) -> None:
+def test_what_is_withdrawn_leaves_the_board_at_once_and_the_next_board_too(server: Live) -> None:
     token = server.token("ann")
     number = server.submit(token, "new", board_worlds.responses(0.5, seed=1))["received"][0]["submission"][
         "id"
@@ -114,7 +113,7 @@ def test_what_is_withdrawn_leaves_the_board_at_once_and_the_next_board_too(serve
     assert kept["reason"] == "wrong prompt"
 
 
-def test_the_same_submission_again_is_the_same_submission(server: board_worlds.Live) -> None:
+def test_the_same_submission_again_is_the_same_submission(server: Live) -> None:
     token, given = server.token("ann"), board_worlds.responses(0.5, seed=1)
     first = server.submit(token, "new", given)
     again = server.submit(token, "new", dict(reversed(given.items())), status=200)
@@ -123,7 +122,7 @@ def test_the_same_submission_again_is_the_same_submission(server: board_worlds.L
     assert len(server.client.get("/api/benchmarks/small/submissions").json()["submissions"]) == 1
 
 
-def test_another_submission_of_a_name_replaces_the_first_and_both_are_kept(server: board_worlds.Live) -> None:
+def test_another_submission_of_a_name_replaces_the_first_and_both_are_kept(server: Live) -> None:
     token = server.token("ann")
     server.submit(token, "new", board_worlds.responses(0.0, seed=1))
     better = board_worlds.responses(1.5, seed=2)
@@ -133,14 +132,14 @@ def test_another_submission_of_a_name_replaces_the_first_and_both_are_kept(serve
     assert [(one["id"], one["reason"]) for one in kept] == [(2, None), (1, "replaced")]
 
 
-def test_names_of_others_cannot_be_taken(server: board_worlds.Live) -> None:
+def test_names_of_others_cannot_be_taken(server: Live) -> None:
     given = board_worlds.responses(0.0, seed=1)
     server.submit(server.token("ann"), "new", given)
     server.submit(server.token("bob"), "new", board_worlds.responses(1.0, seed=2), status=409)
     server.submit(server.token("bob"), "learner 03", given, status=409)
 
 
-def test_the_board_of_a_moment_is_shown_as_it_was(server: board_worlds.Live) -> None:
+def test_the_board_of_a_moment_is_shown_as_it_was(server: Live) -> None:
     """Before anything, with one placed, fitted, and after it was withdrawn; and again after all of that."""
     token, moments = server.token("ann"), []
 
@@ -169,7 +168,7 @@ def test_the_board_of_a_moment_is_shown_as_it_was(server: board_worlds.Live) -> 
     assert server.client.get("/api/benchmarks/small/leaderboard?on=2001-01-01").status_code == 404
 
 
-def test_a_learner_has_a_history_and_two_boards_a_difference(server: board_worlds.Live) -> None:
+def test_a_learner_has_a_history_and_two_boards_a_difference(server: Live) -> None:
     token = server.token("ann")
     server.submit(token, "new", board_worlds.responses(0.5, seed=1))
     server.refit()
@@ -185,7 +184,7 @@ def test_a_learner_has_a_history_and_two_boards_a_difference(server: board_world
     assert [row["rank_after"] for row in rows] == list(range(1, board_worlds.N_LEARNERS + 3))
 
 
-def test_boards_name_the_submissions_they_are_made_of(server: board_worlds.Live) -> None:
+def test_boards_name_the_submissions_they_are_made_of(server: Live) -> None:
     server.submit(server.token("ann"), "new", board_worlds.responses(0.5, seed=1))
     server.refit()
     newest, first = server.client.get("/api/benchmarks/small/boards").json()["boards"]
@@ -194,7 +193,7 @@ def test_boards_name_the_submissions_they_are_made_of(server: board_worlds.Live)
     assert newest["submissions_hash"] != first["submissions_hash"]
 
 
-def test_a_refit_is_due_after_enough_changes_or_enough_time(server: board_worlds.Live) -> None:
+def test_a_refit_is_due_after_enough_changes_or_enough_time(server: Live) -> None:
     store, patient = server.site.store, RefitPolicy(changes=2, seconds=3600, reports=False)
     token = server.token("ann")
     assert next_job(store, patient) is None
@@ -223,14 +222,14 @@ def test_a_refit_is_due_after_enough_changes_or_enough_time(server: board_worlds
     ],
 )
 def test_what_cannot_be_placed_is_refused_with_the_reason(
-    server: board_worlds.Live, given: dict[str, float], says: str
+    server: Live, given: dict[str, float], says: str
 ) -> None:
     answer = server.submit(server.token("ann"), "new", given, status=422)
     assert says in answer["error"]
     assert server.client.get("/api/benchmarks/small/submissions").json()["submissions"] == []
 
 
-def test_unknown_samples_are_left_out_and_counted(server: board_worlds.Live) -> None:
+def test_unknown_samples_are_left_out_and_counted(server: Live) -> None:
     given = board_worlds.responses(0.5, seed=1)
     answer = server.submit(server.token("ann"), "new", given | {"sample 99": 1.0})
     assert answer["received"][0]["submission"]["n_unknown"] == 1

@@ -8,7 +8,7 @@ import polars as pl
 
 from camilla.learners.compare import compare_two
 from camilla.server import accounts, boards, submissions
-from camilla.server.refitting import FLAGS
+from camilla.server.boards import FLAGS
 from camilla.server.routes import PARQUET, ApiRoute, Ask
 from camilla.server.sessions import StopRule
 from camilla.server.shapes import (

@@ -3,8 +3,8 @@
 import asyncio
 import hashlib
 import json
-import sys
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +17,7 @@ from camilla.errors import CamillaError
 from camilla.extras import needing
 from camilla.server import accounts, api, markup, pages
 from camilla.server.accounts import NOBODY, Caller, RateLimit
-from camilla.server.refitting import REPORT
+from camilla.server.boards import REPORT
 from camilla.server.routes import (
     JSON,
     TEXT,
@@ -32,7 +32,7 @@ from camilla.server.routes import (
     openapi,
 )
 from camilla.server.shapes import InBenchmark, OfNumber, Withdrawal
-from camilla.server.store import RefusedError
+from camilla.server.store import RefusedError, log_line
 
 with needing("a server"):
     import anyio
@@ -61,6 +61,7 @@ HEADERS = {
 MOST_CACHED = 2000  # answers
 LARGEST_CACHED = 2_000_000  # bytes of an answer
 RETRY = "5"  # seconds
+BROKEN = "something went wrong in the server; its log says what."
 
 
 class Limits(NamedTuple):
@@ -131,6 +132,11 @@ class Application:
             return self._refusal(request, error.status_code, str(error.detail))
         except CamillaError as error:
             return self._refusal(request, 422, str(error))
+        except ClientDisconnect:
+            raise
+        except Exception as error:  # noqa: BLE001 - the client is told nothing of it, the log everything
+            self.log("error", error=repr(error), path=request.url.path, at=_where(error))
+            return self._refusal(request, 500, BROKEN)
 
     def _refusal(self, request: Request, status: int, message: str) -> Response:
         headers = {"Retry-After": RETRY} if status in (429, 503) else {}
@@ -388,6 +394,11 @@ async def _upload(request: Request, *, file_needed: bool = True) -> Upload:
         return Upload(file.filename or "", await file.read(), fields)
 
 
+def _where(error: Exception) -> list[str]:
+    """Files and lines that an error came through, the last ones."""
+    return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]
+
+
 class Guard:
     """Around the application: the prefix taken off, bodies limited, headers added, requests logged."""
 
@@ -416,11 +427,9 @@ class Guard:
         try:
             await self._limited(scope, receive, sent)
         except Exception as error:  # noqa: BLE001 - the client is told nothing of it, the log everything
-            self.application.log("error", error=repr(error), path=scope["path"])
+            self.application.log("error", error=repr(error), path=scope["path"], at=_where(error))
             if not size:
-                await _plain(500, "something went wrong in the server; its log says what.")(
-                    scope, receive, sent
-                )
+                await _plain(500, BROKEN)(scope, receive, sent)
         finally:
             self._told(scope, status, size, time.perf_counter() - started)
 
@@ -481,9 +490,3 @@ def _plain(status: int, message: str) -> Response:
 
 def _too_large(most: int) -> Response:
     return _plain(413, f"a body has at most {most} bytes.")
-
-
-def log_line(event: str, **values: Any) -> None:
-    """One line of JSON on standard error."""
-    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    sys.stderr.write(json.dumps({"time": at, "event": event} | values, ensure_ascii=True) + "\n")

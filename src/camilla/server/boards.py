@@ -27,6 +27,7 @@ FRESH = 0.2  # seconds for which a revision is believed without looking again
 FILES = ("diagnosis.json", "arrays.safetensors", "responses.parquet", "learners.parquet", "samples.parquet",
          "skills.parquet")  # fmt: skip
 CONTENT = "content.parquet"
+REPORT, FLAGS, BANK = "report.html", "flags.json", "bank.bin"  # what the background adds to a board
 COLUMNS = ("learner", "ability", "se", "low", "high", "accuracy", "accuracy_low", "accuracy_high", "n")
 END_OF_TIME = "9999"
 

@@ -10,8 +10,7 @@ import tempfile
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from multiprocessing import get_context
@@ -24,10 +23,11 @@ from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
 from camilla.errors import CamillaError
 from camilla.fitting.fit import settings_from_data
-from camilla.samples.replay import calibrate_with_misfit
-from camilla.samples.sample_flags import flags_of_diagnosis, too_few_learners
 from camilla.server.boards import (
+    BANK,
     FILES,
+    FLAGS,
+    REPORT,
     Benchmark,
     Board,
     benchmarks,
@@ -37,18 +37,15 @@ from camilla.server.boards import (
     newest_board,
     table_of,
 )
-from camilla.server.sessions import BANK, packed_bank
-from camilla.server.store import Store, Transaction, now
+from camilla.server.store import Store, Transaction, log_line, now
 from camilla.server.submissions import active, responses_of
 from camilla.server.views import Boards
-from camilla.show.report.build import report
-from camilla.show.report.diagnosed import MOST_TWINNED
 
 LEASE = "work"
 LEASE_SECONDS = 10.0
-REPORT, FLAGS = "report.html", "flags.json"
+# What a job needs alone it imports itself: a refit must not wait for the imports of a report.
 PAUSE_AFTER_FAILURE = 300.0  # seconds before a fit that failed is tried again
-NICENESS = 10
+NICENESS = 5
 
 
 class RefitPolicy(NamedTuple):
@@ -153,6 +150,10 @@ def refit(store: Store, benchmark: Benchmark, holder: str) -> None:
 
 def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
     """The report of a board, without what secret samples ask, and which samples are flagged."""
+    from camilla.samples.sample_flags import flags_of_diagnosis, too_few_learners
+    from camilla.show.report.build import report
+    from camilla.show.report.diagnosed import MOST_TWINNED
+
     boards = Boards(store)
     try:
         found = boards.diagnosis(board_id)
@@ -173,6 +174,9 @@ def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
 
 def calibrate_samples(store: Store, benchmark: Benchmark, board_id: int) -> None:
     """The samples of a board as adaptive sessions use them."""
+    from camilla.samples.replay import calibrate_with_misfit
+    from camilla.server.sessions import packed_bank
+
     boards = Boards(store)
     try:
         table = table_of(boards.diagnosis(board_id))
@@ -195,9 +199,12 @@ def _keep_files(store: Store, board_id: int, files: dict[str, bytes]) -> None:
 
 
 def take_lease(store: Store, holder: str, *, seconds: float = LEASE_SECONDS) -> bool:
-    """Whether the lease is this holder's from now on: it was free, over, or its own already."""
+    """Whether the lease is this holder's from now on: it was free, over, its own, or of a dead process."""
     at = time.time()
     with store.writing() as transaction:
+        there = transaction.value("SELECT holder FROM leases WHERE name = :name", name=LEASE)
+        if there is not None and _is_dead(there):
+            transaction.run("UPDATE leases SET expires = 0 WHERE holder = :holder", holder=there)
         transaction.run(
             "INSERT INTO leases (name, holder, expires) VALUES (:name, '', 0) ON CONFLICT DO NOTHING",
             name=LEASE,
@@ -214,6 +221,29 @@ def take_lease(store: Store, holder: str, *, seconds: float = LEASE_SECONDS) -> 
         )
 
 
+def new_holder() -> str:
+    """A name for who works: machine, process, and something random."""
+    return f"{_machine()} {os.getpid()} {secrets.token_hex(8)}"
+
+
+def _machine() -> str:
+    """What tells machines, their starts, and containers on them apart; empty where that is not known."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+        return f"{boot}/{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _is_dead(holder: str) -> bool:
+    """Whether the holder was a process of this machine that is no more."""
+    machine, _, rest = holder.partition(" ")
+    process = rest.partition(" ")[0]
+    if not machine or machine != _machine() or not process.isdigit():
+        return False
+    return not Path(f"/proc/{process}").exists()
+
+
 def end_lease(store: Store, holder: str) -> None:
     """Frees the lease, if it is this holder's."""
     with store.writing() as transaction:
@@ -224,40 +254,20 @@ def end_lease(store: Store, holder: str) -> None:
 
 def _check_lease(transaction: Transaction, holder: str) -> None:
     kept = transaction.run(
-        "UPDATE leases SET holder = :holder WHERE name = :name AND holder = :holder AND expires > :at",
+        "UPDATE leases SET holder = :holder WHERE name = :name AND holder = :holder",
         name=LEASE,
         holder=holder,
-        at=time.time(),
     )
     if not kept:
         raise CamillaError("the lease on background work was lost; the board is left to who has it.")
-
-
-@contextmanager
-def _lease_kept(store: Store, holder: str) -> Iterator[None]:
-    """Moves the end of the lease on while work lasts."""
-    done = threading.Event()
-
-    def keep() -> None:
-        while not done.wait(LEASE_SECONDS / 4):
-            take_lease(store, holder)
-
-    thread = threading.Thread(target=keep, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        done.set()
-        thread.join()
-        end_lease(store, holder)
 
 
 def work(place: str, job: Job, holder: str, parent: int) -> None:
     """One job in a process of its own, which ends when its server does."""
     os.nice(NICENESS)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    store = Store(place, migrate=False)
-    with _lease_kept(store, holder):
+    try:
+        store = Store(place, migrate=False)
         with store.reading() as transaction:
             benchmark = next(one for one in benchmarks(transaction) if one.name == job.benchmark)
         if job.kind == "refit":
@@ -266,6 +276,9 @@ def work(place: str, job: Job, holder: str, parent: int) -> None:
             draw_report(store, benchmark, job.board_id)
         else:
             calibrate_samples(store, benchmark, job.board_id)
+    except Exception as error:  # noqa: BLE001 - said in the log; boards are served as they are
+        log_line("job_failed", job=job.kind, benchmark=job.benchmark, error=repr(error))
+        os._exit(1)
 
 
 def _end_with(parent: int) -> None:
@@ -306,7 +319,7 @@ class Worker:
         job = next_job(self.store, self.policy)
         if job is None or time.monotonic() < self._failed.get(job, 0.0):
             return
-        holder = secrets.token_hex(8)
+        holder = new_holder()
         if not take_lease(self.store, holder):
             return
         if job != next_job(self.store, self.policy):  # another server did it meanwhile
@@ -321,14 +334,17 @@ class Worker:
             target=work, args=(place, job, holder, os.getpid()), daemon=True, name=f"camilla-{job.kind}"
         )
         process.start()
+        kept = time.monotonic()
         while process.is_alive() and not self._ended.wait(0.1):
-            continue
+            if time.monotonic() - kept > LEASE_SECONDS / 4:
+                take_lease(self.store, holder)
+                kept = time.monotonic()
         if process.is_alive():
             process.terminate()
         process.join()
+        end_lease(self.store, holder)
         seconds = round(time.monotonic() - started, 3)
         if process.exitcode and not self._ended.is_set():
             self.failures += 1
             self._failed[job] = time.monotonic() + PAUSE_AFTER_FAILURE
-            end_lease(self.store, holder)
         self.say("job", job=job.kind, benchmark=job.benchmark, seconds=seconds, code=process.exitcode)

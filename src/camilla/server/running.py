@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from camilla.errors import DataError, SettingError
 from camilla.extras import needing
-from camilla.server.application import Application, Limits, log_line
+from camilla.server.application import Application, Limits
 from camilla.server.boards import add_benchmark
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
 from camilla.server.sessions import Sessions
-from camilla.server.store import Store
+from camilla.server.store import Store, log_line
 from camilla.server.views import Boards
 
 with needing("a server"):

@@ -15,13 +15,12 @@ from camilla.names import name_index
 from camilla.samples.adapt import AdaptiveTest
 from camilla.samples.bank import Bank, BankModel, Peers
 from camilla.server.accounts import Caller
-from camilla.server.boards import newest_board
+from camilla.server.boards import BANK, newest_board
 from camilla.server.store import RefusedError, Store, now
 from camilla.server.submissions import LONGEST_NAME, Accepted, accept
 from camilla.server.views import Boards
 from camilla.table.responses import ResponseTable
 
-BANK = "bank.bin"
 KEPT_TESTS = 64  # sessions whose state is in memory
 MOST_OPEN = 20  # sessions of an account that are not over
 ARRAYS = ("loading", "intercept", "mean", "covariance", "ability")

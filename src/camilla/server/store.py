@@ -1,6 +1,8 @@
 """The store: its tables, migrations and transactions, with the same SQL over SQLite and PostgreSQL."""
 
+import json
 import re
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -122,6 +124,11 @@ SPELLINGS = {
 def now() -> str:
     """The time as the store writes it: UTC to the microsecond."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def log_line(event: str, **values: Any) -> None:
+    """One line of JSON on standard error."""
+    sys.stderr.write(json.dumps({"time": now(), "event": event} | values) + "\n")
 
 
 class Store:

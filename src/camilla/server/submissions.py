@@ -14,7 +14,7 @@ import polars as pl
 import zstandard
 
 from camilla.diagnosis import Diagnosis
-from camilla.errors import CamillaError, DataError
+from camilla.errors import CamillaError, DataError, FormatError
 from camilla.names import in_quotes, name_index, quoted
 from camilla.reading.inputs import read_with_account
 from camilla.server.accounts import Caller
@@ -284,7 +284,12 @@ def packed(part: ResponseTable) -> bytes:
 
 def unpacked(learner: str, content: bytes) -> ResponseTable:
     """What was packed."""
-    rows = msgspec.msgpack.decode(zstandard.decompress(content), type=Responses)
+    try:
+        rows = msgspec.msgpack.decode(zstandard.decompress(content), type=Responses)
+    except (zstandard.ZstdError, msgspec.MsgspecError) as error:
+        raise FormatError(
+            f"the responses of {in_quotes(learner)} are damaged in the store: {error}"
+        ) from None
     place = name_index(dict.fromkeys(rows.sample))
     return ResponseTable(
         (learner,), tuple(place), np.zeros(len(rows.sample), np.int32),
