@@ -152,10 +152,13 @@ def main(given: argparse.Namespace) -> int:
         tokens = [add_token(store, f"account {i}", "submitter").secret for i in range(given.submitters)]
         words = ("--no-report", "--quiet", "--reads", 1e9, "--writes", 1e9, "--refit-after", 20)
         server = Server(folder, diagnosis, "--store", place, *words)
-        server.start()
-        assert server.process is not None
+        everything = os.sched_getaffinity(0)
         if given.cores:
-            os.sched_setaffinity(server.process.pid, set(sorted(os.sched_getaffinity(0))[: given.cores]))
+            os.sched_setaffinity(0, set(sorted(everything)[: given.cores]))  # the server inherits it
+        server.start()
+        os.sched_setaffinity(0, everything)
+        assert server.process is not None
+        time.sleep(1)
         load = Load(server.port, given.seconds, given.pause)
         used = asyncio.run(run(load, given, tokens, server.process.pid))
         server.stop()
@@ -171,7 +174,8 @@ def report(given: argparse.Namespace, load: Load, used: list[tuple[float, float]
     reads, writes = np.array(load.reads), np.array(load.writes)
     half = len(used) // 2
     document = {
-        "store": given.store, "seconds": given.seconds, "readers": given.readers, "submitters": given.submitters,
+        "store": given.store, "seconds": given.seconds, "cores": given.cores or os.cpu_count(),
+        "readers": given.readers, "submitters": given.submitters,
         "reads_per_second": round(len(reads) / given.seconds, 1),
         "read_ms": {f"p{q}": round(1000 * float(np.percentile(reads, q)), 1) for q in (50, 95, 99)},
         "writes_per_second": round(len(writes) / given.seconds, 2),

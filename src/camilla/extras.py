@@ -18,8 +18,6 @@ EXTRAS = {
     "xgboost": "boosting",
     "ray": "cluster",
     "fastexcel": "excel",
-    "anyio": "server",
-    "multipart": "server",
     "psycopg": "server",
     "python_multipart": "server",
     "sqlalchemy": "server",
@@ -27,7 +25,7 @@ EXTRAS = {
     "uvicorn": "server",
 }
 NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
-NAMES = {
+NAMES = {"sklearn": "scikit-learn", "python_multipart": "python-multipart"}  # where a package is not called what it is imported as
     "sklearn": "scikit-learn",
     "multipart": "python-multipart",
     "python_multipart": "python-multipart",

@@ -11,8 +11,9 @@ from board_worlds import NUMBER, SETTINGS, Live, world
 from starlette.testclient import TestClient
 
 import camilla
-from camilla.server.application import Application, Limits
+from camilla.server.application import Application
 from camilla.server.boards import add_benchmark
+from camilla.server.guard import Limits
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
 from camilla.server.sessions import Sessions

@@ -21,7 +21,8 @@ from board_worlds import Live
 import camilla
 from camilla.cli.serve import serve
 from camilla.server.accounts import RateLimit, add_token, revoke_token
-from camilla.server.application import COOKIE, HEADERS, Limits
+from camilla.server.application import COOKIE
+from camilla.server.guard import HEADERS, Limits
 from camilla.server.refitting import draw_report
 from camilla.server.store import log_line, now
 from camilla.table.content import SCHEMA, scratch_content

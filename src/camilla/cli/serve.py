@@ -51,7 +51,7 @@ def serve(
 ) -> None:
     """Serve leaderboards of saved diagnoses; with a store, take submissions, place and refit them."""
     from camilla.errors import SettingError
-    from camilla.server.application import Limits
+    from camilla.server.guard import Limits
     from camilla.server.refitting import RefitPolicy
     from camilla.server.running import Settings
     from camilla.server.running import serve as run

@@ -1,15 +1,12 @@
 """The ASGI application: requests checked and limited, answers cached, guarded by headers, counted, logged."""
 
-import asyncio
 import hashlib
 import json
-import time
-import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from importlib import resources
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -18,6 +15,7 @@ from camilla.extras import needing
 from camilla.server import accounts, api, markup, pages
 from camilla.server.accounts import NOBODY, Caller, RateLimit
 from camilla.server.boards import REPORT
+from camilla.server.guard import BROKEN, Guard, Limits, code_lines
 from camilla.server.routes import (
     JSON,
     TEXT,
@@ -42,37 +40,13 @@ with needing("a server"):
     from starlette.requests import ClientDisconnect, Request
     from starlette.responses import RedirectResponse, Response
     from starlette.routing import Route
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+    from starlette.types import ASGIApp
 
 HTML = "text/html; charset=utf-8"
 COOKIE = "camilla_login"
-POLICY = (
-    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; "
-    "frame-ancestors 'none'"
-)
-HEADERS = {
-    "X-Content-Type-Options": "nosniff",
-    "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",
-    "Cross-Origin-Opener-Policy": "same-origin",
-    "Cross-Origin-Resource-Policy": "same-origin",
-    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
-}
-MOST_CACHED = 2000  # answers
+CACHE = 64_000_000  # bytes of answers that are kept
 LARGEST_CACHED = 2_000_000  # bytes of an answer
 RETRY = "5"  # seconds
-BROKEN = "something went wrong in the server; its log says what."
-
-
-class Limits(NamedTuple):
-    """What one request, one token and one address may cost."""
-
-    body: int = 32 * 2**20  # bytes
-    seconds: float = 30.0  # for a body to arrive
-    reads: float = 3000.0  # requests per minute of a token or address
-    writes: float = 120.0
-    readers: int = 8  # threads
-    writers: int = 2
 
 
 class Application:
@@ -82,7 +56,8 @@ class Application:
         self.site, self.limits = site, limits
         self.log = log or log_line
         self._reads, self._writes = RateLimit(limits.reads), RateLimit(limits.writes)
-        self._cache: OrderedDict[tuple[Any, ...], tuple[bytes, str, str]] = OrderedDict()
+        self._cache: OrderedDict[tuple[Any, ...], tuple[bytes, str]] = OrderedDict()
+        self._cached_bytes = 0
         self._threads: dict[str, anyio.CapacityLimiter] = {}
         self._api = api.READ_ROUTES + (() if site.worker is None else api.WRITE_ROUTES)
         self._description = msgspec.json.encode(openapi(self._api, private=site.private, prefix=site.prefix))
@@ -116,7 +91,7 @@ class Application:
             for path, methods in by_path.items()
         ]
         refuse = {404: self._not_there, 405: self._not_there}
-        return Guard(Starlette(routes=routes, exception_handlers=refuse), self)
+        return Guard(Starlette(routes=routes, exception_handlers=refuse), self.site, self.limits, self.log)
 
     async def _dispatch(self, methods: dict[str, Callable[..., Any]], request: Request) -> Response:
         """Calls the method's handler; whatever is refused becomes an answer that says why."""
@@ -135,7 +110,7 @@ class Application:
         except ClientDisconnect:
             raise
         except Exception as error:  # noqa: BLE001 - the client is told nothing of it, the log everything
-            self.log("error", error=repr(error), path=request.url.path, at=_where(error))
+            self.log("error", error=repr(error), path=request.url.path, at=code_lines(error))
             return self._refusal(request, 500, BROKEN)
 
     def _refusal(self, request: Request, status: int, message: str) -> Response:
@@ -239,18 +214,24 @@ class Application:
             name = request.path_params["benchmark"]
             benchmark = self.site.boards.known(name) or await self._thread(self.site.boards.benchmark, name)
             key = (benchmark.id, benchmark.revision, *key)
-            content, tag, _ = self._cache.get(key, (b"", "", ""))
+            content, tag = self._cache.get(key, (b"", ""))
         if not tag:
             content = await self._thread(make)
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
-            if cached and len(content) <= LARGEST_CACHED:
-                self._cache[key] = (content, tag, media)
-                while len(self._cache) > MOST_CACHED:
-                    self._cache.popitem(last=False)
+            if cached and len(content) <= LARGEST_CACHED and key not in self._cache:
+                self._keep(key, content, tag)
         headers["ETag"] = tag
         if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
             return Response(b"", 304, headers)
         return Response(content, 200, headers, media)
+
+    def _keep(self, key: tuple[Any, ...], content: bytes, tag: str) -> None:
+        """Keeps an answer, and forgets the oldest ones where that is too much."""
+        self._cache[key] = (content, tag)
+        self._cached_bytes += len(content)
+        while self._cached_bytes > CACHE:
+            _, (gone, _) = self._cache.popitem(last=False)
+            self._cached_bytes -= len(gone)
 
     async def _parquet(self, request: Request) -> Response:
         """The board as a file, from the page."""
@@ -392,101 +373,3 @@ async def _upload(request: Request, *, file_needed: bool = True) -> Upload:
                 raise RefusedError(400, "the form has no file; the field is called file.")
             return Upload("", b"", fields)
         return Upload(file.filename or "", await file.read(), fields)
-
-
-def _where(error: Exception) -> list[str]:
-    """Files and lines that an error came through, the last ones."""
-    return [f"{frame.filename}:{frame.lineno}" for frame in traceback.extract_tb(error.__traceback__)[-6:]]
-
-
-class Guard:
-    """Around the application: the prefix taken off, bodies limited, headers added, requests logged."""
-
-    def __init__(self, inner: ASGIApp, application: Application) -> None:
-        self.inner, self.application = inner, application
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self.inner(scope, receive, send)
-            return
-        started = time.perf_counter()
-        status, size = 500, 0
-        prefix = self.application.site.prefix
-        if prefix and (scope["path"] == prefix or scope["path"].startswith(prefix + "/")):
-            scope = dict(scope) | {"path": scope["path"][len(prefix) :] or "/"}
-        scope.setdefault("state", {})
-
-        async def sent(message: Message) -> None:
-            nonlocal status, size
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                message = {**message, "headers": _guarded(message["headers"])}
-            size += len(message.get("body", b""))
-            await send(message)
-
-        try:
-            await self._limited(scope, receive, sent)
-        except Exception as error:  # noqa: BLE001 - the client is told nothing of it, the log everything
-            self.application.log("error", error=repr(error), path=scope["path"], at=_where(error))
-            if not size:
-                await _plain(500, BROKEN)(scope, receive, sent)
-        finally:
-            self._told(scope, status, size, time.perf_counter() - started)
-
-    async def _limited(self, scope: Scope, receive: Receive, send: Send) -> None:
-        limits = self.application.limits
-        declared = dict(scope["headers"]).get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > limits.body:
-            await _too_large(limits.body)(scope, receive, send)
-            return
-        taken, until = 0, time.monotonic() + limits.seconds
-
-        async def received() -> Message:
-            nonlocal taken
-            try:
-                async with asyncio.timeout(max(until - time.monotonic(), 0.001)):
-                    message = await receive()
-            except TimeoutError:
-                raise RefusedError(
-                    408, f"the body did not arrive within {limits.seconds:g} seconds."
-                ) from None
-            taken += len(message.get("body", b""))
-            if taken > limits.body:
-                raise RefusedError(413, f"a body has at most {limits.body} bytes.")
-            return message
-
-        try:
-            await self.inner(scope, received, send)
-        except RefusedError as refused:
-            await _plain(refused.status, str(refused))(scope, receive, send)
-        except ClientDisconnect:
-            return
-
-    def _told(self, scope: Scope, status: int, size: int, seconds: float) -> None:
-        client = scope.get("client") or ("?",)
-        counts = self.application.site.counts
-        labels = f'{{method={json.dumps(scope["method"])},status="{status}"}}'
-        for name, amount in (("camilla_requests_total", 1.0), ("camilla_request_duration_seconds", seconds)):
-            counts[name + labels] = counts.get(name + labels, 0.0) + amount
-        self.application.log(
-            "request", method=scope["method"], path=scope["path"], status=status, bytes=size,
-            ms=round(1000 * seconds, 1), address=client[0], account=scope["state"].get("account"),
-        )  # fmt: skip
-
-
-def _guarded(headers: list[tuple[bytes, bytes]]) -> list[tuple[bytes, bytes]]:
-    """An answer's headers with those that guard it; its own win."""
-    there = {name.lower() for name, _ in headers}
-    more = HEADERS | {"Content-Security-Policy": POLICY, "Cache-Control": "no-store"}
-    return [
-        *headers,
-        *((k.lower().encode(), v.encode()) for k, v in more.items() if k.lower().encode() not in there),
-    ]
-
-
-def _plain(status: int, message: str) -> Response:
-    return Response(msgspec.json.encode(Problem(message)), status, {"Connection": "close"}, JSON)
-
-
-def _too_large(most: int) -> Response:
-    return _plain(413, f"a body has at most {most} bytes.")

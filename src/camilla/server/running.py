@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 from camilla.errors import DataError, SettingError
 from camilla.extras import needing
-from camilla.server.application import Application, Limits
+from camilla.server.application import Application
 from camilla.server.boards import add_benchmark
+from camilla.server.guard import Limits
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
 from camilla.server.sessions import Sessions
