@@ -25,11 +25,8 @@ EXTRAS = {
     "uvicorn": "server",
 }
 NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
-NAMES = {"sklearn": "scikit-learn", "python_multipart": "python-multipart"}  # where a package is not called what it is imported as
-    "sklearn": "scikit-learn",
-    "multipart": "python-multipart",
-    "python_multipart": "python-multipart",
-}  # where a package is not called what it is imported as
+# Where a package is not called what it is imported as.
+NAMES = {"sklearn": "scikit-learn", "python_multipart": "python-multipart"}
 
 
 @contextmanager
