@@ -72,7 +72,9 @@ def unpacked_bank(content: bytes) -> Bank:
     line, _, rest = content.partition(b"\n")
     head, arrays = msgspec.json.decode(line, type=BankHead), load_tensors(rest)
     models = [
-        BankModel(*(arrays[f"{number}.{name}"] for name in ARRAYS), *(numbers[name] for name in NUMBERS))
+        BankModel._make(
+            [*(arrays[f"{number}.{name}"] for name in ARRAYS), *(numbers[name] for name in NUMBERS)]
+        )
         for number, numbers in enumerate(head.models)
     ]
     peers = None
