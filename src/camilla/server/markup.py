@@ -64,6 +64,7 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> H
             cell = value if isinstance(value, Cell) else Cell(value, "")
             if isinstance(cell.content, int | float) and not cell.kind:
                 cell = Cell(cell.content, "number")
+            if cell.kind == "number":
                 numeric.add(place)
             kind = f' class="{cell.kind}"' if cell.kind else ""
             cells.append(f"<td{kind}>{text(cell.content)}</td>")
@@ -77,6 +78,12 @@ def table(caption: str, head: Sequence[str], rows: Iterable[Sequence[Any]]) -> H
         f"<caption>{escape(caption)}</caption><thead><tr>{heads}</tr></thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
     )
+
+
+def facts(caption: str, rows: Iterable[tuple[str, Any]]) -> Html:
+    """A table of two columns: what, and its value; what is missing is left out."""
+    known = [(name, value) for name, value in rows if value not in (None, "")]
+    return table(caption, ["what", "value"], [(name, Html(text(value))) for name, value in known])
 
 
 class Links:
@@ -96,7 +103,13 @@ class Links:
 
 
 def page(
-    site: Site, caller: Caller, title: str, body: str, *, benchmark: str | None = None, current: str = ""
+    site: Site,
+    caller: Caller,
+    title: str,
+    body: str,
+    *,
+    benchmark: str | None = None,
+    current: str | None = None,
 ) -> str:
     """A whole page; `body` is markup."""
     menu = ""

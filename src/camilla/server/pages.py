@@ -4,11 +4,11 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, NamedTuple
 
-from camilla.display import as_html
+from camilla.display import as_html, counted
 from camilla.names import shown
 from camilla.server import api, shapes, submissions
 from camilla.server.accounts import Caller
-from camilla.server.markup import Cell, Html, Links, hidden, notice, page, table, text
+from camilla.server.markup import Cell, Html, Links, facts, hidden, notice, page, table, text
 from camilla.server.routes import Ask, Params, Site
 from camilla.server.views import View
 
@@ -88,24 +88,15 @@ def leaderboard(ask: Ask) -> str:
         )
         for row in rows
     ]  # fmt: skip
-    head = [
-        "rank",
-        "possible ranks",
-        "learner",
-        "ability",
-        "95 % interval",
-        "",
-        "accuracy",
-        "tied ranks",
-        "by",
-    ]
+    head = ["rank", "possible ranks", "learner", "ability", "95 % interval", "drawn", "accuracy"]
+    head += ["tied with", "by"]
     body = (
         f"<h1>{text(view.benchmark.title)}</h1>{_standing_words(view, ask.params.on)}"
         + table(f"Learners by ability, {view.found.provenance['interval']}", head, cells)
         + _day_form(links, ask.params.on)
         + f"<p>{links.a('Board as Parquet', '/leaderboard.parquet')}</p>"
     )
-    return page(ask.site, ask.caller, view.benchmark.title, body, benchmark=view.benchmark.name)
+    return page(ask.site, ask.caller, view.benchmark.title, body, benchmark=view.benchmark.name, current="")
 
 
 def _standing_words(view: View, on: str | None) -> str:
@@ -113,10 +104,10 @@ def _standing_words(view: View, on: str | None) -> str:
     waiting = len(view.placed)
     words = f"Board {view.board.number}, made {view.board.created[:16].replace('T', ' ')} UTC: {counts}."
     if waiting:
-        words += f" {waiting} placed on it since; they are fitted with the next board."
+        words += f" {counted(waiting, 'learner')} placed on it since, to be fitted with the next board."
     if on is not None:
         words = f"As it was on {on}. {words}"
-    words += " Learners of one run of tied ranks cannot be told apart."
+    words += " A learner cannot be told apart from those whose ranks are listed as tied with it."
     return f"<p>{text(words)}</p>"
 
 
@@ -129,12 +120,12 @@ def _day_form(links: Links, on: str | None) -> str:
 
 
 def tie_words(view: View) -> dict[int, str]:
-    """Of each rank the runs of ranks that it is tied within."""
-    runs: dict[int, list[str]] = {rank: [] for rank in view.rows["rank"]}
-    for first, last in view.ties:
-        for rank in range(first, last + 1):
-            runs[rank].append(f"{first}–{last}")
-    return {rank: ", ".join(names) for rank, names in runs.items()}
+    """Of each rank the ranks that no test tells it apart from, which always lie side by side."""
+    first, last = ({rank: rank for rank in view.rows["rank"]} for _ in range(2))
+    for start, end in view.ties:
+        for rank in range(start, end + 1):
+            first[rank], last[rank] = min(first[rank], start), max(last[rank], end)
+    return {rank: f"{first[rank]}–{last[rank]}" if first[rank] < last[rank] else "" for rank in first}
 
 
 def learner(ask: Ask) -> str:
@@ -144,7 +135,7 @@ def learner(ask: Ask) -> str:
     row = answer["row"]
     ranks = _between(row["rank_low"], row["rank_high"], 0)
     told = [
-        ("rank", row["rank"]), ("possible ranks", ranks), ("tied ranks", tie_words(view)[row["rank"]]),
+        ("rank", row["rank"]), ("possible ranks", ranks), ("tied with ranks", tie_words(view)[row["rank"]]),
         ("ability", row["ability"]), ("95 % interval", _between(row["low"], row["high"])),
         ("accuracy", row["accuracy"]),
         ("accuracy 95 % interval", _between(row["accuracy_low"], row["accuracy_high"])),
@@ -163,7 +154,7 @@ def learner(ask: Ask) -> str:
         for one in answer["history"]
     ]  # fmt: skip
     sent = submissions.submissions(ask.site.store, view.benchmark.id, learner=row["learner"])
-    body = f"<h1>{text(row['learner'])}</h1>" + table("Where it stands", ["", ""], told)
+    body = f"<h1>{text(row['learner'])}</h1>" + facts("Where it stands", told)
     body += table("By skill", ["skill", "ability", "95 % interval", "accuracy", "samples"], skills)
     body += "<h2>Over time</h2>" + table(
         "Boards that were fitted with it",
@@ -234,7 +225,7 @@ def sample(ask: Ask) -> str:
         if asked["reference"]:
             body += f"<h2>Right answer</h2><pre>{text(asked['reference'])}</pre>"
     told = [(name, row[name]) for name in ("accuracy", "difficulty", "discrimination", "n")]
-    body += table("Statistics", ["", ""], [*told, ("flags", ", ".join(row["flags"]))])
+    body += facts("Statistics", [*told, ("flags", ", ".join(row["flags"]))])
     body += table(
         "Responses",
         ["learner", "response"],
