@@ -1,5 +1,6 @@
 """The ASGI application: requests checked and limited, answers cached, guarded by headers, counted, logged."""
 
+import asyncio
 import hashlib
 import json
 from collections import OrderedDict
@@ -58,6 +59,7 @@ class Application:
         self._reads, self._writes = RateLimit(limits.reads), RateLimit(limits.writes)
         self._cache: OrderedDict[tuple[Any, ...], tuple[bytes, str]] = OrderedDict()
         self._cached_bytes = 0
+        self._making: dict[tuple[Any, ...], asyncio.Future[bytes]] = {}
         self._threads: dict[str, anyio.CapacityLimiter] = {}
         self._api = api.READ_ROUTES + (() if site.worker is None else api.WRITE_ROUTES)
         self._description = msgspec.json.encode(openapi(self._api, private=site.private, prefix=site.prefix))
@@ -216,7 +218,7 @@ class Application:
             key = (benchmark.id, benchmark.revision, *key)
             content, tag = self._cache.get(key, (b"", ""))
         if not tag:
-            content = await self._thread(make)
+            content = await (self._made_once(key, make) if cached else self._thread(make))
             tag = f'"{hashlib.sha256(content).hexdigest()[:32]}"'
             if cached and len(content) <= LARGEST_CACHED and key not in self._cache:
                 self._keep(key, content, tag)
@@ -224,6 +226,14 @@ class Application:
         if tag in [one.strip() for one in request.headers.get("if-none-match", "").split(",")]:
             return Response(b"", 304, headers)
         return Response(content, 200, headers, media)
+
+    async def _made_once(self, key: tuple[Any, ...], make: Callable[[], bytes]) -> bytes:
+        """What `make` gives; whoever asks for the same meanwhile waits for the same answer."""
+        if key not in self._making:
+            task = asyncio.ensure_future(self._thread(make))
+            self._making[key] = task
+            task.add_done_callback(lambda _: self._making.pop(key, None))
+        return await asyncio.shield(self._making[key])
 
     def _keep(self, key: tuple[Any, ...], content: bytes, tag: str) -> None:
         """Keeps an answer, and forgets the oldest ones where that is too much."""
