@@ -404,6 +404,9 @@ def test_secret_content_is_in_no_answer(live: Callable[..., Live], tmp_path: Pat
         assert KEY not in said, answer.url
     shown = server.client.get("/api/benchmarks/small/sample", params={"sample": table.samples[0]}).json()
     assert shown["content"]["reference"] == KEY
+    server = live(folder=folder)
+    draw_report(server.site.store, server.benchmark(), 1)
+    assert SECRET in unpacked(server.client.get("/benchmarks/small/report"))
 
 
 def test_every_answer_has_the_headers_that_guard_it(server: Live) -> None:

@@ -156,9 +156,8 @@ def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
 
     boards = Boards(store)
     try:
-        found = boards.diagnosis(board_id)
-        if benchmark.secret:
-            found = replace(found, content=None)
+        content = None if benchmark.secret else boards.own(benchmark).content
+        found = replace(boards.diagnosis(board_id), content=content)
         flags: dict[str, list[str]] = {}
         if too_few_learners(len(found.learner_names)) is None:
             decided = flags_of_diagnosis(found, look_for_twins=len(found.sample_names) <= MOST_TWINNED)
