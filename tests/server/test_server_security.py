@@ -446,6 +446,13 @@ def test_a_bug_shows_a_client_no_trace_of_the_code(
     assert any("a detail of the code" in str(one.get("error")) for one in told)
 
 
+def test_health_is_that_of_the_store(server: Live) -> None:
+    assert server.client.get("/healthz").json()["store"] == "ok"
+    server.site.store.close()
+    Path(str(server.site.store.url.database)).write_bytes(b"no database" * 1000)
+    assert server.client.get("/healthz").status_code == 503
+
+
 def test_too_many_requests_are_told_to_wait(live: Callable[..., Live]) -> None:
     server = live(limits=Limits(reads=5, writes=2))
     answers = [server.client.get("/benchmarks/small") for _ in range(7)]

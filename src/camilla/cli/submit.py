@@ -41,4 +41,4 @@ def submit(
             say(f"note: {one['submission']['learner']} was submitted before; nothing changed.", err=True)
     rows = client.rows(answer)
     print_frame(rows, title=f"Placed on board {answer['received'][0]['submission']['board']} of {name}")
-    say(f"Withdraw with: curl -X POST … {client.address}/api/submissions/ID/withdraw")
+    say(f"To withdraw, log in at {client.address}/benchmarks/{name}/submissions.")

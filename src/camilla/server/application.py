@@ -269,7 +269,11 @@ class Application:
 
     async def _healthz(self, request: Request) -> Response:
         """Whether the store answers."""
-        version = await self._thread(self.site.store.version)
+        try:
+            version = await self._thread(self.site.store.version)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the store does not answer
+            self.log("store_failed", error=repr(error))
+            raise RefusedError(503, "the store does not answer.") from None
         return Response(msgspec.json.encode({"store": "ok", "schema": version}), 200, {}, JSON)
 
     async def _metrics(self, request: Request) -> Response:
