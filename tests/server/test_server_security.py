@@ -22,7 +22,7 @@ import camilla
 from camilla.cli.serve import serve
 from camilla.server.accounts import RateLimit, add_token, revoke_token
 from camilla.server.application import COOKIE
-from camilla.server.guard import HEADERS, Limits
+from camilla.server.guard import BROKEN, HEADERS, Limits
 from camilla.server.refitting import draw_report
 from camilla.server.store import log_line, now
 from camilla.table.content import SCHEMA, scratch_content
@@ -442,15 +442,28 @@ def test_a_bug_shows_a_client_no_trace_of_the_code(
     monkeypatch.setattr(server.site.boards, "view", broken)
     answer = server.client.get("/api/benchmarks/small/leaderboard")
     assert answer.status_code == 500
-    assert answer.json() == {"error": "something went wrong in the server; its log says what."}
+    assert answer.json() == {"error": BROKEN}
     assert any("a detail of the code" in str(one.get("error")) for one in told)
+
+
+def test_what_is_damaged_in_the_store_is_told_to_the_log_alone(live: Callable[..., Live]) -> None:
+    told: list[dict[str, Any]] = []
+    server = live(log=lambda event, **values: told.append({"event": event, **values}))
+    with server.site.store.writing() as transaction:
+        transaction.run("UPDATE board_files SET content = :bytes", bytes=b"x")
+    answer = server.client.get("/api/benchmarks/small/leaderboard")
+    assert (answer.status_code, answer.json()["error"]) == (500, BROKEN)
+    assert any("is damaged" in str(one.get("error")) for one in told)
 
 
 def test_health_is_that_of_the_store(server: Live) -> None:
     assert server.client.get("/healthz").json()["store"] == "ok"
     server.site.store.close()
     Path(str(server.site.store.url.database)).write_bytes(b"no database" * 1000)
-    assert server.client.get("/healthz").status_code == 503
+    for path in ("/healthz", "/api/benchmarks", "/"):
+        answer = server.client.get(path)
+        assert answer.status_code in (500, 503)
+        assert str(server.site.store.url.database) not in answer.text
 
 
 def test_too_many_requests_are_told_to_wait(live: Callable[..., Live]) -> None:

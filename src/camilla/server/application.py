@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from camilla.errors import CamillaError
+from camilla.errors import CamillaError, FormatError
 from camilla.extras import needing
 from camilla.server import accounts, api, markup, pages
 from camilla.server.accounts import NOBODY, Caller, RateLimit
@@ -31,7 +31,7 @@ from camilla.server.routes import (
     openapi,
 )
 from camilla.server.shapes import InBenchmark, OfNumber, Withdrawal
-from camilla.server.store import RefusedError, log_line
+from camilla.server.store import AwayError, RefusedError, log_line
 
 with needing("a server"):
     import anyio
@@ -101,19 +101,25 @@ class Application:
         request.state.caller = NOBODY
         try:
             return await methods[method](request)
-        except RefusedError as refused:
-            return self._refusal(request, refused.status, str(refused))
+        except ClientDisconnect:
+            raise
         except MultiPartException as error:
             return self._refusal(request, 400, f"the form cannot be read: {error.message}")
         except HTTPException as error:  # of Starlette's parsers
             return self._refusal(request, error.status_code, str(error.detail))
-        except CamillaError as error:
+        except Exception as error:  # noqa: BLE001 - a client is told what it can mend, the log everything
+            return self._failed(request, error)
+
+    def _failed(self, request: Request, error: Exception) -> Response:
+        """What a client can mend is an answer that says so; what it cannot is in the log."""
+        if isinstance(error, RefusedError):
+            return self._refusal(request, error.status, str(error))
+        if isinstance(error, CamillaError) and not isinstance(error, AwayError | FormatError):
             return self._refusal(request, 422, str(error))
-        except ClientDisconnect:
-            raise
-        except Exception as error:  # noqa: BLE001 - the client is told nothing of it, the log everything
-            self.log("error", error=repr(error), path=request.url.path, at=code_lines(error))
-            return self._refusal(request, 500, BROKEN)
+        self.log("error", error=repr(error), path=request.url.path, at=code_lines(error))
+        if isinstance(error, AwayError):
+            return self._refusal(request, 503, "the store does not answer.")
+        return self._refusal(request, 500, BROKEN)
 
     def _refusal(self, request: Request, status: int, message: str) -> Response:
         headers = {"Retry-After": RETRY} if status in (429, 503) else {}
@@ -209,8 +215,9 @@ class Application:
         self, request: Request, key: tuple[Any, ...], make: Callable[[], bytes], media: str, *, cached: bool
     ) -> Response:
         """An answer with its ETag, from memory where the benchmark has not changed since."""
-        private = "no-store" if request.state.caller.login is not None else "no-cache"
-        headers = {"Cache-Control": private, "Vary": "Cookie, Authorization"}
+        shared = "private, no-cache" if self.site.private else "no-cache"
+        kept = shared if request.state.caller.login is None else "no-store"
+        headers = {"Cache-Control": kept, "Vary": "Cookie, Authorization"}
         content, tag = b"", ""
         if cached:
             name = request.path_params["benchmark"]

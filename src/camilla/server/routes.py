@@ -110,7 +110,7 @@ def checked_body(kind: Any, content: bytes) -> Any:
         raise RefusedError(400, f"the body cannot be used: {error}.") from None
 
 
-ALWAYS = (400, 408, 413, 429, 500)  # what any request may be answered with
+ALWAYS = (400, 408, 413, 429, 500, 503)  # what any request may be answered with
 MEANINGS = {
     200: "As asked.",
     201: "Made.",
@@ -125,7 +125,7 @@ MEANINGS = {
     422: "The data cannot be used; the error says why.",
     429: "Too many requests; Retry-After says how long to wait.",
     500: "Something went wrong in the server.",
-    503: "Not ready yet; Retry-After says when to ask again.",
+    503: "The store does not answer; Retry-After says when to ask again.",
 }
 
 

@@ -31,6 +31,10 @@ class RefusedError(DataError):
         self.status = status
 
 
+class AwayError(DataError):
+    """The database does not answer."""
+
+
 class Migration(NamedTuple):
     """Statements that bring a schema one version up, and back down."""
 
@@ -170,7 +174,7 @@ class Store:
         try:
             connection = self.engine.connect()
         except DBAPIError as error:
-            raise DataError(f"{self.name}: the store cannot be opened: {_first_line(error)}.") from None
+            raise AwayError(f"{self.name}: the store cannot be opened: {_first_line(error)}.") from None
         with connection:
             yield connection
 

@@ -70,7 +70,7 @@ def read_upload(content: bytes, filename: str, learner: str | None = None) -> Re
         try:
             table = _read(path, learner)
         except CamillaError as error:
-            raise type(error)(str(error).replace(str(path), "the file")) from None
+            raise DataError(str(error).replace(str(path), "the file")) from None
         except pl.exceptions.PolarsError as error:
             raise DataError(f"the file cannot be read: {str(error).splitlines()[0]}") from None
         return table if learner is None else _renamed(table, learner)
