@@ -243,7 +243,10 @@ class Application:
         return await asyncio.shield(self._making[key])
 
     def _keep(self, key: tuple[Any, ...], content: bytes, tag: str) -> None:
-        """Keeps an answer, and forgets the oldest ones where that is too much."""
+        """Keeps an answer; forgets those of earlier revisions, and the oldest ones where that is too much."""
+        benchmark, revision, *_ = key
+        for old in [one for one in self._cache if one[0] == benchmark and one[1] < revision]:
+            self._cached_bytes -= len(self._cache.pop(old)[0])
         self._cache[key] = (content, tag)
         self._cached_bytes += len(content)
         while self._cached_bytes > CACHE:

@@ -14,7 +14,7 @@ from camilla.diagnosis import DECIMALS, Diagnosis
 from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, name_index, nearest
 from camilla.server.store import RefusedError, Store, Transaction, now
-from camilla.show.report.diagnosed import standing
+from camilla.statistics.standing import Standing, standing_by_errors
 from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -125,7 +125,7 @@ def insert_board(
     )  # fmt: skip
     for name, content in files.items():
         transaction.insert("board_files", board_id=number, name=name, content=content)
-    rows = ranked(fitted_rows(found)).rows.select(
+    rows = ranked(fitted_rows(found), found.told_apart()).rows.select(
         "learner", "rank", "rank_low", "rank_high", "ability", "se", "low", "high", "accuracy", "n"
     )
     transaction.run_many(
@@ -158,12 +158,12 @@ def fitted_rows(found: Diagnosis) -> pl.DataFrame:
     return found.learners.select(COLUMNS).with_columns(pl.col("n").cast(pl.Int64))
 
 
-def ranked(rows: pl.DataFrame) -> Ranked:
-    """Ranks, possible ranks and ties by the tests that the report uses, whoever is on the board."""
+def ranked(rows: pl.DataFrame, decided: Standing | None = None) -> Ranked:
+    """Ranks, possible ranks and ties: as decided for these learners, else by tests of all pairs."""
     rows = rows.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
     rows = rows.with_columns(pl.col(pl.Float64).fill_nan(None)).with_row_index("rank", offset=1)
     ability, se = (rows[name].fill_null(np.nan).to_numpy() for name in ("ability", "se"))
-    tests = standing(ability, se)
+    tests = standing_by_errors(ability, se) if decided is None else decided
     low, high = (None, None) if tests is None else (tests.rank_low, tests.rank_high)
     rows = rows.with_columns(
         pl.col("rank").cast(pl.Int64),

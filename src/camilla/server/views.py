@@ -35,8 +35,8 @@ from camilla.table.content import in_file
 from camilla.table.responses import ResponseTable
 
 Value = TypeVar("Value")
-KEPT_DIAGNOSES = 6  # in memory
-KEPT_VIEWS = 16
+KEPT_DIAGNOSES = 3  # in memory
+KEPT_VIEWS = 4
 FRESH = 0.2  # seconds for which a revision is believed without looking again
 
 
@@ -164,7 +164,8 @@ class Boards:
             pl.Series("submission", [who.get(name, (None, None))[0] for name in names], pl.Int64),
             pl.Series("account", [who.get(name, (None, None))[1] for name in names], pl.String),
         )
-        result = ranked(rows)
+        as_fitted = not stale and not extra
+        result = ranked(rows, found.told_apart() if as_fitted else None)
         return View(
             benchmark, board, found, result.rows, result.ties,
             {name: number for number, name in extra.items()},
