@@ -69,7 +69,13 @@ def test_two_servers_take_turns_and_show_the_same_board(
             whole = len(rows) == board_worlds.N_LEARNERS + 2 * N_EACH
             return boards[0] == boards[1] and whole and all(row["state"] == "fitted" for row in rows)
 
+        def idle() -> bool:
+            """Whether the process that fitted has ended too; a server that stops would end it."""
+            with store.reading() as transaction:
+                return bool(transaction.value("SELECT expires FROM leases") == 0)
+
         one.until(settled)
+        one.until(idle)
         assert [server.stop() for server in (one, other)] == [0, 0]
     done = [work_of(server.events()) for server in (one, other)]
     with store.reading() as transaction:
