@@ -18,9 +18,15 @@ EXTRAS = {
     "xgboost": "boosting",
     "ray": "cluster",
     "fastexcel": "excel",
+    "psycopg": "server",
+    "python_multipart": "server",
+    "sqlalchemy": "server",
+    "starlette": "server",
+    "uvicorn": "server",
 }
 NEURAL_WORK = "training a neural diagnoser, placing a learner by one, or training as published"
-NAMES = {"sklearn": "scikit-learn"}  # where a package is not called what it is imported as
+# Where a package is not called what it is imported as.
+NAMES = {"sklearn": "scikit-learn", "python_multipart": "python-multipart"}
 
 
 @contextmanager

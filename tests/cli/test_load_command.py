@@ -120,7 +120,7 @@ def test_text_from_logs_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
 
 
 LOGS_READ = ("adapt", "check", "compare", "diagnose", "dif", "experiment", "items", "load", "place", "power",
-             "rank", "select", "skills")  # fmt: skip
+             "rank", "select", "skills", "submit")  # fmt: skip
 
 
 @pytest.mark.parametrize("option", ["--on-error", "--skip-damaged", "--one-benchmark"])

@@ -26,8 +26,11 @@ from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
 from camilla.cli.select import select
+from camilla.cli.serve import serve
 from camilla.cli.show import show
 from camilla.cli.skills import skills
+from camilla.cli.store import app as store
+from camilla.cli.submit import submit
 from camilla.display import say
 from camilla.errors import CamillaError
 from camilla.names import shown
@@ -72,9 +75,12 @@ for command in (
     select,
     adapt,
     dif,
+    serve,
+    submit,
 ):
     app.command()(command)
 app.add_typer(pool, name="pool")
+app.add_typer(store, name="store")
 
 
 def main() -> None:

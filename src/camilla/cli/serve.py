@@ -1,0 +1,66 @@
+"""`camilla serve`: a leaderboard over HTTP, live where it has a store."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from camilla.display import say
+
+
+def serve(
+    folders: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[DIR…]", help="Diagnoses to serve; a store remembers those it was given."),
+    ] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(help="Take submissions into this store: a file, or postgresql://…; else read-only."),
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Name of the benchmark; else that of its folder.")] = None,
+    title: Annotated[str, typer.Option(help="Title of the site.")] = "Camilla",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
+    prefix: Annotated[str, typer.Option(help="Path prefix behind a reverse proxy, such as /board.")] = "",
+    private: Annotated[bool, typer.Option("--private", help="Reading needs a token too.")] = False,
+    secret: Annotated[
+        bool,
+        typer.Option("--secret", help="What samples ask and their right answers never leave the server."),
+    ] = False,
+    secret_samples: Annotated[
+        Path | None, typer.Option(help="The same for the samples named in this file, one per line.")
+    ] = None,
+    refit_after: Annotated[
+        int, typer.Option(min=1, help="Fit a new board after this many submissions or withdrawals …")
+    ] = 5,
+    refit_seconds: Annotated[
+        float, typer.Option(min=0, help="… or when one has waited for this many seconds.")
+    ] = 60.0,
+    reads: Annotated[
+        float, typer.Option(min=1, help="Requests to read per minute, for each token and address.")
+    ] = 3000.0,
+    writes: Annotated[
+        float, typer.Option(min=1, help="Requests to write per minute, for each token and address.")
+    ] = 120.0,
+    largest: Annotated[float, typer.Option(min=0.001, help="Largest submission, in megabytes.")] = 32.0,
+    trusted_proxies: Annotated[
+        str, typer.Option(help="Proxies whose X-Forwarded headers are believed.")
+    ] = "127.0.0.1",
+    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no reports of boards.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
+) -> None:
+    """Serve leaderboards of saved diagnoses; with a store, take submissions, place and refit them."""
+    from camilla.errors import SettingError
+    from camilla.server.guard import Limits
+    from camilla.server.refitting import RefitPolicy
+    from camilla.server.running import Settings
+    from camilla.server.running import serve as run
+
+    if secret and secret_samples is not None:
+        raise SettingError("--secret is for all samples; leave out --secret-samples.")
+    settings = Settings(
+        folders or (), store, name, title, secret_samples or secret, host, port, prefix, private,
+        trusted_proxies, Limits(body=int(largest * 1e6), reads=reads, writes=writes),
+        RefitPolicy(refit_after, refit_seconds, not no_report), quiet,
+    )  # fmt: skip
+    run(settings, say)

@@ -1,0 +1,121 @@
+"""`camilla store`: tokens, backup, restore and check of a leaderboard's store."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from camilla.cli import options
+from camilla.display import counted, print_frame, print_json, progress, say
+
+if TYPE_CHECKING:
+    from camilla.server.store import Store
+
+app = typer.Typer(no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store.")
+Place = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://….")]
+
+
+def _opened(place: str, *, new: bool = False) -> "Store":
+    """A store that is there; only `load` and the first token may make one."""
+    from camilla.errors import DataError
+    from camilla.server.store import Store, url_of
+
+    file = url_of(place).database
+    if not new and url_of(place).drivername == "sqlite" and not Path(file or "").is_file():
+        raise DataError(f"{file}: there is no such store. camilla serve DIR --store {file} makes one.")
+    return Store(place)
+
+
+@app.command("add-token")
+def add_token(
+    store: Place,
+    account: Annotated[str, typer.Option(help="Whose token it is; submissions carry this name.")],
+    role: Annotated[str, typer.Option(help="reader, submitter or owner.")] = "submitter",
+    days: Annotated[int | None, typer.Option(help="Valid for so many days; for ever if not given.")] = None,
+) -> None:
+    """Make a token, and print it this once."""
+    from camilla.server.accounts import add_token as add
+
+    made = add(_opened(store, new=True), account, role, days=days)
+    say(made.secret)
+    say(f"Token {made.id} of {account} ({role}). It is not shown again.", err=True)
+
+
+@app.command("tokens")
+def tokens(store: Place, json: options.JsonOption = False) -> None:
+    """List tokens, without their secrets."""
+    import polars as pl
+
+    from camilla.server.accounts import tokens as known
+
+    rows = known(_opened(store))
+    if json:
+        print_json({"tokens": rows})
+    elif rows:
+        print_frame(pl.DataFrame(rows, infer_schema_length=None), title=counted(len(rows), "token"))
+    else:
+        say("There are no tokens. Make one with camilla store add-token.")
+
+
+@app.command("revoke-token")
+def revoke_token(store: Place, number: Annotated[int, typer.Argument(help="Number of the token.")]) -> None:
+    """End a token: from now on it opens nothing."""
+    from camilla.server.accounts import revoke_token as revoke
+
+    revoke(_opened(store), number)
+    say(f"Token {number} is revoked.")
+
+
+def _counts(rows: dict[str, int]) -> str:
+    return f"{counted(rows['submissions'], 'submission')}, {counted(rows['boards'], 'board')}"
+
+
+@app.command()
+def dump(
+    store: Place,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The ZIP file to write.")],
+) -> None:
+    """Write the whole store into one file, as of one moment; the server may run meanwhile."""
+    from camilla.server.operations import dump as write
+
+    rows = write(_opened(store), output)
+    say(f"{_counts(rows)} written to {output}.")
+
+
+@app.command()
+def load(
+    store: Place, source: Annotated[Path, typer.Argument(metavar="FILE", help="A dump of a store.")]
+) -> None:
+    """Fill a new store from a dump; SQLite and PostgreSQL read each other's."""
+    from camilla.server.operations import load as fill
+
+    rows = fill(_opened(store, new=True), source)
+    say(f"{_counts(rows)} loaded from {source}.")
+
+
+@app.command()
+def check(
+    store: Place,
+    refit: Annotated[
+        bool,
+        typer.Option("--refit", help="Also fit each newest board from nothing and compare, bit for bit."),
+    ] = False,
+    json: options.JsonOption = False,
+) -> None:
+    """Check that every submission and board is whole; exit code 1 where something is wrong."""
+    from camilla.server.operations import check as look
+
+    with progress("checking") as watch:
+        found = look(_opened(store), refit=refit, watch=watch)
+    if json:
+        print_json({"counts": found.counts, "faults": found.faults})
+    else:
+        say(f"{_counts(found.counts)} and {counted(found.counts['tokens'], 'token')}.")
+        for fault in found.faults:
+            say(f"fault: {fault}")
+        say(
+            "The store is consistent."
+            if not found.faults
+            else f"{counted(len(found.faults), 'fault')} found."
+        )
+    raise typer.Exit(1 if found.faults else 0)

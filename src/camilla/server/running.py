@@ -1,0 +1,135 @@
+"""From settings to a running server."""
+
+import signal
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from camilla.errors import DataError, SettingError
+from camilla.extras import needing
+from camilla.server.application import Application
+from camilla.server.boards import add_benchmark
+from camilla.server.guard import Limits
+from camilla.server.refitting import RefitPolicy, Worker
+from camilla.server.routes import Site
+from camilla.server.sessions import Sessions
+from camilla.server.store import Store, log_line
+from camilla.server.views import Boards
+
+with needing("a server"):
+    import uvicorn
+
+
+class Settings(NamedTuple):
+    """How a server runs."""
+
+    folders: Sequence[Path] = ()
+    store: str | None = None  # None: read-only
+    name: str | None = None
+    title: str = "Camilla"
+    secret: bool | Path = False
+    host: str = "127.0.0.1"
+    port: int = 8000
+    prefix: str = ""
+    private: bool = False
+    trusted_proxies: str = "127.0.0.1"
+    limits: Limits = Limits()
+    policy: RefitPolicy = RefitPolicy()
+    quiet: bool = False
+
+
+class Served(NamedTuple):
+    """A site, and how to end it."""
+
+    site: Site
+    close: Callable[[], None]
+
+
+def site_of(settings: Settings, log: Callable[..., None] = log_line) -> Served:
+    """The site that settings describe, with its background work started.
+
+    Without a store the benchmarks are in a temporary one, and nothing can be submitted.
+    """
+    if not settings.folders and settings.store is None:
+        raise SettingError("there is nothing to serve: name a diagnosis, or a store with --store.")
+    if settings.name is not None and len(settings.folders) != 1:
+        raise SettingError("--name names the benchmark of one diagnosis; name one folder with it.")
+    prefix = checked_prefix(settings.prefix)
+    scratch = tempfile.TemporaryDirectory(prefix="camilla-serve-")
+    store = Store(settings.store or str(Path(scratch.name) / "store.db"))
+    secret = secret_samples(settings.secret)
+    for folder in settings.folders:
+        add_benchmark(store, folder, name=settings.name, secret=secret)
+    boards = Boards(store)
+    if not boards.names():
+        raise DataError(f"{store.name}: has no benchmark yet. Name a diagnosis: camilla serve DIR --store …")
+    worker = Worker(store, settings.policy, log)
+    worker.start()
+    live = settings.store is not None
+    site = Site(
+        store, boards, Sessions(store, boards), worker if live else None, settings.private, prefix,
+        settings.title,
+    )  # fmt: skip
+
+    def close() -> None:
+        worker.stop()
+        boards.close()
+        store.close()
+        scratch.cleanup()
+
+    return Served(site, close)
+
+
+def checked_prefix(prefix: str) -> str:
+    """A path prefix as links use it: empty, or /name without a slash at its end."""
+    prefix = prefix.rstrip("/")
+    if prefix and (
+        not prefix.startswith("/") or not prefix.replace("/", "").replace("-", "").replace("_", "").isalnum()
+    ):
+        raise SettingError(f"a prefix is written /name; {prefix!r} came.")
+    return prefix
+
+
+def secret_samples(given: bool | Path) -> bool | list[str]:
+    """All, none, or the names in a file, one per line."""
+    if isinstance(given, bool):
+        return given
+    try:
+        lines = given.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{given}: the names of secret samples cannot be read: {error}.") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def serve(settings: Settings, say: Callable[[str], None]) -> None:
+    """Serves until a signal ends it; requests that are being answered are answered."""
+
+    def silent(event: str, **values: Any) -> None:
+        if event != "request":
+            log_line(event, **values)
+
+    log = silent if settings.quiet else log_line
+    served = site_of(settings, log)
+    application = Application(served.site, settings.limits, log=log)
+    configuration = uvicorn.Config(
+        application.asgi(), host=settings.host, port=settings.port, log_config=None, access_log=False,
+        server_header=False, proxy_headers=True, forwarded_allow_ips=settings.trusted_proxies,
+        timeout_keep_alive=15, timeout_graceful_shutdown=20, h11_max_incomplete_event_size=2**16,
+        lifespan="off", ws="none",
+    )  # fmt: skip
+    server = uvicorn.Server(configuration)
+    where = f"http://{settings.host}:{settings.port}{served.site.prefix}/"
+    log("start", address=where, store=served.site.store.name, live=served.site.worker is not None)
+    say(f"Serving {', '.join(served.site.boards.names())} at {where} (end with Ctrl+C).")
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        server.run()
+    except KeyboardInterrupt:  # raised again by uvicorn, after the requests that it had were answered
+        return
+    finally:
+        served.close()
+        signal.signal(signal.SIGTERM, before)
+        log("end")
+    if not server.started:
+        raise DataError(f"nothing can be served at {where}: the address is taken or not of this machine.")
