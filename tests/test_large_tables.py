@@ -95,6 +95,9 @@ def test_a_large_diagnosis_is_that_of_the_table(tmp_path: Path) -> None:
     assert kept.predict([kept.learner_names[0]], [kept.sample_names[0]])["probability"][0] > 0
     with pytest.raises(DataError, match="too many to be kept"):
         kept.ability(["s0001"])
+    with pytest.raises(DataError, match="too many to be kept"):
+        camilla.report(tmp_path / "saved", tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_auto_reads_expected_scores(tmp_path: Path) -> None:

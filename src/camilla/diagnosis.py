@@ -275,13 +275,17 @@ class Diagnosis(Printable):
             low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
         return pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
 
-    def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
-        """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
+    def require_responses(self) -> None:
+        """Refuses what needs the responses again where they were too many to be kept."""
         if self.provenance.get("out_of_core"):
             raise DataError(
                 "the responses of this diagnosis were too many to be kept in it, and this needs them again. "
                 "Diagnose a part of the table for it; show, predict and place work as they are."
             )
+
+    def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
+        """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
+        self.require_responses()
         inside = np.zeros(len(self.sample_names), bool)
         inside[samples] = True
         return accuracy_columns(self.cells, "learner", len(self.learner_names), inside[self.cells.sample])

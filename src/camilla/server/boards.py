@@ -69,6 +69,7 @@ def add_benchmark(
 ) -> str:  # fmt: skip
     """Makes a saved diagnosis the first board of a benchmark; one that is there already stays as it is."""
     found = Diagnosis.load(folder)
+    found.require_responses()
     name = folder.resolve().name if name is None else name
     if not name or len(name) > LONGEST_BENCHMARK or not set(name) <= ALLOWED:
         raise SettingError(

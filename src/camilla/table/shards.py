@@ -139,7 +139,9 @@ def make_shards(files: Sequence[Path], folder: Path, columns: LongColumns, watch
     names, n_rows, fractional = _surveyed(files, columns, watch)
     n_learners, n_samples = len(names["learner"]), len(names["sample"])
     if not n_rows:
-        raise DataError(f"{files[0]}: no row of the {len(files)} files has a response.")
+        raise DataError(
+            f"{files[0]}: no row of the {len(files)} file(s) has a response."
+        )
     dense = n_rows >= DENSE_SHARE * n_learners * n_samples
     source = fingerprint(files, columns)
     with whole_folder(folder) as draft:
@@ -166,7 +168,7 @@ def _scan(file: Path) -> pl.LazyFrame:
         frame = pl.scan_parquet(file, glob=False)
         frame.collect_schema()
     except (pl.exceptions.PolarsError, OSError) as error:
-        raise DataError(f"{file}: is no Parquet file that can be read ({error}).") from error
+        raise DataError(f"{file}: cannot be read as Parquet ({error}).") from error
     return frame
 
 

@@ -34,7 +34,9 @@ def read_sources(paths: Iterable[Path]) -> Sources:
     found = Sources([], [], [], [])
     for path in paths:
         if (path / "diagnosis.json").is_file():
-            found.diagnoses.append(Diagnosed(path.resolve().name, Diagnosis.load(path)))
+            diagnosis = Diagnosis.load(path)
+            diagnosis.require_responses()
+            found.diagnoses.append(Diagnosed(path.resolve().name, diagnosis))
         elif (path / "leaderboard.json").is_file():
             found.boards.append(boards.board_section(path.resolve().name, path))
         elif path.suffix == ".json" and path.is_file():
