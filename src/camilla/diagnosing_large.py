@@ -95,9 +95,7 @@ def diagnose_large(
     columns = LongColumns(learner, sample, response)
     files = table_files(Path(source))
     if not files:
-        raise DataError(
-            f"{source}: no Parquet file was found there; shards need Parquet files."
-        )
+        raise DataError(f"{source}: no Parquet file was found there; shards need Parquet files.")
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
         folder = open_shards(Path(shards), fingerprint(files, columns))
         if folder is None:

@@ -71,9 +71,7 @@ def plan_fit(
     """What `diagnose_large` would take on this machine, from about ten seconds of reading and fitting."""
     files = table_files(Path(source))
     if not files:
-        raise DataError(
-            f"{source}: no Parquet file was found there; a plan needs Parquet files."
-        )
+        raise DataError(f"{source}: no Parquet file was found there; a plan needs Parquet files.")
     columns = LongColumns(learner, sample, response)
     rows = count_rows(files)
     start, known, surveyed = time.perf_counter(), 0, 0

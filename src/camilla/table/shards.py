@@ -139,9 +139,7 @@ def make_shards(files: Sequence[Path], folder: Path, columns: LongColumns, watch
     names, n_rows, fractional = _surveyed(files, columns, watch)
     n_learners, n_samples = len(names["learner"]), len(names["sample"])
     if not n_rows:
-        raise DataError(
-            f"{files[0]}: no row of the {len(files)} file(s) has a response."
-        )
+        raise DataError(f"{files[0]}: no row of the {len(files)} file(s) has a response.")
     dense = n_rows >= DENSE_SHARE * n_learners * n_samples
     source = fingerprint(files, columns)
     with whole_folder(folder) as draft:
