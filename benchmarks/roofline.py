@@ -3,20 +3,27 @@
 One thread. The bound of a sweep is set by what it cannot do without: for each cell two sigmoids (tanh, in
 blocks that stay in the cache) and the products of matrices, at the speed that NumPy reaches for each of
 them alone, in the same shapes. Decoding bytes, weights, sums and Newton steps are on top.
+
+Camilla's network, forward and backward, is put beside the products of matrices it consists of, compiled
+alone in the same shapes: its sigmoids, biases and loss are what is on top.
 """
 
 import time
 from collections.abc import Callable
+from itertools import pairwise
 
 from jobs import Row, print_table, serve
 
 LEARNERS, SAMPLES = 1_000, 4_096
 BLOCK = 128  # samples of a block
 DIMENSIONS = (1, 8, 20)
+BATCH = 8_192  # rows of a step
+NETWORKS = ((10, 32, 16, 1), (5, 128, 64, 1), (10, 256, 128, 1))  # the default, and two of the paper's widths
 
 
 def _seconds(work: Callable[[], object], least: float = 0.5) -> float:
-    """CPU seconds of one call, the best of five rounds of at least `least` seconds together."""
+    """CPU seconds of one call, the best of `least` seconds of them, after one to compile."""
+    work()
     best, spent = float("inf"), 0.0
     while spent < least:
         start = time.process_time()
@@ -80,7 +87,51 @@ def main() -> list[Row]:
             }
         )
     print_table("What the machine allows, and what a sweep takes of it", rows)
+    print_table(
+        "Camilla's network beside its products of matrices", [_network(widths) for widths in NETWORKS]
+    )
     return rows
+
+
+def _network(widths: tuple[int, ...]) -> Row:
+    """A value and its gradient by rows, weights and biases, and the products in it, each compiled alone."""
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+
+    from camilla.fitting.training import READING
+    from camilla.models.networks import sigmoid, through
+
+    rng = np.random.default_rng(0)
+    inner = [rng.standard_normal((BATCH, width), dtype=np.float32) for width in widths]
+    weights = [rng.random(shape, dtype=np.float32) / shape[0] for shape in pairwise(widths)]
+    biases = [np.zeros(width, np.float32) for width in widths[1:]]
+    right = (rng.random(BATCH) < 0.5).astype(np.float32)
+
+    def loss(rows, weights, biases):
+        logit = through(rows, zip(weights, biases, strict=True), lambda h: sigmoid(h, jnp), READING)
+        return jnp.mean(jnp.logaddexp(0, logit) - logit * right)
+
+    @jax.jit
+    def products(inner, weights):
+        forward = [h @ w for h, w in zip(inner, weights, strict=False)]
+        by_weight = [h.T @ after for h, after in pairwise(inner)]
+        by_row = [after @ w.T for after, w in zip(inner[1:], weights, strict=True)]
+        return forward, by_weight, by_row
+
+    whole = jax.jit(jax.value_and_grad(loss, argnums=(0, 1, 2)))
+    taken = [
+        _seconds(lambda work=work, given=given: jax.block_until_ready(work(*given)))
+        for work, given in ((whole, (inner[0], weights, biases)), (products, (inner, weights)))
+    ]
+    work = 6 * BATCH * sum(a * b for a, b in pairwise(widths))
+    return {
+        "layers": " → ".join(map(str, widths)),
+        "network, ns per row": f"{taken[0] / BATCH * 1e9:.0f}",
+        "products, ns per row": f"{taken[1] / BATCH * 1e9:.0f}",
+        "products, GFLOP/s": f"{work / taken[1] / 1e9:.0f}",
+        "share of the products' speed": f"{taken[1] / taken[0]:.0%}",
+    }
 
 
 if __name__ == "__main__":
