@@ -109,10 +109,10 @@ def test_the_dispersion_of_fractional_responses_is_found() -> None:
     assert chain.dispersion == pytest.approx(0.2, rel=0.1)
 
 
-DRAWS = 800
+DRAWS = 500
 
 
-@pytest.mark.parametrize("kind", ["missing", "fractional", "trials"])
+@pytest.mark.parametrize("kind", ["missing", "fractional", pytest.param("trials", marks=pytest.mark.slow)])
 def test_the_chain_of_an_accelerator_draws_from_the_same_posterior(kind: str) -> None:
     """Means and spreads of scores and chances, beside those of the chain in NumPy, over long runs."""
     rng = np.random.default_rng(6)

@@ -211,12 +211,13 @@ def test_no_line_whatever_ends_in_anything_but_an_answer(lines: list[str]) -> No
         assert isinstance(json.loads(line), dict)
 
 
-def test_replay_beats_random_subsets_and_covers() -> None:
+@pytest.mark.parametrize("dimensions", [1, pytest.param(None, marks=pytest.mark.slow)])
+def test_replay_beats_random_subsets_and_covers(dimensions: int | None) -> None:
     """100 learners × 300 samples of a 2PL world, 40 tested in each of 2 splits: at 15 and 30 samples τ is
     above that of random subsets by more than its standard error of .015; intervals of 80 scores cover 95 %
     up to three times .024."""
     world = camilla.simulate(100, 300, seed=6).table
-    found = replay(world, shares=(0.05, 0.1), calibration=0.6, splits=2, seed=1)
+    found = replay(world, shares=(0.05, 0.1), calibration=0.6, splits=2, seed=1, dimensions=dimensions)
     assert found.shares["samples"].to_list() == [15, 30]
     assert (found.shares["kendall"] > found.shares["random_kendall"] + 0.015).all()
     assert (found.shares["mae"] < found.shares["random_mae"]).all()
