@@ -4,6 +4,7 @@ import sqlite3
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import board_worlds
 import pytest
@@ -11,8 +12,9 @@ import sqlalchemy
 from board_worlds import Live
 
 from camilla.errors import DataError, FormatError, SettingError
+from camilla.server.accounts import add_token
 from camilla.server.operations import check, dump, load
-from camilla.server.store import MIGRATIONS, TABLES, Store
+from camilla.server.store import MIGRATIONS, TABLES, Store, opened
 from command_line import camilla as run
 
 KINDS = ["sqlite", "postgresql"]
@@ -184,3 +186,28 @@ def test_commands_name_a_store_that_is_not_there(tmp_path: Path) -> None:
         assert done.returncode == 1
         assert "there is no such store" in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_refused_leaves_no_store_behind(small_diagnosis: Path, tmp_path: Path) -> None:
+    """The last one is refused too, but the file was there before, with a token in it."""
+    (tmp_path / "half.zip").write_bytes(b"PK\x03\x04")
+    (tmp_path / "names.txt").write_text("no such sample\n")
+    refused: list[tuple[Any, ...]] = [
+        ("serve", "--store", "new.db"),
+        ("serve", "nowhere", "--store", "new.db"),
+        ("serve", small_diagnosis, "--name", "a b", "--store", "new.db"),
+        ("serve", small_diagnosis, "--secret-samples", "names.txt", "--store", "new.db"),
+        ("store", "load", "new.db", "half.zip"),
+        ("store", "add-token", "new.db", "--account", "ann", "--role", "king"),
+    ]
+    before = {*tmp_path.iterdir()}
+    for words in refused:
+        done = run(*words, cwd=tmp_path)
+        assert done.returncode in (1, 2), done.stdout + done.stderr
+        assert {*tmp_path.iterdir()} == before, words
+    store = Store(str(tmp_path / "new.db"))
+    add_token(store, "ann", "owner")
+    store.close()
+    assert run("serve", "--store", "new.db", cwd=tmp_path).returncode == 1
+    with opened(str(tmp_path / "new.db")) as store, store.reading() as transaction:
+        assert transaction.counts()["tokens"] == 1

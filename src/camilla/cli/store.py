@@ -9,21 +9,23 @@ from camilla.cli import options
 from camilla.display import counted, print_frame, print_json, progress, say
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from camilla.server.store import Store
 
 app = typer.Typer(no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store.")
 Place = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://….")]
 
 
-def _opened(place: str, *, new: bool = False) -> "Store":
+def _opened(place: str, *, new: bool = False) -> "AbstractContextManager[Store]":
     """A store that is there; only `load` and the first token may make one."""
     from camilla.errors import DataError
-    from camilla.server.store import Store, url_of
+    from camilla.server.store import opened, url_of
 
     file = url_of(place).database
     if not new and url_of(place).drivername == "sqlite" and not Path(file or "").is_file():
         raise DataError(f"{file}: there is no such store. camilla serve DIR --store {file} makes one.")
-    return Store(place)
+    return opened(place)
 
 
 @app.command("add-token")
@@ -36,7 +38,8 @@ def add_token(
     """Make a token, and print it this once."""
     from camilla.server.accounts import add_token as add
 
-    made = add(_opened(store, new=True), account, role, days=days)
+    with _opened(store, new=True) as opened:
+        made = add(opened, account, role, days=days)
     say(made.secret)
     say(f"Token {made.id} of {account} ({role}). It is not shown again.", err=True)
 
@@ -48,7 +51,8 @@ def tokens(store: Place, json: options.JsonOption = False) -> None:
 
     from camilla.server.accounts import tokens as known
 
-    rows = known(_opened(store))
+    with _opened(store) as opened:
+        rows = known(opened)
     if json:
         print_json({"tokens": rows})
     elif rows:
@@ -62,7 +66,8 @@ def revoke_token(store: Place, number: Annotated[int, typer.Argument(help="Numbe
     """End a token: from now on it opens nothing."""
     from camilla.server.accounts import revoke_token as revoke
 
-    revoke(_opened(store), number)
+    with _opened(store) as opened:
+        revoke(opened, number)
     say(f"Token {number} is revoked.")
 
 
@@ -78,7 +83,8 @@ def dump(
     """Write the whole store into one file, as of one moment; the server may run meanwhile."""
     from camilla.server.operations import dump as write
 
-    rows = write(_opened(store), output)
+    with _opened(store) as opened:
+        rows = write(opened, output)
     say(f"{_counts(rows)} written to {output}.")
 
 
@@ -89,7 +95,8 @@ def load(
     """Fill a new store from a dump; SQLite and PostgreSQL read each other's."""
     from camilla.server.operations import load as fill
 
-    rows = fill(_opened(store, new=True), source)
+    with _opened(store, new=True) as empty:
+        rows = fill(empty, source)
     say(f"{_counts(rows)} loaded from {source}.")
 
 
@@ -105,8 +112,8 @@ def check(
     """Check that every submission and board is whole; exit code 1 where something is wrong."""
     from camilla.server.operations import check as look
 
-    with progress("checking") as watch:
-        found = look(_opened(store), refit=refit, watch=watch)
+    with progress("checking") as watch, _opened(store) as opened:
+        found = look(opened, refit=refit, watch=watch)
     if json:
         print_json({"counts": found.counts, "faults": found.faults})
     else:

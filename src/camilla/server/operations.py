@@ -84,9 +84,8 @@ def load(store: Store, path: Path) -> dict[str, int]:
         with zipfile.ZipFile(path) as archive:
             manifest = _manifest(archive, path)
             with store.writing() as transaction:
-                for table in TABLES:
-                    if transaction.value(f"SELECT COUNT(*) FROM {table}"):
-                        raise DataError(f"{store.name}: the store is not empty. Load a dump into a new one.")
+                if any(transaction.counts().values()):
+                    raise DataError(f"{store.name}: the store is not empty. Load a dump into a new one.")
                 for table in manifest.rows:
                     for row in _rows_of(archive, table, manifest, path):
                         transaction.insert(table, **row)
@@ -145,7 +144,7 @@ def check(store: Store, *, refit: bool = False, watch: Watch = lambda line: None
     """Whether all rows fit together; with `refit`, whether newest boards are what a new fit gives."""
     faults = _structure(store)
     with store.reading() as transaction:
-        counts = {table: int(transaction.value(f"SELECT COUNT(*) FROM {table}")) for table in TABLES}
+        counts = transaction.counts()
         found = benchmarks(transaction)
     faults += _submission_faults(store)
     for benchmark in found:

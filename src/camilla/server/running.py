@@ -3,6 +3,7 @@
 import signal
 import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,7 +15,7 @@ from camilla.server.guard import Limits
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
 from camilla.server.sessions import Sessions
-from camilla.server.store import Store, log_line
+from camilla.server.store import log_line, opened
 from camilla.server.views import Boards
 
 with needing("a server"):
@@ -55,30 +56,25 @@ def site_of(settings: Settings, log: Callable[..., None] = log_line) -> Served:
         raise SettingError("there is nothing to serve: name a diagnosis, or a store with --store.")
     if settings.name is not None and len(settings.folders) != 1:
         raise SettingError("--name names the benchmark of one diagnosis; name one folder with it.")
-    prefix = checked_prefix(settings.prefix)
-    scratch = tempfile.TemporaryDirectory(prefix="camilla-serve-")
-    store = Store(settings.store or str(Path(scratch.name) / "store.db"))
-    secret = secret_samples(settings.secret)
-    for folder in settings.folders:
-        add_benchmark(store, folder, name=settings.name, secret=secret)
-    boards = Boards(store)
-    if not boards.names():
-        raise DataError(f"{store.name}: has no benchmark yet. Name a diagnosis: camilla serve DIR --store …")
-    worker = Worker(store, settings.policy, log)
-    worker.start()
-    live = settings.store is not None
-    site = Site(
-        store, boards, Sessions(store, boards), worker if live else None, settings.private, prefix,
-        settings.title,
-    )  # fmt: skip
-
-    def close() -> None:
-        worker.stop()
-        boards.close()
-        store.close()
-        scratch.cleanup()
-
-    return Served(site, close)
+    prefix, secret = checked_prefix(settings.prefix), secret_samples(settings.secret)
+    with ExitStack() as stack:
+        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="camilla-serve-"))
+        store = stack.enter_context(opened(settings.store or str(Path(scratch) / "store.db")))
+        for folder in settings.folders:
+            add_benchmark(store, folder, name=settings.name, secret=secret)
+        boards = stack.enter_context(closing(Boards(store)))
+        if not boards.names():
+            raise DataError(
+                f"{store.name}: the store has no benchmark yet. Name a diagnosis: camilla serve DIR --store …"
+            )
+        worker = Worker(store, settings.policy, log)
+        stack.callback(worker.stop)
+        worker.start()
+        site = Site(
+            store, boards, Sessions(store, boards), worker if settings.store is not None else None,
+            settings.private, prefix, settings.title,
+        )  # fmt: skip
+        return Served(site, stack.pop_all().close)
 
 
 def checked_prefix(prefix: str) -> str:

@@ -216,6 +216,26 @@ class Store:
         self.engine.dispose()
 
 
+@contextmanager
+def opened(place: str) -> Iterator[Store]:
+    """A store until the block ends; where the block fails, a file that this made and nobody filled is removed."""
+    url = url_of(place)
+    file = Path(url.database or "") if url.drivername == "sqlite" else None
+    made = file is not None and not file.exists()
+    store = Store(place)
+    try:
+        yield store
+    except BaseException:
+        with store.reading() as transaction:
+            made = made and not any(transaction.counts().values())
+        store.close()
+        if file is not None and made:
+            file.unlink(missing_ok=True)
+        raise
+    finally:
+        store.close()
+
+
 class Transaction:
     """Statements with named values, `:name` in the SQL."""
 
@@ -243,6 +263,10 @@ class Transaction:
     def value(self, sql: str, **values: Any) -> Any:
         """The first column of the first row, or None."""
         return self.connection.execute(sa.text(sql), values).scalar()
+
+    def counts(self) -> dict[str, int]:
+        """How many rows each table has."""
+        return {table: int(self.value(f"SELECT COUNT(*) FROM {table}")) for table in TABLES}
 
     def insert(self, table: str, **values: Any) -> None:
         """One row."""
