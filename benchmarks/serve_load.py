@@ -115,24 +115,31 @@ def memory(process: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-async def watched(process: int, seconds: float, said: list[tuple[float, float]]) -> None:
-    """Memory over time."""
+async def watched(process: int, load: "Load", seconds: float, said: list[dict[str, float]]) -> None:
+    """Memory over time, beside how many submissions were acknowledged by then."""
     started = time.monotonic()
-    while time.monotonic() - started < seconds:
-        said.append((round(time.monotonic() - started, 1), round(memory(process), 1)))
+    while (now := time.monotonic() - started) < seconds:
+        said.append(
+            {
+                "second": round(now, 1),
+                "mb": round(memory(process), 1),
+                "submissions": len(load.kept),
+                "machine_load": round(os.getloadavg()[0], 1),
+            }
+        )
         await asyncio.sleep(max(seconds / 60, 1.0))
 
 
 async def run(
     load: Load, given: argparse.Namespace, tokens: list[str], process: int
-) -> list[tuple[float, float]]:
+) -> list[dict[str, float]]:
     table = camilla.digits()
     matrix, samples = table.matrix(), list(table.samples)
-    said: list[tuple[float, float]] = []
+    said: list[dict[str, float]] = []
     await asyncio.gather(
         *(load.reader(i) for i in range(given.readers)),
         *(load.submitter(i, token, matrix, samples) for i, token in enumerate(tokens)),
-        watched(process, given.seconds, said),
+        watched(process, load, given.seconds, said),
     )
     return said
 
@@ -166,13 +173,13 @@ def main(given: argparse.Namespace) -> int:
         return 1 if load.errors else 0
 
 
-def report(given: argparse.Namespace, load: Load, used: list[tuple[float, float]], store: Store) -> None:
+def report(given: argparse.Namespace, load: Load, used: list[dict[str, float]], store: Store) -> None:
     with store.reading() as transaction:
         there = {row["id"] for row in transaction.rows("SELECT id FROM submissions")}
         boards = transaction.value("SELECT COUNT(*) FROM boards")
     lost = set(load.kept) - there
     reads, writes = np.array(load.reads), np.array(load.writes)
-    half = len(used) // 2
+    each_minute = {int(one["second"] // 60): one for one in reversed(used)}
     document = {
         "store": given.store, "seconds": given.seconds, "cores": given.cores or os.cpu_count(),
         "readers": given.readers, "submitters": given.submitters,
@@ -182,8 +189,7 @@ def report(given: argparse.Namespace, load: Load, used: list[tuple[float, float]
         "write_ms": {f"p{q}": round(1000 * float(np.percentile(writes, q)), 1) for q in (50, 95, 99)},
         "acknowledged": len(load.kept), "lost": len(lost), "boards": boards, "errors": len(load.errors),
         "first_errors": load.errors[:3], "faults": check(store).faults,
-        "memory_mb": {"first_half": float(np.mean([m for _, m in used[1 : half + 1]])),
-                      "second_half": float(np.mean([m for _, m in used[half:]])), "last": used[-1][1]},
+        "memory": [*reversed(each_minute.values()), used[-1]],
         "load_of_machine": os.getloadavg()[0],
     }  # fmt: skip
     print(json.dumps(document, indent=1))

@@ -25,7 +25,6 @@ from camilla.server.shapes import (
     LearnerAnswer,
     MadeToken,
     NewSession,
-    NewSubmission,
     NewToken,
     OfBoard,
     OfLearner,
@@ -47,6 +46,7 @@ from camilla.server.shapes import (
     Withdrawal,
 )
 from camilla.server.store import RefusedError, Store
+from camilla.server.uploads import NewSubmission, known_part, read_apart, table_of_json
 from camilla.server.views import View
 
 
@@ -257,15 +257,14 @@ def submission(ask: Ask) -> dict[str, Any]:
 
 def submit(ask: Ask) -> tuple[int, dict[str, Any]]:
     """Keeps a submission, and says where its learners stand."""
-    if ask.upload is not None:
-        learner = ask.upload.fields.get("learner") or None
-        table = submissions.read_upload(ask.upload.content, ask.upload.filename, learner)
-        source = ask.upload.fields.get("source", "file")
-    else:
-        table = submissions.table_of_responses(ask.body.learner, ask.body.responses)
-        source = "json"
     target = ask.site.boards.target(ask.params.benchmark)
-    accepted = submissions.accept(ask.site.store, target, ask.caller, table, source=source)
+    samples = target.found.sample_names
+    if ask.upload is not None:
+        known, source = read_apart(ask.upload, samples), ask.upload.source
+        target = ask.site.boards.target(ask.params.benchmark)  # reading may have taken long
+    else:
+        known, source = known_part(table_of_json(ask.body), samples), "json"
+    accepted = submissions.accept(ask.site.store, target, ask.caller, known, source=source)
     view = ask.site.boards.view(ask.params.benchmark)
     rows = {row["submission"]: row for row in view.rows.to_dicts()}
     received = [

@@ -3,17 +3,18 @@
 import asyncio
 import hashlib
 import json
+import shutil
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import partial
 from importlib import resources
-from typing import Any
+from typing import IO, Any
 
 import msgspec
 
 from camilla.errors import CamillaError, FormatError
 from camilla.extras import needing
-from camilla.server import accounts, api, markup, pages
+from camilla.server import accounts, api, markup, pages, uploads
 from camilla.server.accounts import NOBODY, Caller, RateLimit
 from camilla.server.boards import REPORT
 from camilla.server.guard import BROKEN, Guard, Limits, code_lines
@@ -25,13 +26,13 @@ from camilla.server.routes import (
     Params,
     Problem,
     Site,
-    Upload,
     checked_body,
     checked_params,
     openapi,
 )
 from camilla.server.shapes import InBenchmark, OfNumber, Withdrawal
 from camilla.server.store import AwayError, RefusedError, log_line
+from camilla.server.uploads import Upload
 
 with needing("a server"):
     import anyio
@@ -47,6 +48,7 @@ HTML = "text/html; charset=utf-8"
 COOKIE = "camilla_login"
 CACHE = 64_000_000  # bytes of answers that are kept
 LARGEST_CACHED = 2_000_000  # bytes of an answer
+SMALL = 2**20  # bytes of JSON that are decoded between other requests; longer bodies are uploads
 RETRY = "5"  # seconds
 
 
@@ -98,7 +100,7 @@ class Application:
     async def _dispatch(self, methods: dict[str, Callable[..., Any]], request: Request) -> Response:
         """Calls the method's handler; whatever is refused becomes an answer that says why."""
         method = "GET" if request.method == "HEAD" else request.method
-        request.state.caller = NOBODY
+        request.state.caller, request.state.files = NOBODY, []
         try:
             return await methods[method](request)
         except ClientDisconnect:
@@ -109,6 +111,9 @@ class Application:
             return self._refusal(request, error.status_code, str(error.detail))
         except Exception as error:  # noqa: BLE001 - a client is told what it can mend, the log everything
             return self._failed(request, error)
+        finally:
+            for file in request.state.files:
+                file.close()
 
     def _failed(self, request: Request, error: Exception) -> Response:
         """What a client can mend is an answer that says so; what it cannot is in the log."""
@@ -183,7 +188,7 @@ class Application:
             make = partial(_encoded, route.call, ask)
             key = (request.method, request.url.path, request.url.query)
             return await self._cached(request, key, make, route.media, cached=route.cached)
-        answer = await self._thread(route.call, ask, kind="writers")
+        answer = await self._thread(route.call, ask, kind="writers" if upload is None else "uploads")
         status, document = answer if isinstance(answer, tuple) else (route.status, answer)
         self._tally(f"camilla_writes_total{{route={json.dumps(route.path)}}}")
         return Response(msgspec.json.encode(document), status, {"Cache-Control": "no-store"}, JSON)
@@ -193,7 +198,7 @@ class Application:
             return None, None
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if route.body is None:
-            await request.body()
+            await _sent(request, most=SMALL)
             return None, None
         if route.takes_file and kind == "multipart/form-data":
             return None, await _upload(request)
@@ -201,7 +206,8 @@ class Application:
             raise RefusedError(
                 415, f"the body is to be {JSON}{' or multipart/form-data' if route.takes_file else ''}."
             )
-        return checked_body(route.body, await request.body()), None
+        sent = await _sent(request, most=self.limits.body if route.takes_file else SMALL)
+        return (None, sent) if isinstance(sent, Upload) else (checked_body(route.body, sent), None)
 
     async def _answer_page(self, page: pages.PageRoute, request: Request) -> Response:
         caller = await self._caller(request, None)
@@ -341,10 +347,9 @@ class Application:
     async def _submit(self, request: Request) -> Response:
         caller, upload = await self._form(request, "submitter")
         params = checked_params(InBenchmark, request.path_params, ())
-        fields = upload.fields | {"source": "form"}
-        ask = Ask(self.site, caller, params, None, upload._replace(fields=fields))
+        ask = Ask(self.site, caller, params, None, upload._replace(source="form"))
         try:
-            _, answer = await self._thread(api.submit, ask, kind="writers")
+            _, answer = await self._thread(api.submit, ask, kind="uploads")
         except CamillaError as error:
             page = pages.submit_form(ask, error=str(error))
             return Response(page, getattr(error, "status", 422), {"Cache-Control": "no-store"}, HTML)
@@ -387,6 +392,30 @@ def _same_site(request: Request) -> None:
         raise RefusedError(403, "the form comes from another site.")
 
 
+def _new_file(request: Request, filename: str = "") -> IO[bytes]:
+    """A file that is removed when the request was answered."""
+    file = uploads.new_file(filename)
+    request.state.files.append(file)
+    return file
+
+
+async def _sent(request: Request, *, most: int) -> bytes | Upload:
+    """What a body holds; in a file where that is much."""
+    start, file = bytearray(), None
+    async for chunk in request.stream():
+        start += chunk
+        if len(start) > most:
+            raise RefusedError(413, f"a body has at most {most} bytes here.")
+        if len(start) > SMALL:
+            file = file or _new_file(request)
+            file.write(start)
+            start.clear()
+    if file is None:
+        return bytes(start)
+    file.write(start)
+    return Upload(file, source="json")
+
+
 async def _upload(request: Request, *, file_needed: bool = True) -> Upload:
     """The file and the fields of a form."""
     async with request.form(max_files=1, max_fields=10, max_part_size=2**16) as form:
@@ -395,5 +424,7 @@ async def _upload(request: Request, *, file_needed: bool = True) -> Upload:
         if file is None or isinstance(file, str):
             if file_needed:
                 raise RefusedError(400, "the form has no file; the field is called file.")
-            return Upload("", b"", fields)
-        return Upload(file.filename or "", await file.read(), fields)
+            return Upload(_new_file(request), fields)
+        copy = _new_file(request, file.filename or "")
+        await anyio.to_thread.run_sync(shutil.copyfileobj, file.file, copy)
+        return Upload(copy, fields)

@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
@@ -19,11 +19,7 @@ from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
 
-Value = TypeVar("Value")
-KEPT_DIAGNOSES = 6  # in memory
-KEPT_VIEWS = 16
 LONGEST_BENCHMARK = 60
-FRESH = 0.2  # seconds for which a revision is believed without looking again
 FILES = ("diagnosis.json", "arrays.safetensors", "responses.parquet", "learners.parquet", "samples.parquet",
          "skills.parquet")  # fmt: skip
 CONTENT = "content.parquet"

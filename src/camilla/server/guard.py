@@ -42,6 +42,7 @@ class Limits(NamedTuple):
     writes: float = 120.0
     readers: int = 8  # threads
     writers: int = 2
+    uploads: int = 2
 
 
 def code_lines(error: Exception) -> list[str]:

@@ -12,26 +12,18 @@ from camilla.server.accounts import Caller, Role
 from camilla.server.refitting import Worker
 from camilla.server.sessions import Sessions
 from camilla.server.store import RefusedError, Store
+from camilla.server.uploads import Upload
 from camilla.server.views import Boards
 
 JSON, PARQUET, TEXT = "application/json", "application/vnd.apache.parquet", "text/plain; charset=utf-8"
 LARGEST_NUMBER = 2**53 - 1  # that JavaScript can count to
 Number = Annotated[int, msgspec.Meta(ge=1, le=LARGEST_NUMBER)]
-Name = Annotated[str, msgspec.Meta(min_length=1, max_length=500)]
 
 
 class Problem(msgspec.Struct):
     """Why a request was refused."""
 
     error: str
-
-
-class Upload(NamedTuple):
-    """A file that was sent, with the fields beside it."""
-
-    filename: str
-    content: bytes
-    fields: dict[str, str]
 
 
 @dataclass(frozen=True)

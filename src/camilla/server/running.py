@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from camilla.errors import DataError, SettingError
 from camilla.extras import needing
+from camilla.server import memory, uploads
 from camilla.server.application import Application
 from camilla.server.boards import add_benchmark
 from camilla.server.guard import Limits
@@ -70,6 +71,8 @@ def site_of(settings: Settings, log: Callable[..., None] = log_line) -> Served:
         worker = Worker(store, settings.policy, log)
         stack.callback(worker.stop)
         worker.start()
+        if settings.store is not None:
+            uploads.prepare()
         site = Site(
             store, boards, Sessions(store, boards), worker if settings.store is not None else None,
             settings.private, prefix, settings.title,
@@ -105,6 +108,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
         if event != "request":
             log_line(event, **values)
 
+    memory.keep_small()
     log = silent if settings.quiet else log_line
     served = site_of(settings, log)
     application = Application(served.site, settings.limits, log=log)

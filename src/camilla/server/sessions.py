@@ -18,6 +18,7 @@ from camilla.server.accounts import Caller
 from camilla.server.boards import BANK, newest_board
 from camilla.server.store import RefusedError, Store, now
 from camilla.server.submissions import LONGEST_NAME, Accepted, accept
+from camilla.server.uploads import known_part
 from camilla.server.views import Boards
 from camilla.table.responses import ResponseTable
 
@@ -251,7 +252,8 @@ class Sessions:
             return [Accepted(session.submission_id, new=False)]
         target = self.boards.target(session.benchmark)
         table = _collected(session, fractional=target.found.provenance["fractional"])
-        accepted = accept(self.store, target, caller, table, source="session")
+        known = known_part(table, target.found.sample_names)
+        accepted = accept(self.store, target, caller, known, source="session")
         with self.store.writing() as transaction:
             transaction.run(
                 "UPDATE sessions SET submission_id = :submission WHERE id = :id AND submission_id IS NULL",

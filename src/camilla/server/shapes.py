@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import msgspec
 
 from camilla.server.accounts import MOST_DAYS, Role
-from camilla.server.routes import Name, Number, Params
+from camilla.server.routes import Number, Params
+from camilla.server.uploads import Name, Share
 
 Limit = Annotated[int, msgspec.Meta(ge=1, le=1000)]
 Offset = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
-Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class InBenchmark(Params, frozen=True):
@@ -250,13 +250,6 @@ class SubmissionInfo(msgspec.Struct):
 
 class SubmissionList(msgspec.Struct):
     submissions: list[SubmissionInfo]
-
-
-class NewSubmission(msgspec.Struct, forbid_unknown_fields=True):
-    """One learner's responses by sample, each from 0 to 1."""
-
-    learner: Name
-    responses: Annotated[dict[str, Share], msgspec.Meta(min_length=1)]
 
 
 class Received(msgspec.Struct):

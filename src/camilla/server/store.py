@@ -218,7 +218,7 @@ class Store:
 
 @contextmanager
 def opened(place: str) -> Iterator[Store]:
-    """A store until the block ends. If the block fails, a file that was made for it and is empty is removed."""
+    """A store until the block ends. If the block fails, a file made for it that is still empty is removed."""
     url = url_of(place)
     file = Path(url.database or "") if url.drivername == "sqlite" else None
     made = file is not None and not file.exists()

@@ -1,32 +1,22 @@
-"""Submissions: read from what was sent, checked, kept for ever, withdrawn but never erased."""
+"""Submissions: checked, kept for ever, withdrawn but never erased."""
 
-import re
-import tempfile
-import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 import numpy as np
-import polars as pl
 import zstandard
 
 from camilla.diagnosis import Diagnosis
-from camilla.errors import CamillaError, DataError, FormatError
-from camilla.names import in_quotes, name_index, quoted
-from camilla.reading.inputs import read_with_account
+from camilla.errors import DataError, FormatError
+from camilla.names import in_quotes, name_index
 from camilla.server.accounts import Caller
 from camilla.server.store import RefusedError, Store, Transaction, now
+from camilla.server.uploads import Known
 from camilla.table.cells import zero_or_one
-from camilla.table.frame_files import read_frame
 from camilla.table.responses import ResponseTable
 
 LONGEST_NAME = 500  # characters
-MOST_LEARNERS = 200  # in one request
-LEARNERLESS = {"sample", "response"}  # columns of a file about one learner
-ENDING = re.compile(r"(\.[A-Za-z0-9]{1,10}){1,2}$")
 COLUMNS = """submissions.id, account,
     (SELECT name FROM benchmarks WHERE benchmarks.id = benchmark_id) AS benchmark, learner, created,
     digest, n_responses, n_unknown, source,
@@ -58,61 +48,8 @@ class Accepted(NamedTuple):
     new: bool
 
 
-def read_upload(content: bytes, filename: str, learner: str | None = None) -> ResponseTable:
-    """The table in a file of any format that `camilla.read` takes.
-
-    `learner` names the learner of a file that holds one, also of a file without a column of learners.
-    """
-    ending = ENDING.search(filename)
-    with tempfile.TemporaryDirectory(prefix="camilla-upload-") as folder:
-        path = Path(folder) / f"upload{ending.group() if ending else ''}"
-        path.write_bytes(content)
-        try:
-            table = _read(path, learner)
-        except CamillaError as error:
-            raise DataError(str(error).replace(str(path), "the file")) from None
-        except pl.exceptions.PolarsError as error:
-            raise DataError(f"the file cannot be read: {str(error).splitlines()[0]}") from None
-        return table if learner is None else _renamed(table, learner)
-
-
-def _read(path: Path, learner: str | None) -> ResponseTable:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        if learner is not None and path.suffix.lower() in (".csv", ".tsv", ".jsonl", ".parquet"):
-            frame = read_frame(path, text=["sample"])
-            if "learner" not in frame.columns and set(frame.columns) >= LEARNERLESS:
-                return ResponseTable.from_long(frame.with_columns(learner=pl.lit(learner)))
-        table = read_with_account(path, content=False).table
-    if table is None:
-        raise DataError("the file holds matches between players, not responses to samples.")
-    return table
-
-
-def _renamed(table: ResponseTable, learner: str) -> ResponseTable:
-    if table.n_learners != 1:
-        raise DataError(
-            f"the learner is said to be {in_quotes(learner)}, but the file holds {table.n_learners}: "
-            f"{quoted(table.learners)}. Leave the name out to submit all of them."
-        )
-    return replace(table, learners=(learner,), learner_metadata=None)
-
-
-def table_of_responses(learner: str, responses: Mapping[str, float]) -> ResponseTable:
-    """One learner's responses by sample."""
-    if not responses:
-        raise DataError("there are no responses; at least one was wanted.")
-    frame = pl.DataFrame(
-        {"sample": list(responses), "response": list(responses.values())},
-        schema={"sample": pl.String, "response": pl.Float64},
-    )
-    return ResponseTable.from_long(frame.with_columns(learner=pl.lit(learner)))
-
-
 def check(table: ResponseTable, target: Target) -> None:
     """Refuses what the benchmark cannot take, before anything is written."""
-    if table.n_learners > MOST_LEARNERS:
-        raise DataError(f"{table.n_learners} learners came; one submission has at most {MOST_LEARNERS}.")
     for name in table.learners:
         if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
             raise DataError(
@@ -123,15 +60,6 @@ def check(table: ResponseTable, target: Target) -> None:
             raise RefusedError(
                 409, f"the benchmark itself has a learner {in_quotes(name)}. Submit yours under another name."
             )
-    if any("\x00" in name for name in table.samples):
-        raise DataError("names of samples cannot hold the character NUL.")
-    known = name_index(target.found.sample_names)
-    used = table.sample[np.array([name in known for name in table.samples])[table.sample]]
-    if len(used) == 0:
-        raise DataError(
-            f"none of the samples is of this benchmark; there came {quoted(table.samples)}; the benchmark "
-            f"has {quoted(target.found.sample_names)}. Samples are matched by name."
-        )
     if not target.found.provenance["fractional"] and not zero_or_one(table.response).all():
         wrong = float(table.response[~zero_or_one(table.response)][0])
         raise DataError(
@@ -140,24 +68,38 @@ def check(table: ResponseTable, target: Target) -> None:
         )
 
 
-def accept(
-    store: Store, target: Target, caller: Caller, table: ResponseTable, *, source: str
-) -> list[Accepted]:
+def accept(store: Store, target: Target, caller: Caller, known: Known, *, source: str) -> list[Accepted]:
     """Places every learner of the table and keeps all of them, in one transaction, or none.
 
     What the same account has submitted before, and not withdrawn, is not kept twice. Another submission of
     the same account under the same name replaces the earlier one.
     """
-    check(table, target)
-    contents = [packed(table.take_learners([index])) for index in range(table.n_learners)]
-    parts = [unpacked(name, content) for name, content in zip(table.learners, contents, strict=True)]
-    placed = [placement(target.found, part) for part in parts]
+    check(known.table, target)
+    parts = [
+        _part(target.found, known.table.take_learners([index]), n_unknown)
+        for index, n_unknown in enumerate(known.n_unknown)
+    ]
     with store.writing() as transaction:
         transaction.next_revision(target.benchmark_id)
-        return [
-            _keep(transaction, target, caller, part, row, source)
-            for part, row in zip(parts, placed, strict=True)
-        ]
+        return [_keep(transaction, target, caller, part, source) for part in parts]
+
+
+class Part(NamedTuple):
+    """One learner of a submission, as it is kept."""
+
+    learner: str
+    content: bytes
+    digest: str
+    n_responses: int
+    n_unknown: int
+    placed: dict[str, Any]
+
+
+def _part(found: Diagnosis, table: ResponseTable, n_unknown: int) -> Part:
+    """What is hashed and placed is what can be read from the store again."""
+    learner, content = table.learners[0], packed(table)
+    again = unpacked(learner, content)
+    return Part(learner, content, again.digest(), again.n_responses, n_unknown, placement(found, again))
 
 
 def placement(found: Diagnosis, part: ResponseTable) -> dict[str, Any]:
@@ -165,31 +107,28 @@ def placement(found: Diagnosis, part: ResponseTable) -> dict[str, Any]:
     return found.place(part).drop("rank").fill_nan(None).to_dicts()[0]
 
 
-def _keep(
-    transaction: Transaction, target: Target, caller: Caller, part: ResponseTable, placed: dict[str, Any],
-    source: str,
-) -> Accepted:  # fmt: skip
-    learner, digest, at = part.learners[0], part.digest(), now()
+def _keep(transaction: Transaction, target: Target, caller: Caller, part: Part, source: str) -> Accepted:
+    at = now()
     earlier = transaction.row(
         """SELECT id, account, digest FROM submissions
         WHERE benchmark_id = :benchmark AND learner = :learner AND withdrawn IS NULL""",
         benchmark=target.benchmark_id,
-        learner=learner,
+        learner=part.learner,
     )
     if earlier is not None and earlier["account"] != caller.account:
         raise RefusedError(
-            409, f"another account has submitted a learner {in_quotes(learner)}. Choose another name."
+            409, f"another account has submitted a learner {in_quotes(part.learner)}. Choose another name."
         )
-    if earlier is not None and earlier["digest"] == digest:
+    if earlier is not None and earlier["digest"] == part.digest:
         return Accepted(earlier["id"], new=False)
     if earlier is not None:
         _withdraw(transaction, earlier["id"], caller, at, "replaced")
     number = transaction.insert_numbered(
         "submissions", benchmark_id=target.benchmark_id, account=caller.account, token_id=caller.token_id,
-        learner=learner, created=at, digest=digest, content=packed(part), n_responses=part.n_responses,
-        n_unknown=placed["n_unknown"], source=source, board_id=target.board_id,
+        learner=part.learner, created=at, digest=part.digest, content=part.content,
+        n_responses=part.n_responses, n_unknown=part.n_unknown, source=source, board_id=target.board_id,
     )  # fmt: skip
-    keep_placements(transaction, target.board_id, {number: placed})
+    keep_placements(transaction, target.board_id, {number: part.placed})
     return Accepted(number, new=True)
 
 

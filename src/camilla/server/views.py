@@ -29,6 +29,7 @@ from camilla.server.boards import (
     ranked,
     table_of,
 )
+from camilla.server.memory import give_back
 from camilla.server.store import RefusedError, Store
 from camilla.server.submissions import Target, active, keep_placements, placement, responses_of
 from camilla.table.content import in_file
@@ -207,6 +208,8 @@ class Boards:
                 cache[key] = make()
                 while len(cache) > most:
                     cache.popitem(last=False)
+                    if cache is self._diagnoses:
+                        give_back()
             cache.move_to_end(key)
             return cache[key]
 
