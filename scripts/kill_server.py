@@ -117,7 +117,7 @@ def settled(store: Store, seconds: float) -> None:
 
 
 def verdict(store: Store, submitters: list[Submitter]) -> list[str]:
-    """What is wrong; nothing, it is hoped."""
+    """Everything that is wrong."""
     with store.reading() as transaction:
         benchmark = benchmarks(transaction)[0]
         rows = {row["id"]: row for row in transaction.rows("SELECT * FROM submissions")}

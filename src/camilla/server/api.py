@@ -7,6 +7,7 @@ import msgspec
 import polars as pl
 
 from camilla.learners.compare import compare_two
+from camilla.names import in_quotes
 from camilla.server import accounts, boards, submissions
 from camilla.server.boards import FLAGS
 from camilla.server.routes import PARQUET, ApiRoute, Ask
@@ -140,7 +141,7 @@ def compared(ask: Ask) -> Any:
     view = viewed(ask)
     a, b = (view.row(name)["learner"] for name in (ask.params.a, ask.params.b))
     if a == b:
-        raise RefusedError(422, "two different learners were wanted.")
+        raise RefusedError(422, f"{in_quotes(a)} cannot be compared with itself. Name two learners.")
     return compare_two(ask.site.boards.table(view, [a, b]), a, b)
 
 

@@ -50,6 +50,7 @@ CACHE = 64_000_000  # bytes of answers that are kept
 LARGEST_CACHED = 2_000_000  # bytes of an answer
 SMALL = 2**20  # bytes of JSON that are decoded between other requests; longer bodies are uploads
 RETRY = "5"  # seconds
+REPORT_POLICY = b'http-equiv="Content-Security-Policy" content="'  # what stands before it in a report
 
 
 class Application:
@@ -140,7 +141,11 @@ class Application:
     async def _not_there(self, request: Request, error: Exception) -> Response:
         request.state.caller = NOBODY
         status = getattr(error, "status_code", 404)
-        message = "there is nothing at this address." if status == 404 else "the method is not known here."
+        message = (
+            "there is nothing at this address."
+            if status == 404
+            else "this address does not take that method."
+        )
         answer = self._refusal(request, status, message)
         answer.headers.update(getattr(error, "headers", None) or {})
         return answer
@@ -204,7 +209,7 @@ class Application:
             return None, await _upload(request)
         if kind != JSON:
             raise RefusedError(
-                415, f"the body is to be {JSON}{' or multipart/form-data' if route.takes_file else ''}."
+                415, f"the body must be {JSON}{' or multipart/form-data' if route.takes_file else ''}."
             )
         sent = await _sent(request, most=self.limits.body if route.takes_file else SMALL)
         return (None, sent) if isinstance(sent, Upload) else (checked_body(route.body, sent), None)
@@ -213,7 +218,10 @@ class Application:
         caller = await self._caller(request, None)
         params = checked_params(page.params, request.path_params, request.query_params.multi_items())
         ask = Ask(self.site, caller, params)
-        make = partial(lambda: page.draw(ask).encode("utf-8", "replace"))
+
+        def make() -> bytes:
+            return page.draw(ask).encode("utf-8", "replace")
+
         key = (request.url.path, request.url.query)
         return await self._cached(request, key, make, HTML, cached=page.cached and caller.login is None)
 
@@ -269,11 +277,9 @@ class Application:
         await self._caller(request, None)
         params = checked_params(InBenchmark, request.path_params, request.query_params.multi_items())
         page = await self._thread(report_of, self.site, params)
-        start = page.index(b'http-equiv="Content-Security-Policy" content="') + 46
-        policy = page[start : page.index(b'"', start)].decode() + "; frame-ancestors 'none'"
-        make = partial(bytes, page)
-        answer = await self._cached(request, (), make, HTML, cached=False)
-        answer.headers["Content-Security-Policy"] = policy
+        policy = page.partition(REPORT_POLICY)[2].partition(b'"')[0].decode()
+        answer = await self._cached(request, (), lambda: page, HTML, cached=False)
+        answer.headers["Content-Security-Policy"] = f"{policy}; frame-ancestors 'none'"
         return answer
 
     async def _stylesheet(self, request: Request) -> Response:
@@ -423,7 +429,7 @@ async def _upload(request: Request, *, file_needed: bool = True) -> Upload:
         fields = {name: value for name, value in form.multi_items() if isinstance(value, str)}
         if file is None or isinstance(file, str):
             if file_needed:
-                raise RefusedError(400, "the form has no file; the field is called file.")
+                raise RefusedError(400, "the form has no file. Send it in the field called file.")
             return Upload(_new_file(request), fields)
         copy = _new_file(request, file.filename or "")
         await anyio.to_thread.run_sync(shutil.copyfileobj, file.file, copy)

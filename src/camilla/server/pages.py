@@ -80,7 +80,7 @@ def leaderboard(ask: Ask) -> str:
             Cell(_between(row["rank_low"], row["rank_high"], 0), "number"),
             Cell(Html(f"{_learner_link(links, row['learner'])} {_state(row) or ''}"), "name"),
             row["ability"],
-            Cell(_between(row["low"], row["high"]), "number"),
+            _interval_cell(row),
             _interval(row, ends),
             row["accuracy"],
             Cell(tied[row["rank"]], "number"),
@@ -149,7 +149,7 @@ def learner(ask: Ask) -> str:
         (
             one["board"], one["created"][:16].replace("T", " "), one["rank"],
             Cell(_between(one["rank_low"], one["rank_high"], 0), "number"), one["ability"],
-            Cell(_between(one["low"], one["high"]), "number"),
+            _interval_cell(one),
         )
         for one in answer["history"]
     ]  # fmt: skip
@@ -328,15 +328,8 @@ def diff(ask: Ask) -> str:
         for one in found["rows"]
     ]  # fmt: skip
     title = f"From board {found['before']} to board {found['after']}"
-    head = [
-        "learner",
-        "rank before",
-        "rank after",
-        "ability before",
-        "95 % interval",
-        "ability after",
-        "95 % interval",
-    ]
+    head = ["learner", "rank before", "rank after", "ability before", "95 % interval", "ability after"]
+    head += ["95 % interval"]
     body = f"<h1>{title}</h1>" + table(
         "A learner that is on one board only has no numbers on the other", head, rows
     )

@@ -43,7 +43,6 @@ from camilla.server.views import Boards
 
 LEASE = "work"
 LEASE_SECONDS = 10.0
-# What a job needs alone it imports itself: a refit must not wait for the imports of a report.
 PAUSE_AFTER_FAILURE = 300.0  # seconds before a fit that failed is tried again
 NICENESS = 5
 
@@ -262,7 +261,10 @@ def _check_lease(transaction: Transaction, holder: str) -> None:
 
 
 def work(place: str, job: Job, holder: str, parent: int) -> None:
-    """One job in a process of its own, which ends when its server does."""
+    """One job in a process of its own, which ends when its server does.
+
+    Reports and banks import what only they need when they are made: a refit must not wait for it.
+    """
     os.nice(NICENESS)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     try:

@@ -102,7 +102,7 @@ def secret_samples(given: bool | Path) -> bool | list[str]:
 
 
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
-    """Serves until a signal ends it; requests that are being answered are answered."""
+    """Serves until a signal ends it; requests that have come are answered first."""
 
     def silent(event: str, **values: Any) -> None:
         if event != "request":
@@ -132,4 +132,7 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
         signal.signal(signal.SIGTERM, before)
         log("end")
     if not server.started:
-        raise DataError(f"nothing can be served at {where}: the address is taken or not of this machine.")
+        raise DataError(
+            f"{where}: nothing can be served there. The address is in use, or is not one of this machine: "
+            "choose others with --host and --port."
+        )

@@ -207,7 +207,7 @@ def _reply(connection: Connection, limits: UploadLimits) -> Reply:
     except (EOFError, OSError):
         pass  # it was ended by one of its limits
     return Reply(
-        f"it cannot be read with {limits.memory / 1e9:.1f} GB of memory in {limits.cpu} seconds. "
+        f"reading it takes more than {limits.memory / 1e9:.1f} GB of memory or {limits.cpu} seconds. "
         "Send fewer learners at a time, as CSV or Parquet."
     )
 

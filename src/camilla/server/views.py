@@ -79,7 +79,7 @@ class Boards:
         self._scratch.cleanup()
 
     def names(self) -> list[str]:
-        """Of all benchmarks."""
+        """Names of all benchmarks."""
         with self.store.reading() as transaction:
             return [row["name"] for row in transaction.rows("SELECT name FROM benchmarks ORDER BY name")]
 
