@@ -67,16 +67,14 @@ class Load:
     async def reader(self, seed: int) -> None:
         chance = random.Random(seed)
         names, weights = zip(*PATHS, strict=True)
-        while time.monotonic() < self.until:
-            await asyncio.sleep(chance.expovariate(1 / self.pause))
+        while await self._rested(chance.expovariate(1 / self.pause)):
             path = chance.choices(names, weights)[0]
             await self._timed(self.reads, f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
 
     async def submitter(self, number: int, token: str, responses: np.ndarray, samples: list[str]) -> None:
         chance = random.Random(number)
         turn = 0
-        while time.monotonic() < self.until:
-            await asyncio.sleep(chance.expovariate(1 / (10 * self.pause)))
+        while await self._rested(chance.expovariate(1 / (10 * self.pause))):
             turn += 1
             row = responses[chance.randrange(len(responses))].copy()
             flipped = chance.sample(range(len(row)), 40)
@@ -94,6 +92,11 @@ class Load:
             answer = await self._timed(self.writes, head, body)
             if answer is not None:
                 self.kept += [one["submission"]["id"] for one in json.loads(answer)["received"]]
+
+    async def _rested(self, seconds: float) -> bool:
+        """Waits; whether the load goes on after that."""
+        await asyncio.sleep(max(0.0, min(seconds, self.until - time.monotonic())))
+        return time.monotonic() < self.until
 
     async def _timed(self, times: list[float], head: str, body: bytes = b"") -> bytes | None:
         started = time.perf_counter()
