@@ -35,6 +35,8 @@ def give_back() -> None:
 
 def limit(size: int, seconds: int) -> None:
     """From now on this process ends when it takes more memory, or computes for longer."""
-    resource.setrlimit(resource.RLIMIT_DATA, (size, size))
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    wanted = {resource.RLIMIT_DATA: size, resource.RLIMIT_CPU: seconds, resource.RLIMIT_CORE: 0}
+    for kind, value in wanted.items():
+        _, most = resource.getrlimit(kind)
+        allowed = value if most == resource.RLIM_INFINITY else min(value, most)
+        resource.setrlimit(kind, (allowed, allowed))
