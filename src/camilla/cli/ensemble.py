@@ -22,7 +22,7 @@ def ensemble(
     two_answers: Annotated[
         bool, typer.Option("--two-answers", help="Right/wrong table: samples have two possible answers.")
     ] = False,
-    folds: Annotated[int, typer.Option(help="Folds of samples, each held out once.")] = 10,
+    splits: Annotated[int, typer.Option(help="How often samples are split into halves.")] = 10,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     pairs: Annotated[int, typer.Option(min=0, help="How many pairs of members to print.")] = 6,
     output: Annotated[
@@ -50,8 +50,8 @@ def ensemble(
     responses = columns.read(table, content=True)
     with progress("choosing a committee") as watch:
         found = ensemble(
-            responses, sizes=wanted, vote=vote, two_answers=two_answers, folds=folds, level=level, seed=seed,
-            watch=watch,
+            responses, sizes=wanted, vote=vote, two_answers=two_answers, splits=splits, level=level,
+            seed=seed, watch=watch,
         )  # fmt: skip
     if output is not None:
         found.committee.save(output)

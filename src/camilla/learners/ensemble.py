@@ -27,12 +27,13 @@ from camilla.learners.committee import IN_WORDS, Committee
 from camilla.learners.rank import learner_ends, learner_spread
 from camilla.learners.votes import (
     VOTES,
+    Chosen,
     Crossfit,
-    Fold,
     Pool,
     candidates,
     choose,
     crossfit,
+    dealt,
     err_together,
     pool_of,
 )
@@ -41,14 +42,17 @@ from camilla.ranking.epp import epp
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import correlation_ends
 from camilla.statistics.multiplicity import holm
-from camilla.statistics.paired import PairedResponses, estimate, paired_test
+from camilla.statistics.paired import PairedResponses, SplitEffect, over_splits
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.tournament import Tournament
 
 SIZES = (3, 5, 9)
 FEWEST_UNITS = 20  # samples or clusters; with fewer, what is held out says nothing
+ROUNDS = 20  # parts of the samples that EPP has as rounds
+DECIMALS = 12  # of a mean; what differs beyond is rounding
 PRINTED_PAIRS = 6
+COMPARED = ("difference", "difference_low", "difference_high", "p_value", "won", "lost")
 BEST_SINGLE, CHOSEN = "best single learner", "chosen committee"
 
 
@@ -70,7 +74,7 @@ class Ensemble(Printable):
     level: float
     ways: pl.DataFrame  # way, size, accuracy, low, high, difference, difference_low, difference_high, …
     test: str
-    members: pl.DataFrame  # learner, weight, accuracy, folds
+    members: pl.DataFrame  # learner, weight, accuracy, stability
     pairs: pl.DataFrame  # of members: a, b, n, correlation, low, high, both_wrong, by_chance, same, …
     epp: pl.DataFrame  # player, epp, se, low, high; empty where players cannot be ranked
     notes: tuple[str, ...]
@@ -112,14 +116,15 @@ class Ensemble(Printable):
 
 def ensemble(
     table: TableLike, *, rows: WideRows | None = None, sizes: Sequence[int] = SIZES,
-    vote: str | None = None, two_answers: bool = False, folds: int = 10, level: float = 0.95, seed: int = 0,
+    vote: str | None = None, two_answers: bool = False, splits: int = 10, level: float = 0.95, seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> Ensemble:  # fmt: skip
     """Which committee of learners answers best, and whether it is better than the best learner alone.
 
-    Members, votes and size are chosen by cross-fitting within nine tenths of the samples and judged on the
-    last tenth, in turn. The best single learner is chosen on the same nine tenths. Both are compared on all
-    samples with the paired test of `compare`. Without a significant difference no committee is recommended.
+    Samples are split into halves, ten times. Members, votes and size are chosen on one half, by
+    cross-fitting within it, and judged on the other, and the other way round. The best single learner is
+    chosen on the same half. Both are compared with the paired test of `compare`; the p-value is twice the
+    median over splits. Without a significant difference no committee is recommended.
 
     Parameters
     ----------
@@ -134,12 +139,12 @@ def ensemble(
         How votes are weighted; chosen by cross-fitting if not given.
     two_answers : bool
         Every sample has two possible answers, so that right and wrong tell the answer.
-    folds : int
-        Folds of samples, each held out once; samples of a cluster stay together.
+    splits : int
+        How often samples are split into halves; samples of a cluster stay together.
     level : float
         Coverage of intervals; 1 − level is the error rate of the test.
     seed : int
-        Deals samples into folds.
+        Splits the samples.
     progress : bool, optional
         A line on standard error while it runs: True at once, False never, None after two seconds on a
         terminal or in a notebook.
@@ -165,25 +170,25 @@ def ensemble(
     >>> found.committee.members == (found.single,)
     True
     """
-    _check_settings(sizes, vote, folds, level)
+    _check_settings(sizes, vote, splits, level)
     with watching("choosing a committee", progress, watch) as watch:
-        return _ensemble(as_table(table, rows=rows), tuple(sorted(set(sizes))), vote, two_answers, folds,
+        return _ensemble(as_table(table, rows=rows), tuple(sorted(set(sizes))), vote, two_answers, splits,
                          level, seed, watch)  # fmt: skip
 
 
-def _check_settings(sizes: Sequence[int], vote: str | None, folds: int, level: float) -> None:
+def _check_settings(sizes: Sequence[int], vote: str | None, splits: int, level: float) -> None:
     if not sizes or any(not isinstance(size, int | np.integer) or size < 2 for size in sizes):
         raise SettingError(f"sizes of committees are whole numbers from 2 on; got {list(sizes)}.")
     if vote is not None and vote not in VOTES:
         raise SettingError(f"vote is one of {', '.join(VOTES)}; got {vote!r}.")
-    if folds < 2:
-        raise SettingError(f"at least 2 folds are wanted; got {folds}.")
+    if splits < 1:
+        raise SettingError(f"at least one split of the samples is wanted; got {splits}.")
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
 
 
 def _ensemble(
-    table: ResponseTable, sizes: tuple[int, ...], vote: str | None, two_answers: bool, folds: int,
+    table: ResponseTable, sizes: tuple[int, ...], vote: str | None, two_answers: bool, splits: int,
     level: float, seed: int, watch: Watch,
 ) -> Ensemble:  # fmt: skip
     ordered = table.canonical().table
@@ -192,15 +197,15 @@ def _ensemble(
     if ordered.cluster is not None:
         group = np.unique(np.array(ordered.cluster)[pool.samples], return_inverse=True)[1]
     units = np.arange(len(pool.samples)) if group is None else group
-    _check_units(int(units.max()) + 1, folds, clusters=group is not None)
+    _check_units(int(units.max()) + 1, clusters=group is not None)
     fitting, notes = _fitting_sizes(sizes, len(pool.learners))
     votes = VOTES if vote is None else (vote,)
-    found = crossfit(pool.ballots, units, fitting, votes, folds=folds, seed=seed, watch=watch)
+    found = crossfit(pool.ballots, units, fitting, votes, splits=splits, seed=seed, watch=watch)
     watch("choosing on all samples")
     rng = np.random.default_rng([seed, 1])
     final = choose(pool.ballots, units, fitting, candidates(votes), rng)
     ways, test = _ways(found, group, level, len(pool.learners))
-    made = made_of(table, sizes=list(sizes), vote=vote, two_answers=two_answers, folds=folds, level=level,
+    made = made_of(table, sizes=list(sizes), vote=vote, two_answers=two_answers, splits=splits, level=level,
                    seed=seed)  # fmt: skip
     row = ways.row(1, named=True)
     better = row["p_value"] < 1 - level and row["difference"] > 0
@@ -218,7 +223,7 @@ def _ensemble(
         test,
         _members(pool, final, found),
         _pairs(pool, final, level),
-        _epp(pool, final, found),
+        _epp(pool, final, found, units, seed),
         (*pool.notes, *notes),
         made,
     )
@@ -237,16 +242,15 @@ def _fitting_sizes(sizes: tuple[int, ...], n_learners: int) -> tuple[tuple[int, 
     )
 
 
-def _check_units(n_units: int, folds: int, *, clusters: bool) -> None:
-    what = "clusters" if clusters else "samples"
-    if n_units < max(FEWEST_UNITS, 2 * folds):
+def _check_units(n_units: int, *, clusters: bool) -> None:
+    if n_units < FEWEST_UNITS:
         raise DataError(
-            f"{n_units} {what} with answers came; to choose a committee on some and judge it on others takes "
-            f"at least {max(FEWEST_UNITS, 2 * folds)} (20, and twice the {folds} folds)."
+            f"{n_units} {'clusters' if clusters else 'samples'} with answers came; to choose a committee on "
+            f"one half and judge it on the other takes {FEWEST_UNITS} at least."
         )
 
 
-def _committee(pool: Pool, final: Fold, facts: dict[str, Any]) -> Committee:
+def _committee(pool: Pool, final: Chosen, facts: dict[str, Any]) -> Committee:
     size = final.picked.size
     choice = final.choices[size]
     weights = choice.weights / choice.weights.max()
@@ -271,25 +275,14 @@ def _ways(
     """Every way on held-out samples, beside the best single learner; Holm is over sizes and all learners."""
     sizes = list(found.by_size)
     names = [BEST_SINGLE, CHOSEN, *(f"committee of {size}" for size in sizes), f"all {n_learners} learners"]
-    matrix = np.array([found.single, found.chosen, *found.by_size.values(), found.everybody])
+    everybody = np.broadcast_to(found.everybody, found.single.shape)
+    earned = [found.single, found.chosen, *found.by_size.values(), everybody]
+    matrix = np.array([_over_splits(one) for one in earned])
     spread = learner_spread(matrix, group)
     ends = learner_ends(matrix, spread, group, level)
-    compared: list[dict[str, Any]] = [{}]
-    test = ""
-    for row in matrix[1:]:
-        pair = _pair(found.single, row, group)
-        effect, tested = estimate(pair, level), paired_test(pair)
-        test = test or tested.method
-        compared.append(
-            {"difference": effect.difference, "difference_low": effect.low, "difference_high": effect.high,
-             "p_value": tested.p_value, "won": int(np.sum(pair.difference > 0)),
-             "lost": int(np.sum(pair.difference < 0))}
-        )  # fmt: skip
-    adjusted = holm(np.array([row["p_value"] for row in compared[2:]]))
-    for row, p in zip(compared[2:], adjusted, strict=True):
-        row["holm_p"] = float(p)
-    floats = ("difference", "difference_low", "difference_high", "p_value", "holm_p")
-    schema: dict[str, Any] = dict.fromkeys(floats, pl.Float64) | {"won": pl.Int64, "lost": pl.Int64}
+    effects = [None, *(_effect(found.single, one, group, level) for one in earned[1:])]
+    adjusted = holm(np.array([effect.p_value for effect in effects[2:] if effect is not None]))
+    kinds: dict[str, Any] = dict.fromkeys(COMPARED, pl.Float64)
     frame = pl.DataFrame(
         {
             "way": names,
@@ -298,9 +291,22 @@ def _ways(
             "low": ends.low,
             "high": ends.high,
         }
-    )
-    frame = frame.hstack(pl.DataFrame(compared, schema=schema))
-    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)), test
+    ).hstack(
+        pl.DataFrame([{} if one is None else dict(zip(COMPARED, one, strict=False)) for one in effects], schema=kinds)
+    )  # fmt: skip
+    frame = frame.with_columns(holm_p=pl.Series([None, None, *adjusted.tolist()], dtype=pl.Float64))
+    return frame.with_columns(pl.col(pl.Float64).fill_nan(None)), effects[1].method if effects[1] else ""
+
+
+def _over_splits(earned: Floats) -> Floats:
+    """What a way earns on each sample, on average over splits; NaN where it never answered."""
+    answered = ~np.isnan(earned)
+    total = np.where(answered, earned, 0).sum(axis=0)
+    return np.where(answered.any(axis=0), total / np.maximum(answered.sum(axis=0), 1), np.nan)
+
+
+def _effect(single: Floats, other: Floats, group: NDArray[np.integer] | None, level: float) -> SplitEffect:
+    return over_splits([_pair(a, b, group) for a, b in zip(single, other, strict=True)], level)
 
 
 def _pair(a: Floats, b: Floats, group: NDArray[np.integer] | None) -> PairedResponses:
@@ -312,22 +318,22 @@ def _pair(a: Floats, b: Floats, group: NDArray[np.integer] | None) -> PairedResp
     )  # fmt: skip
 
 
-def _members(pool: Pool, final: Fold, found: Crossfit) -> pl.DataFrame:
-    """The members of the chosen committee, and in how many folds the other samples chose them too."""
+def _members(pool: Pool, final: Chosen, found: Crossfit) -> pl.DataFrame:
+    """The members of the chosen committee, and which share of the halves chose them too."""
     choice = final.choices[final.picked.size]
     credits = pool.ballots.credits()[choice.members]
-    chosen = [set(one.choices[one.picked.size].members.tolist()) for one in found.folds]
+    chosen = [set(one.choices[one.picked.size].members.tolist()) for one in found.halves]
     return pl.DataFrame(
         {
             "learner": [pool.learners[i] for i in choice.members],
             "weight": choice.weights / choice.weights.max(),
             "accuracy": np.nanmean(credits, axis=1),
-            "folds": [sum(int(i) in one for one in chosen) for i in choice.members],
+            "stability": [float(np.mean([int(i) in one for one in chosen])) for i in choice.members],
         }
     )
 
 
-def _pairs(pool: Pool, final: Fold, level: float) -> pl.DataFrame:
+def _pairs(pool: Pool, final: Chosen, level: float) -> pl.DataFrame:
     """Who errs together, the highest correlation first."""
     members = final.choices[final.picked.size].members.tolist()
     rows = []
@@ -345,31 +351,32 @@ def _pairs(pool: Pool, final: Fold, level: float) -> pl.DataFrame:
     return frame.sort(pl.col("correlation").round(9), descending=True, nulls_last=True, maintain_order=True)
 
 
-def _epp(pool: Pool, final: Fold, found: Crossfit) -> pl.DataFrame:
-    """Members, the best single learner and the committees by EPP; a round is a fold of held-out samples."""
+def _epp(pool: Pool, final: Chosen, found: Crossfit, units: NDArray[np.integer], seed: int) -> pl.DataFrame:
+    """Members, the best single learner and committees by EPP; a round is a part of the samples."""
     credits = pool.ballots.credits()
     alone = list(dict.fromkeys([*final.choices[final.picked.size].members.tolist(), final.best]))
     names = [pool.learners[i] for i in alone]
     rows = [credits[i] for i in alone]
-    committees = {f"committee of {size}": earned for size, earned in found.by_size.items()}
+    committees = {f"committee of {size}": _over_splits(earned) for size, earned in found.by_size.items()}
     committees[f"all {len(pool.learners)} learners"] = found.everybody
     for name, earned in committees.items():
         names.append(name if name not in names else f"{name} (voting)")
         rows.append(earned)
-    folds = np.unique(found.fold)
-    scores = np.array([[np.nanmean(row[found.fold == k]) for k in folds] for row in rows])
-    kind = "committee" if pool.exact else "committee (lower bound)"
-    try:
-        board = epp(Tournament(tuple(names), tuple(f"fold {k + 1}" for k in folds), scores), progress=False)
-    except CamillaError:  # no two of them differ: there is nothing to rank
-        return pl.DataFrame(schema={"player": pl.String, "kind": pl.String, "epp": pl.Float64,
-                                    "se": pl.Float64, "low": pl.Float64, "high": pl.Float64})  # fmt: skip
-    kinds = dict.fromkeys(names[: len(alone)], "learner") | dict.fromkeys(names[len(alone) :], kind)
-    frame = pl.DataFrame({"player": board.players, "kind": [kinds[name] for name in board.players]})
-    numbers = {"epp": board.epp, "se": board.se, "low": board.low, "high": board.high}
-    return frame.with_columns(pl.Series(name, values) for name, values in numbers.items()).with_columns(
-        pl.col(pl.Float64).fill_nan(None)
+    part = dealt(units, ROUNDS, np.random.default_rng([seed, 2]))
+    scores = np.array([[np.nanmean(row[part == k]) for k in range(ROUNDS)] for row in rows])
+    schema = {"player": pl.String, "kind": pl.String} | dict.fromkeys(
+        ("epp", "se", "low", "high"), pl.Float64
     )
+    try:
+        rounds = tuple(f"part {k + 1}" for k in range(ROUNDS))
+        board = epp(Tournament(tuple(names), rounds, scores.round(DECIMALS)), progress=False)
+    except CamillaError:  # no two of them differ: there is nothing to rank
+        return pl.DataFrame(schema=schema)
+    kinds = dict.fromkeys(names, "committee" if pool.exact else "committee, at least")
+    kinds |= dict.fromkeys(names[: len(alone)], "learner")
+    columns = {"player": board.players, "kind": [kinds[name] for name in board.players], "epp": board.epp,
+               "se": board.se, "low": board.low, "high": board.high}  # fmt: skip
+    return pl.DataFrame(columns, schema=schema).with_columns(pl.col(pl.Float64).fill_nan(None))
 
 
 def _answer(found: Ensemble) -> str:
@@ -419,12 +426,9 @@ def _ways_grid(found: Ensemble) -> Grid:
 
 
 def _members_grid(found: Ensemble) -> Grid:
-    folds = found.provenance["settings"]["folds"]
     how = IN_WORDS[found.chosen.vote]
-    return Grid(
-        f"Members of the chosen committee ({how}), and in how many of {folds} folds they were chosen",
-        found.members,
-    )
+    title = f"Members of the chosen committee ({how}); stability is the share of halves that chose them"
+    return Grid(title, found.members)
 
 
 def _pairs_grid(found: Ensemble, most: int) -> Grid:
@@ -466,5 +470,5 @@ def _epp_grid(found: Ensemble) -> Grid:
         pl.col("epp").alias("EPP"),
         pl.Series(interval, intervals(found.epp, "low", "high", 2), pl.String),
     )
-    title = "Committees beside their members by EPP; a round is a fold of held-out samples"
+    title = f"Committees beside their members by EPP; a round is one of {ROUNDS} parts of the samples"
     return Grid(title, frame, fixed=("player", "kind", interval))

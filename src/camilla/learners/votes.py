@@ -232,7 +232,7 @@ def _learned(ballots: Ballots, members: Indices, by_odds: Floats) -> Floats:
     """Weights of the highest posterior when an answer is right in proportion to e^votes.
 
     The prior is normal around weights by log-odds, all of them times one number that is fitted first: members
-    that err together earn less than their odds. Samples on which members agree, or none is right, say nothing.
+    that err together earn less than their odds. Samples on which members agree or none is right say nothing.
     A weight below 0 becomes 0: no vote counts against its answer.
     """
     said = ballots.answer[members].T[:, None, :]  # [samples, 1, members]
@@ -326,8 +326,8 @@ def pick(
     return Picked(by_size, max(sizes, key=lambda size: round(total[by_size[size], size], 6)))
 
 
-class Fold(NamedTuple):
-    """What the samples outside a fold chose."""
+class Chosen(NamedTuple):
+    """What some samples chose."""
 
     picked: Picked
     choices: dict[int, Choice]  # by size
@@ -335,51 +335,52 @@ class Fold(NamedTuple):
 
 
 class Crossfit(NamedTuple):
-    """What each way earns on every sample, chosen without the sample's fold: [samples]."""
+    """What each way earns on every sample, chosen on the half without the sample: [splits, samples]."""
 
-    fold: Indices
     single: Floats
     chosen: Floats
     by_size: dict[int, Floats]
-    everybody: Floats  # a majority of all learners
-    folds: list[Fold]
+    everybody: Floats  # a majority of all learners, which nothing is chosen for: [samples]
+    halves: list[Chosen]  # two per split
 
 
 def crossfit(
     ballots: Ballots, units: NDArray[np.integer], sizes: Sequence[int], votes: Sequence[str], *,
-    folds: int, seed: int, watch: Watch,
+    splits: int, seed: int, watch: Watch,
 ) -> Crossfit:  # fmt: skip
-    """Every sample is voted on by committees that were chosen, with sizes and weights, on the other folds."""
-    rng = np.random.default_rng(seed)
-    fold, tried, n = dealt(units, folds, rng), candidates(votes), len(ballots.credit)
-    out = Crossfit(
-        fold, np.full(n, np.nan), np.full(n, np.nan), {size: np.full(n, np.nan) for size in sizes},
-        np.full(n, np.nan), [],
-    )  # fmt: skip
+    """Samples are split into halves, again and again; each half is voted on by what the other half chose.
+
+    Halves, and not ten folds: with more folds the choices of all of them rest on nearly the same samples, and
+    the held-out results of a choice among equals depend on each other.
+    """
+    tried, shape = candidates(votes), (splits, len(ballots.credit))
     credits = ballots.credits()
-    for number in range(folds):
-        watch(f"fold {number + 1} of {folds}")
-        inside, outside = np.flatnonzero(fold == number), np.flatnonzero(fold != number)
-        training, held_out = ballots.take(outside), ballots.take(inside)
-        chosen = choose(training, units[outside], sizes, tried, rng)
-        out.folds.append(chosen)
-        for size, choice in chosen.choices.items():
-            out.by_size[size][inside] = tally(held_out, choice)
-        out.chosen[inside] = out.by_size[chosen.picked.size][inside]
-        out.single[inside] = credits[chosen.best, inside]
-        everybody = Choice(by_accuracy(credits[:, outside]), np.ones(len(credits)))
-        out.everybody[inside] = tally(held_out, everybody)
+    everybody = tally(ballots, Choice(np.arange(len(credits)), np.ones(len(credits))))
+    by_size = {size: np.full(shape, np.nan) for size in sizes}
+    out = Crossfit(np.full(shape, np.nan), np.full(shape, np.nan), by_size, everybody, [])
+    for split in range(splits):
+        watch(f"split {split + 1} of {splits}")
+        rng = np.random.default_rng([seed, split])
+        half = dealt(units, 2, rng)
+        for number in range(2):
+            inside, outside = np.flatnonzero(half == number), np.flatnonzero(half != number)
+            chosen = choose(ballots.take(outside), units[outside], sizes, tried, rng)
+            out.halves.append(chosen)
+            for size, choice in chosen.choices.items():
+                by_size[size][split, inside] = tally(ballots.take(inside), choice)
+            out.chosen[split, inside] = by_size[chosen.picked.size][split, inside]
+            out.single[split, inside] = credits[chosen.best, inside]
     return out
 
 
 def choose(
     ballots: Ballots, units: NDArray[np.integer], sizes: Sequence[int], tried: Sequence[Candidate],
     rng: np.random.Generator,
-) -> Fold:  # fmt: skip
+) -> Chosen:  # fmt: skip
     """The committee of every size that these samples choose, and the size."""
     picked = pick(ballots, units, sizes, tried, rng)
     found = committees_on(ballots, sizes, tried)
-    return Fold(picked, {size: found.choices[picked.by_size[size], size] for size in sizes}, found.best)
+    return Chosen(picked, {size: found.choices[picked.by_size[size], size] for size in sizes}, found.best)
 
 
 class ErrorPair(NamedTuple):

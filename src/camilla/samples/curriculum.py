@@ -62,10 +62,10 @@ class Curriculum(Printable):
     def parts(self, *, samples: int = 5) -> list[Part]:
         """How many samples there are and how hard, the first and the last of them, and the skills."""
         frame, p = self.samples, self.samples["probability"]
-        edge = int(p.is_between(*EDGE).sum())
+        edge, mean = int(p.is_between(*EDGE).sum()), float(p.to_numpy().mean())
         answer = (
             f"{counted(frame.height, 'sample')} for {brief(self.learner)}, {IN_WORDS[self.order]}. Its "
-            f"expected mean response is {float(np.mean(p.to_numpy())):.3f}; {counted(edge, 'sample')} are at the "
+            f"expected mean response is {mean:.3f}; {counted(edge, 'sample')} are at the "
             "learner's edge (probability of a right answer from .25 to .75)."
         )
         columns = [name for name in PRINTED if frame[name].null_count() < frame.height]
