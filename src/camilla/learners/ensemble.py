@@ -291,9 +291,9 @@ def _ways(
             "low": ends.low,
             "high": ends.high,
         }
-    ).hstack(
-        pl.DataFrame([{} if one is None else dict(zip(COMPARED, one, strict=False)) for one in effects], schema=kinds)
-    )  # fmt: skip
+    )
+    compared = [{} if one is None else dict(zip(COMPARED, one, strict=False)) for one in effects]
+    frame = frame.hstack(pl.DataFrame(compared, schema=kinds))
     frame = frame.with_columns(holm_p=pl.Series([None, None, *adjusted.tolist()], dtype=pl.Float64))
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)), effects[1].method if effects[1] else ""
 
