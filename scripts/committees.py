@@ -83,7 +83,7 @@ WORLDS: dict[str, tuple[Callable[[int, int, int], camilla.ResponseTable], int, i
 
 
 def simulated(name: str, worlds: int) -> dict[str, Any]:
-    """How often a committee is called better or worse, and how often the interval holds the true difference."""
+    """How often a committee is called better or worse, and how often intervals hold the truth."""
     make, learners, samples, share = WORLDS[name]
     count, start = max(int(worlds * share), 1), time.process_time()
     better = worse = held = accuracy = 0
@@ -101,61 +101,68 @@ def simulated(name: str, worlds: int) -> dict[str, Any]:
             "cpu_seconds": round(time.process_time() - start, 1)}  # fmt: skip
 
 
+HEAD = """# Committees
+
+`camilla ensemble` with committees of 3, 5 and 9. Samples are split into halves ten times. One half chooses
+members, votes and size, and the best single learner; the other half judges them, and the other way round.
+Differences are from that best single learner, in points (hundredths of the accuracy). p is twice the median over
+splits of the exact McNemar test; for sizes and all learners it is adjusted (Holm). EPP has twenty parts of the
+samples as rounds; members were chosen with all samples, which flatters them beside committees.
+
+How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at once,
+after that.
+"""
+WORLDS_HEAD = """
+## Pools in which the truth is known
+
+Two possible answers per sample, committees of 3 and 5, ten splits.
+
+* **equals**: everybody gets 70 % of the samples right. On 15 % every learner is right with probability .7, on 15 %
+  with .3, independently. A weighted vote is then right with probability q on the former and 1 − q on the latter.
+  So every committee is exactly as good as every learner (.85), whatever is chosen.
+* **copies**: all learners give the same answers.
+* **independent**: every learner is right with .7, independently. Three are right with .784, five with .837
+  (Condorcet).
+
+The test has an error rate of 5 %, in both directions together. So a committee may be called better in 2.5 % of
+the tables of equals and copies, and should be called better in all tables of the last kind. *held*: the 95 %
+interval of the difference holds the true one, 0.
+
+| pool | tables | a committee is better | is worse | held | 95 % CI of the accuracy holds .85 |
+|---|---|---|---|---|---|
+"""
+TAIL = """
+**Why halves.** Ten folds were tried first, with one paired test over all held-out samples. That test called a
+committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and its statistic varied
+1.46 times as much as it should. The choices of ten folds rest on nearly the same samples, so that among equals a
+learner is chosen in just those folds in which it does worse. With halves it was 5.5 %, and 0.97 times.
+
+Made by `python scripts/committees.py --worlds 200 --out docs/results/committees.md`; every figure is in
+[data/committees.json](data/committees.json).
+"""
+
+
 def page(figures: dict[str, Any]) -> str:
-    lines = [
-        "# Committees",
-        "",
-        "`camilla ensemble` with committees of 3, 5 and 9. Samples are split into halves ten times. One half",
-        "chooses members, votes and size, and the best single learner; the other half judges them, and the other",
-        "way round. Differences are from that best single learner, in points (hundredths of the accuracy). p is",
-        "twice the median over splits of the exact McNemar test; for sizes and all learners it is adjusted (Holm).",
-        "How members are found and weights are learned was settled on digits and Titanic; CIFAR-100 was looked at",
-        "once, after that.",
-        "",
-    ]
+    text = HEAD
     for name in TABLES:
         if name not in figures:
             continue
         found = figures[name]
-        lines += [f"## {NAMES[name]}", "", found["answer"].replace("|", "\\|"), ""]
-        lines += ["| way | accuracy | 95 % CI | difference | 95 % CI | p |", "|---|---|---|---|---|---|"]
-        lines += [_row(row) for row in found["ways"]]
-        lines += ["", "By EPP, committees beside their members: " + _epp(found["epp"]) + ".", "",
-                  f"{found['cpu_seconds']} CPU s.", ""]  # fmt: skip
-    lines += [
-        "## Pools in which the truth is known",
-        "",
-        "Two possible answers per sample, committees of 3 and 5. **equals**: 70 % of the samples everybody gets",
-        "right, on 15 % every learner is right with probability .7, on 15 % with .3, independently. A weighted",
-        "vote is then right with q on the former and 1 − q on the latter, so that every committee is exactly as",
-        "good as every learner (.85): none is better, whatever is chosen. **copies**: all give the same answers.",
-        "**independent**: everybody is right with .7, independently, so that three are right with .784 and five",
-        "with .837 (Condorcet). `better` should be at most 2.5 % in the first two, and as often as possible in",
-        "the last. `held`: the 95 % interval of the difference holds the true one, 0.",
-        "",
-        "| pool | tables | a committee is better | is worse | held | CI of accuracy holds .85 |",
-        "|---|---|---|---|---|---|",
-    ]
+        rows = "\n".join(_row(row) for row in found["ways"])
+        text += (
+            f"\n## {NAMES[name]}\n\n{found['answer']}\n\n"
+            "| way | accuracy | 95 % CI | difference | 95 % CI | p |\n|---|---|---|---|---|---|\n"
+            f"{rows}\n\nEPP (95 % CI): {_epp(found['epp'])}. {found['cpu_seconds']} CPU s.\n"
+        )
+    text += WORLDS_HEAD
     for name in WORLDS:
         if name in figures:
             one = figures[name]
-            lines.append(
-                f"| {name} | {one['worlds']} | {_share(one['better'], one['worlds'])} "
-                f"| {_share(one['worse'], one['worlds'])} | {_share(one['held'], one['worlds'])} "
-                f"| {_share(one['accuracy_held'], one['worlds'])} |"
+            shares = (
+                _share(one[kind], one["worlds"]) for kind in ("better", "worse", "held", "accuracy_held")
             )
-    lines += [
-        "",
-        "Why halves: with ten folds, and one paired test over all held-out samples, the test called a committee of",
-        "3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and the test statistic",
-        "varied 1.46 times as much as it should. The choices of all folds rest on nearly the same samples, so that",
-        "a learner is chosen in just those folds in which it does worse. With halves it was 5.5 %, and 0.97 times.",
-        "",
-        "Made by `python scripts/committees.py --worlds 200 --out docs/results/committees.md`; every figure is in",
-        "[data/committees.json](data/committees.json).",
-        "",
-    ]
-    return "\n".join(lines)
+            text += f"| {name} | {one['worlds']} | {' | '.join(shares)} |\n"
+    return text + TAIL
 
 
 def _row(row: dict[str, Any]) -> str:
@@ -171,7 +178,8 @@ def _row(row: dict[str, Any]) -> str:
 
 
 def _epp(rows: list[dict[str, Any]]) -> str:
-    return ", ".join(f"{row['player']} {row['epp']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})" for row in rows)
+    shown = (f"{row['player']} {row['epp']:+.2f} ({row['low']:+.2f} to {row['high']:+.2f})" for row in rows)
+    return ", ".join(shown)
 
 
 def _share(count: int | None, of: int) -> str:
@@ -191,7 +199,8 @@ def main() -> None:
                 continue
             figures[name] = judged(name) if name in TABLES else simulated(name, given.worlds)
             DATA.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
-            print(name, {k: v for k, v in figures[name].items() if k in ("answer", "better", "worlds", "cpu_seconds")})
+            told = ("answer", "better", "worse", "held", "worlds", "cpu_seconds")
+            print(name, {key: value for key, value in figures[name].items() if key in told}, flush=True)
     if given.out is not None:
         given.out.write_text(page(figures))
 

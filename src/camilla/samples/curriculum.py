@@ -154,7 +154,8 @@ def curriculum(
         found.require_responses()
         frame = frame.filter(_PART[only])
     if frame.height == 0:
-        raise DataError(f"no sample is left for {learner!r}: none of them is {only}. Use only='all'.")
+        kept = f"only={only!r}" + (f" and skills={list(wanted)}" if wanted else "")
+        raise DataError(f"no sample is left for {learner!r}: {kept} keeps none of {len(found.sample_names)}.")
     if unknown := frame["information"].null_count():
         notes.append(f"{counted(unknown, 'sample')} without a known discrimination count as not informative.")
     frame = frame.with_columns(weight=pl.Series(_weights(frame, weigh)))
