@@ -7,7 +7,6 @@ Figures go to docs/results/data/committees.json too, and finished parts are read
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -82,60 +81,65 @@ WORLDS: dict[str, tuple[Callable[[int, int, int], camilla.ResponseTable], int, i
 }
 
 
-def simulated(name: str, worlds: int) -> dict[str, Any]:
-    """How often a committee is called better or worse, and how often intervals hold the truth."""
+COUNTS = ("worlds", "better", "worse", "held", "accuracy_held", "cpu_seconds")
+BATCH = 10  # tables between which figures are written
+
+
+def simulated(name: str, worlds: int, before: dict[str, Any]) -> dict[str, Any]:
+    """How often a committee is called better or worse, and intervals hold the truth; one batch more."""
     make, learners, samples, share = WORLDS[name]
-    count, start = max(int(worlds * share), 1), time.process_time()
-    better = worse = held = accuracy = 0
-    for seed in range(count):
-        found = camilla.ensemble(make(seed, learners, samples), sizes=SIZES[:2], two_answers=True, seed=seed)
-        row = found.ways.row(1, named=True)
-        better += found.better
-        worse += row["p_value"] < 0.05 and row["difference"] < 0
-        held += row["difference_low"] <= 0 <= row["difference_high"]
-        accuracy += row["low"] <= 0.85 <= row["high"]
-    known = name.startswith("equals")
-    return {"worlds": count, "better": int(better), "worse": int(worse),
-            "held": int(held) if not name.startswith("independent") else None,
-            "accuracy_held": int(accuracy) if known else None,
-            "cpu_seconds": round(time.process_time() - start, 1)}  # fmt: skip
+    found = {key: before.get(key, 0) for key in COUNTS}
+    start = time.process_time()
+    for seed in range(found["worlds"], min(found["worlds"] + BATCH, max(int(worlds * share), 1))):
+        table = make(seed, learners, samples)
+        one = camilla.ensemble(table, sizes=SIZES[:2], two_answers=True, seed=seed)
+        row = one.ways.row(1, named=True)
+        found["worlds"] += 1
+        found["better"] += int(one.better)
+        found["worse"] += int(row["p_value"] < 0.05 and row["difference"] < 0)
+        found["held"] += int(row["difference_low"] <= 0 <= row["difference_high"])
+        found["accuracy_held"] += int(row["low"] <= 0.85 <= row["high"])
+    found["cpu_seconds"] = round(found["cpu_seconds"] + time.process_time() - start, 1)
+    return found
 
 
 HEAD = """# Committees
 
-`camilla ensemble` with committees of 3, 5 and 9. Samples are split into halves ten times. One half chooses
-members, votes and size, and the best single learner; the other half judges them, and the other way round.
-Differences are from that best single learner, in points (hundredths of the accuracy). p is twice the median over
-splits of the exact McNemar test; for sizes and all learners it is adjusted (Holm). EPP has twenty parts of the
-samples as rounds; members were chosen with all samples, which flatters them beside committees.
+`camilla ensemble` with committees of 3, 5 and 9. Samples are split into halves ten times. One half
+chooses members, votes and size, and the best single learner; the other half judges them, and the other
+way round. Differences are from that best single learner, in points (hundredths of the accuracy). p is
+twice the median over splits of the exact McNemar test; for sizes and all learners it is adjusted (Holm).
+EPP has twenty parts of the samples as rounds; members were chosen with all samples, which flatters them
+beside committees.
 
-How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at once,
-after that.
+How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at
+once, after that.
 """
 WORLDS_HEAD = """
 ## Pools in which the truth is known
 
 Two possible answers per sample, committees of 3 and 5, ten splits.
 
-* **equals**: everybody gets 70 % of the samples right. On 15 % every learner is right with probability .7, on 15 %
-  with .3, independently. A weighted vote is then right with probability q on the former and 1 − q on the latter.
-  So every committee is exactly as good as every learner (.85), whatever is chosen.
+* **equals**: everybody gets 70 % of the samples right. On 15 % every learner is right with probability
+  .7, on 15 % with .3, independently. A weighted vote is then right with probability q on the former and
+  1 − q on the latter. So every committee is exactly as good as every learner (.85), whatever is chosen.
 * **copies**: all learners give the same answers.
-* **independent**: every learner is right with .7, independently. Three are right with .784, five with .837
-  (Condorcet).
+* **independent**: every learner is right with .7, independently. Three are right with .784, five with
+  .837 (Condorcet).
 
-The test has an error rate of 5 %, in both directions together. So a committee may be called better in 2.5 % of
-the tables of equals and copies, and should be called better in all tables of the last kind. *held*: the 95 %
-interval of the difference holds the true one, 0.
+The test has an error rate of 5 %, in both directions together. So a committee may be called better in
+2.5 % of the tables of equals and copies, and should be called better in all tables of the last kind.
+*held*: the 95 % interval of the difference holds the true one, 0.
 
 | pool | tables | a committee is better | is worse | held | 95 % CI of the accuracy holds .85 |
 |---|---|---|---|---|---|
 """
 TAIL = """
-**Why halves.** Ten folds were tried first, with one paired test over all held-out samples. That test called a
-committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and its statistic varied
-1.46 times as much as it should. The choices of ten folds rest on nearly the same samples, so that among equals a
-learner is chosen in just those folds in which it does worse. With halves it was 5.5 %, and 0.97 times.
+**Why halves.** Ten folds were tried first, with one paired test over all held-out samples. That test
+called a committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and
+its statistic varied 1.46 times as much as it should. The choices of ten folds rest on nearly the same
+samples, so that among equals a learner is chosen in just those folds in which it does worse. With halves
+it was 5.5 %, and 0.97 times.
 
 Made by `python scripts/committees.py --worlds 200 --out docs/results/committees.md`; every figure is in
 [data/committees.json](data/committees.json).
@@ -182,25 +186,33 @@ def _epp(rows: list[dict[str, Any]]) -> str:
     return ", ".join(shown)
 
 
-def _share(count: int | None, of: int) -> str:
-    return "" if count is None else f"{100 * count / of:.1f} %"
+def _share(count: int, of: int) -> str:
+    return f"{100 * count / of:.1f} %"
+
+
+def keep(figures: dict[str, Any]) -> None:
+    DATA.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--worlds", type=int, default=200)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--only", nargs="*", help="parts to make; others are read from the data")
+    parser.add_argument(
+        "--only", nargs="*", help="parts to make or to go on with; others are read from the data"
+    )
     given = parser.parse_args()
     figures = json.loads(DATA.read_text()) if DATA.exists() else {}
-    for name in (*TABLES, *WORLDS):
-        if (given.only is None and name not in figures) or (given.only is not None and name in given.only):
-            if name in TABLES and name != "digits" and "CAMILLA_DATA" not in os.environ:
-                continue
-            figures[name] = judged(name) if name in TABLES else simulated(name, given.worlds)
-            DATA.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
-            told = ("answer", "better", "worse", "held", "worlds", "cpu_seconds")
-            print(name, {key: value for key, value in figures[name].items() if key in told}, flush=True)
+    for name in (*TABLES, *WORLDS) if given.only is None else given.only:
+        if name in TABLES and (given.only is not None or name not in figures):
+            figures[name] = judged(name)
+            keep(figures)
+        while name in WORLDS:
+            done = figures.get(name, {})
+            figures[name] = simulated(name, given.worlds, done)
+            if figures[name]["worlds"] == done.get("worlds"):
+                break
+            keep(figures)
     if given.out is not None:
         given.out.write_text(page(figures))
 
