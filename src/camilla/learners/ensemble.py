@@ -53,6 +53,7 @@ ROUNDS = 20  # parts of the samples that EPP has as rounds
 DECIMALS = 12  # of a mean; what differs beyond is rounding
 PRINTED_PAIRS = 6
 COMPARED = ("difference", "difference_low", "difference_high", "p_value", "won", "lost")
+OVER_ALL = ("over_all", "over_all_low", "over_all_high", "over_all_p")  # from all learners voting
 BEST_SINGLE, CHOSEN = "best single learner", "chosen committee"
 
 
@@ -277,9 +278,7 @@ def _ways(
     names = [BEST_SINGLE, CHOSEN, *(f"committee of {size}" for size in sizes), f"all {n_learners} learners"]
     everybody = np.broadcast_to(found.everybody, found.single.shape)
     earned = [found.single, found.chosen, *found.by_size.values(), everybody]
-    matrix = np.array([_over_splits(one) for one in earned])
-    spread = learner_spread(matrix, group)
-    ends = learner_ends(matrix, spread, group, level)
+    accuracies = [_accuracy(one, group, level) for one in earned]
     effects = [None, *(_effect(found.single, one, group, level) for one in earned[1:])]
     adjusted = holm(np.array([effect.p_value for effect in effects[2:] if effect is not None]))
     kinds: dict[str, Any] = dict.fromkeys(COMPARED, pl.Float64)
@@ -287,15 +286,33 @@ def _ways(
         {
             "way": names,
             "size": [1, None, *sizes, n_learners],
-            "accuracy": spread.mean,
-            "low": ends.low,
-            "high": ends.high,
+            "accuracy": [one[0] for one in accuracies],
+            "low": [one[1] for one in accuracies],
+            "high": [one[2] for one in accuracies],
         }
     )
     compared = [{} if one is None else dict(zip(COMPARED, one, strict=False)) for one in effects]
-    frame = frame.hstack(pl.DataFrame(compared, schema=kinds))
+    frame = frame.hstack(pl.DataFrame(compared, schema=kinds)).hstack(_over_all(earned, group, level))
     frame = frame.with_columns(holm_p=pl.Series([None, None, *adjusted.tolist()], dtype=pl.Float64))
     return frame.with_columns(pl.col(pl.Float64).fill_nan(None)), effects[1].method if effects[1] else ""
+
+
+def _over_all(earned: list[Floats], group: NDArray[np.integer] | None, level: float) -> pl.DataFrame:
+    """How far each way is ahead of all learners voting, which stand last."""
+    effects = [_effect(earned[-1], one, group, level) for one in earned[:-1]]
+    rows = [dict(zip(OVER_ALL, one, strict=False)) for one in effects]
+    return pl.DataFrame([*rows, {}], schema=dict.fromkeys(OVER_ALL, pl.Float64))
+
+
+def _accuracy(earned: Floats, group: NDArray[np.integer] | None, level: float) -> tuple[float, float, float]:
+    """The mean over splits, and the medians of the ends that each split has by itself.
+
+    A mean over splits varies no more than one split does, but more than the spread of credits averaged over
+    splits says: what is chosen on halves that overlap goes together.
+    """
+    spread = learner_spread(earned, group)
+    ends = learner_ends(earned, spread, group, level)
+    return float(np.mean(spread.mean)), float(np.median(ends.low)), float(np.median(ends.high))
 
 
 def _over_splits(earned: Floats) -> Floats:
@@ -383,8 +400,8 @@ def _answer(found: Ensemble) -> str:
     single, chosen = (found.ways.row(number, named=True) for number in (0, 1))
     points = [signed(100 * chosen[f"difference{end}"]) for end in ("", "_low", "_high") if
               chosen[f"difference{end}"] is not None]  # fmt: skip
-    ends = f", {percent(found.level)} CI {points[1]} to {points[2]}" if len(points) == 3 else ""
-    least = "" if found.exact else "at least "
+    least, bound = ("", "") if found.exact else ("at least ", " of the bound")
+    ends = f", {percent(found.level)} CI{bound} {points[1]} to {points[2]}" if len(points) == 3 else ""
     evidence = (
         f"{least}{points[0]} points{ends}, on samples that had no part in the choice (p = "
         f"{chosen['p_value']:.2g}, {found.test.removesuffix(' test')} test)"
