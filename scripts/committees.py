@@ -31,8 +31,8 @@ NAMES = {
     "cifar100": "CIFAR-100 test, 42 learners × 10,000 pictures, right/wrong only: lower bounds",
 }
 REMARKS = {
-    "cifar100": "All figures of committees are lower bounds, those of all learners voting too: the differences "
-    "from all voting compare two bounds, and say nothing of the votes themselves.\n\n",
+    "cifar100": "All figures of committees are lower bounds, those of all learners voting too: the "
+    "differences from all voting compare two bounds, and say nothing of the votes themselves.\n\n",
 }
 
 
@@ -161,7 +161,8 @@ def page(figures: dict[str, Any]) -> str:
             f"\n## {NAMES[name]}\n\n{found['answer']}\n\n"
             "| way | accuracy | 95 % CI | from the best single | p | from all voting | p |\n"
             "|---|---|---|---|---|---|---|\n"
-            f"{rows}\n\n{REMARKS.get(name, '')}EPP (95 % CI): {_epp(found['epp'])}. {found['cpu_seconds']} CPU s.\n"
+            f"{rows}\n\n{REMARKS.get(name, '')}EPP (95 % CI): {_epp(found['epp'])}. "
+            f"{found['cpu_seconds']} CPU s.\n"
         )
     text += WORLDS_HEAD
     for name in WORLDS:

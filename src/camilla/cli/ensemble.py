@@ -14,7 +14,12 @@ OF_ANSWERS = {"learner", "sample", "answer"}  # options that apply to answers al
 
 @reads_table("cluster", "key", *options.CONTENT)
 def ensemble(
-    table: options.TableOption,
+    tables: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="TABLE…", help="Responses with answers: a table, or logs; several are joined."
+        ),
+    ],
     sizes: Annotated[str, typer.Option(help="Sizes of committees to try, with commas.")] = "3,5,9",
     vote: Annotated[
         str | None, typer.Option(help="majority, log-odds or learned; chosen if not given.")
@@ -41,13 +46,13 @@ def ensemble(
     from camilla.learners.ensemble import ensemble
 
     if apply is not None:
-        _apply(apply, table, output, columns, json=json)
+        _apply(apply, tables, output, columns, json=json)
         return
-    options.keep_input(output, [table])
+    options.keep_input(output, tables)
     wanted = _sizes(sizes)
     if output is not None:
         _check_json(output)
-    responses = columns.read(table, content=True)
+    responses = columns.read(*tables, content=True)
     with progress("choosing a committee") as watch:
         found = ensemble(
             responses, sizes=wanted, vote=vote, two_answers=two_answers, splits=splits, level=level,
@@ -80,21 +85,25 @@ def _check_json(output: Path) -> None:
         raise SettingError(f"{output}: a committee is written as .json.")
 
 
-def _apply(saved: Path, answers: Path, output: Path | None, columns: TableOptions, *, json: bool) -> None:
+def _apply(
+    saved: Path, tables: list[Path], output: Path | None, columns: TableOptions, *, json: bool
+) -> None:
     """Votes of a saved committee on answers, which need no responses."""
     from camilla.errors import SettingError
     from camilla.learners.committee import Committee
     from camilla.table.files import checked_ending, write_frame
 
     columns.refuse("with --apply", but=OF_ANSWERS)
+    if len(tables) > 1:
+        raise SettingError(f"--apply takes one file of answers; {len(tables)} came.")
     if output is None and not json:
         raise SettingError("--apply wants -o FILE for the answers of the committee, or --json.")
     if output is not None:
         checked_ending(output)
-        options.keep_input(output, [saved, answers])
+        options.keep_input(output, [saved, *tables])
     committee = Committee.load(saved)
     named = {name: value for name in OF_ANSWERS if (value := getattr(columns, name)) is not None}
-    found = committee.apply(answers, **named)
+    found = committee.apply(tables[0], **named)
     if output is not None:
         write_frame(found, output)
         say(f"Answers to {found.height} samples written to {output}", err=True)
