@@ -27,7 +27,9 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.experiments.running import experiment as experiment
     from camilla.fitting.training import Training as Training
     from camilla.learners.check import check as check
+    from camilla.learners.committee import Committee as Committee
     from camilla.learners.compare import compare as compare
+    from camilla.learners.ensemble import ensemble as ensemble
     from camilla.learners.judges import judges as judges
     from camilla.learners.power import power as power
     from camilla.learners.rank import rank as rank
@@ -45,6 +47,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.reading.tournaments import read_tournaments as read_tournaments
     from camilla.samples.adapt import AdaptiveTest as AdaptiveTest
     from camilla.samples.adapt import adapt as adapt
+    from camilla.samples.curriculum import curriculum as curriculum
     from camilla.samples.dif import dif as dif
     from camilla.samples.items import items as items
     from camilla.samples.replay import replay as replay
@@ -65,6 +68,7 @@ _WHERE: dict[str, str] = {
     "CamillaError": "camilla.errors",
     "CamillaWarning": "camilla.errors",
     "ClassifierDiagnosis": "camilla.classifiers",
+    "Committee": "camilla.learners.committee",
     "ConvergenceError": "camilla.errors",
     "ConvergenceWarning": "camilla.errors",
     "DataError": "camilla.errors",
@@ -89,11 +93,13 @@ _WHERE: dict[str, str] = {
     "classifier_metrics": "camilla.classifiers.metrics",
     "compare": "camilla.learners.compare",
     "compare_fits": "camilla.ranking.boards",
+    "curriculum": "camilla.samples.curriculum",
     "diagnose": "camilla.diagnosing",
     "diagnose_large": "camilla.diagnosing_large",
     "diagnose_classifiers": "camilla.classifiers",
     "dif": "camilla.samples.dif",
     "digits": "camilla.table.examples",
+    "ensemble": "camilla.learners.ensemble",
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
     "experiment_summary": "camilla.experiments.results",

@@ -10,9 +10,11 @@ from camilla.cli.adapt import adapt
 from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
+from camilla.cli.curriculum import curriculum
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
 from camilla.cli.dif import dif
+from camilla.cli.ensemble import ensemble
 from camilla.cli.epp import epp
 from camilla.cli.experiment import experiment
 from camilla.cli.items import items
@@ -71,10 +73,12 @@ for command in (
     power,
     check,
     judges,
+    ensemble,
     items,
     select,
     adapt,
     dif,
+    curriculum,
     serve,
     submit,
 ):

@@ -388,12 +388,10 @@ def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
     schema = {"other_answer": pl.String, "other_votes": pl.Int64, "answers": pl.Int64}
     place = pl.DataFrame({"sample": np.arange(ordered.n_samples, dtype=np.int32)})
     rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response})
-    if ordered.answer is not None:
-        rows = rows.with_columns(answer=ordered.answer).drop_nulls("answer")
-    elif ordered.content is not None:
-        rows = rows.with_columns(answer=_short_answers(ordered, ordered.content)).drop_nulls("answer")
-    else:
+    answers = ordered.short_answers()
+    if answers is None:
         return pl.DataFrame({name: [None] * ordered.n_samples for name in schema}, schema=schema)
+    rows = rows.with_columns(answer=answers).drop_nulls("answer")
     leading = (
         rows.filter(pl.col("response") < 0.5)
         .group_by("sample", pl.col("answer").alias("other_answer"))
@@ -405,15 +403,6 @@ def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
     for part in (leading, known):
         place = place.join(part, on="sample", how="left", maintain_order="left")
     return place.select(list(schema))
-
-
-def _short_answers(ordered: ResponseTable, content: KeptContent) -> pl.Series:
-    """What each response answered, where the answers to its sample are short enough to be counted."""
-    rows = ordered.to_long().select("sample", "learner")
-    trial = np.zeros(ordered.n_responses, np.int32) if ordered.trial is None else ordered.trial
-    short = content.short_answers(ordered.samples).unique(["sample", "learner", "trial"], keep="first")
-    rows = rows.with_columns(trial=pl.Series(trial, dtype=pl.Int32))
-    return rows.join(short, on=["sample", "learner", "trial"], how="left", maintain_order="left")["answer"]
 
 
 def _keys(ordered: ResponseTable) -> pl.Series:

@@ -270,6 +270,20 @@ class ResponseTable:
         )
         return Canonical(table, learner_order, sample_order)
 
+    def short_answers(self) -> pl.Series | None:
+        """What each response answered, null where that is not known; None where no answer is.
+
+        It is `answer`, else what the content has where all answers to a sample are short enough to count.
+        """
+        if self.answer is not None or self.content is None:
+            return self.answer
+        rows = self.to_long().select("sample", "learner")
+        trial = np.zeros(self.n_responses, np.int32) if self.trial is None else self.trial
+        short = self.content.short_answers(self.samples).unique(["sample", "learner", "trial"], keep="first")
+        rows = rows.with_columns(trial=pl.Series(trial, dtype=pl.Int32))
+        on = ["sample", "learner", "trial"]
+        return rows.join(short, on=on, how="left", maintain_order="left")["answer"]
+
     def to_long(self) -> pl.DataFrame:
         """One row per response: learner, sample, response, and what else the table has.
 
