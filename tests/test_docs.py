@@ -248,10 +248,20 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
-    """By a link to it or to its folder."""
-    reached = {(DOCS / link).resolve() for link in LINK.findall((DOCS / "index.md").read_text())}
-    lost = [page for page in PAGES[1:] if page.name != "index.md" and not reached & {page, page.parent}]
-    assert [name_of(page) for page in lost] == []
+    """By links of the index, or of a folder's index that it links to."""
+    reached, new = set[Path](), {DOCS / "index.md"}
+    while new:
+        reached |= new
+        indices = [page for page in new if page.name == "index.md"]
+        new = {(page.parent / link).resolve() for page in indices for link in LINK.findall(page.read_text())}
+        new -= reached
+    assert [name_of(page) for page in PAGES[1:] if page not in reached] == []
+
+
+def test_every_public_name_is_on_an_api_page() -> None:
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    named = re.findall(r"^\.\. auto\w+:: camilla\.(\w+)$", pages, re.MULTILINE)
+    assert sorted(named) == camilla.__all__
 
 
 @pytest.mark.parametrize("name", DIAGNOSERS)

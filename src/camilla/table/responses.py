@@ -278,11 +278,11 @@ class ResponseTable:
     def from_errors(
         cls, predictions: Any, targets: ArrayLike, *, samples: Sequence[str] | None = None
     ) -> Self:
-        """Makes a table from predictions of regressors, by their absolute errors e.
+        """Makes a table from predictions of regressors, by their absolute errors.
 
-        r = 1 − (|e| − min|e|) / (max|e| − min|e|) over the learners of each sample: the best learner on a
-        sample gets 1, the worst 0 (Liu et al., 2024, reversed). Where all errors of a sample are equal, its
-        responses are missing, because it does not separate learners.
+        With the absolute error e, r = 1 − (e − min e) / (max e − min e) over the learners of each sample: the
+        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). Where all errors of a
+        sample are equal, its responses are missing, because it does not separate learners.
 
         Parameters
         ----------
