@@ -35,4 +35,4 @@ numpydoc_show_class_members = False
 
 html_theme = "furo"
 html_title = f"Camilla {release}"
-html_static_path: list[str] = []
+html_show_copyright = False

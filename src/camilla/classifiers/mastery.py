@@ -180,7 +180,7 @@ def _in_table_order(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
 
 
 def _random(wins: Floats, mastery: Floats, rng: np.random.Generator) -> Floats:
-    """Mean DOA a skill of the same mastery with its learners shuffled."""
+    """Mean DOA of each skill of the same mastery with its learners shuffled."""
     drawn: list[Any] = [measure.doa(wins, mastery[rng.permutation(len(mastery))]) for _ in range(SHUFFLES)]
     return np.mean(drawn, axis=0)
 

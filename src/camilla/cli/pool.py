@@ -50,7 +50,8 @@ runs = gathers("running", Running)
 @runs
 def classifiers(
     data: Annotated[
-        list[Path], typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set a file.")
+        list[Path],
+        typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set per file."),
     ],
     output: Output,
     target: Annotated[str | None, typer.Option(help="Column of the class; else the last one.")] = None,

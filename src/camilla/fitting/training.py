@@ -365,7 +365,7 @@ def _repeated(axes: dict[str, tuple[str, ...]], at: Any, times: int) -> Any:
 def _chunks(
     diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
 ) -> Iterator[tuple[slice, Any, Any]]:
-    """Rows a pass, with their parameters and masks; no rows are one pass of none."""
+    """The rows of each pass, with their parameters and masks; no rows are one pass of none."""
     mask = diagnoser.size.skill_mask
     for start in range(0, max(1, len(learner)), CHUNK):
         rows = slice(start, start + CHUNK)

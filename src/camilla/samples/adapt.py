@@ -218,7 +218,7 @@ class AdaptiveTest:
         return self.state()
 
     def _all_trials(self) -> Floats:
-        """Of responses seen what was said, of those to come as many as those had in the mean."""
+        """The trials of responses seen; of those to come, as many as those had on average."""
         usual = self._trials[self._seen].mean() if self._seen.any() else 1.0
         return np.where(self._seen, self._trials, usual)
 

@@ -256,7 +256,7 @@ def submission(ask: Ask) -> dict[str, Any]:
 
 
 def submit(ask: Ask) -> tuple[int, dict[str, Any]]:
-    """Keeps a submission, and says where its learners stand."""
+    """Keeps a submission, and returns the ranks of its learners."""
     if ask.upload is not None:
         learner = ask.upload.fields.get("learner") or None
         table = submissions.read_upload(ask.upload.content, ask.upload.filename, learner)

@@ -92,7 +92,7 @@ def _read(path: Path, learner: str | None) -> ResponseTable:
 def _renamed(table: ResponseTable, learner: str) -> ResponseTable:
     if table.n_learners != 1:
         raise DataError(
-            f"the learner is said to be {in_quotes(learner)}, but the file holds {table.n_learners}: "
+            f"the submission names the learner {in_quotes(learner)}, but the file holds {table.n_learners}: "
             f"{quoted(table.learners)}. Leave the name out to submit all of them."
         )
     return replace(table, learners=(learner,), learner_metadata=None)

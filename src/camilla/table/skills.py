@@ -509,7 +509,7 @@ def one_hots(
 
 
 def one_hot(values: pl.Series, origin: Origin) -> SkillColumns:
-    """One skill a distinct value; a missing value is an error."""
+    """One skill per distinct value; a missing value is an error."""
     return _hot(values, pl.repeat(value=False, n=len(values), eager=True), "", origin)
 
 

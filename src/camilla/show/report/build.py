@@ -130,7 +130,7 @@ class Folding:
         self._draft: Path | None = None
 
     def folded(self, of: diagnosed.Diagnosed, whole: ExitStack) -> dict[str, Any] | None:
-        """What the page is told of a diagnosis' content: the list of samples, and which piece has which."""
+        """What the page knows about a diagnosis' content: the list of samples, and which piece has which."""
         if of.found.content is None:
             return None
         found = content_pieces.PackedContent(of, of.found.content, self.images)
