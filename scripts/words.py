@@ -217,9 +217,9 @@ def page(others: Path) -> str:
 HEAD = """# Words
 
 How easy the pages read, beside the READMEs of three projects with good documentation. Flesch's (1948) reading
-ease is 206.835 − 1.015 × words per sentence − 84.6 × syllables per word: 60 to 70 is plain English, 30 to 50 is
-difficult. Code, tables, headings, pictures and addresses are left out. Syllables are counted by groups of vowels,
-so compare the figures with each other, not with those of other tools.
+ease is 206.835 − 1.015 × words per sentence − 84.6 × syllables per word: 60 to 70 is plain English, 30 to 50
+is difficult. Code, tables, headings, pictures and addresses are left out. Syllables are counted by groups of
+vowels, so compare the figures with each other, not with those of other tools.
 
 | text | words | words per sentence | syllables per word | sentences above 25 words | reading ease |
 |---|---|---|---|---|---|

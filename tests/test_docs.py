@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -256,6 +257,16 @@ def test_every_page_can_be_reached_from_the_index() -> None:
         new = {(page.parent / link).resolve() for page in indices for link in LINK.findall(page.read_text())}
         new -= reached
     assert [name_of(page) for page in PAGES[1:] if page not in reached] == []
+
+
+def test_questions_are_answered_by_the_clicks_that_are_written_down() -> None:
+    table = (DOCS / "results/questions.md").read_text()
+    chains = [re.findall(r"`([\w/.-]+\.(?:md|ipynb))`", line) for line in table.split("\n") if " → " in line]
+    assert len(chains) >= 2
+    for chain in chains:
+        for page, to in pairwise(DOCS / name for name in chain):
+            links = {(page.parent / link).resolve() for link in LINK.findall(page.read_text())}
+            assert to in links, f"{page} does not link to {to}"
 
 
 def test_every_public_name_is_on_an_api_page() -> None:
