@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check bench clean
+.PHONY: demo test test-slow check docs bench clean
 .DEFAULT_GOAL := test
 
 # The demo needs the package alone; tests and checks need every extra and their tools, in the same environment.
@@ -31,6 +31,15 @@ check: $(VENV)/.ready
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+$(VENV)-docs/.ready: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)-docs
+	$(VENV)-docs/bin/pip install --quiet --constraint constraints.txt --editable '.[docs]'
+	touch $@
+
+# The site, in build/docs: pages, API from docstrings, executed notebooks. A warning is an error.
+docs: $(VENV)-docs/.ready
+	$(VENV)-docs/bin/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
+
 $(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/pip install --quiet -c constraints.txt --editable '.[neural]' -r benchmarks/requirements.txt
@@ -41,4 +50,4 @@ bench: $(VENV)-bench/.ready
 	$(VENV)-bench/bin/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench demo
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-docs build demo

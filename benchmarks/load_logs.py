@@ -94,11 +94,11 @@ def main() -> list[Row]:
             {
                 "learners × tasks": str(shape),
                 "files": shape.n_learners * shape.n_tasks,
-                "kB a row": f"{size / cost.found['responses'] / 1e3:.1f}",
+                "kB per row": f"{size / cost.found['responses'] / 1e3:.1f}",
                 "responses": f"{cost.found['responses']:,}",
                 "GB": f"{size / 1e9:.2f}",
                 "load, CPU s": seconds(cost.phases["load"]),
-                "MB a CPU s": f"{size / 1e6 / cost.phases['load']:.0f}",
+                "MB per CPU s": f"{size / 1e6 / cost.phases['load']:.0f}",
                 "write, CPU s": seconds(cost.phases["write"]),
                 "process, CPU s": seconds(cost.process),
                 "peak MB": f"{cost.peak_mb:.0f}",

@@ -174,10 +174,10 @@ def seconds(folder: Path) -> list[str]:
 
 PAGE = """# Coverage of compare and rank
 
-Nominal 95 % intervals over {tables} simulated tables a row; the Monte-Carlo standard error of a share of
-95 % is {error:.1f} points. Worlds are written out in `tests/learners/compare_worlds.py`: four outcomes a
+Nominal 95 % intervals over {tables} simulated tables per row; the Monte-Carlo standard error of a share of
+95 % is {error:.1f} points. Worlds are written out in `tests/learners/compare_worlds.py`: four outcomes per
 sample with a true difference of .05 and 30 % of the samples flipping, scores that are Beta, trials with a
-probability a sample, and clusters with a correlation of .3 inside.
+probability for each sample, and clusters with a correlation of .3 inside.
 
 {covered}
 

@@ -90,7 +90,7 @@ def coverage(n: int, n_rounds: int, worlds: int, seed: int, ways: dict[str, dict
 
 PAGE = """# Coverage of EPP intervals
 
-Nominal 95 % intervals for pairwise differences of EPP, {worlds} simulated tournaments a row; ± is the
+Nominal 95 % intervals for pairwise differences of EPP, {worlds} simulated tournaments per row; ± is the
 Monte-Carlo standard error. A world draws strengths from N(0, 1) and scores as strength plus Gumbel
 noise, so the model holds exactly and every miss is the interval's own fault. Matches of one round
 share the same scores: intervals that count matches as independent are too narrow, the more so the

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -249,10 +250,30 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 def test_every_page_can_be_reached_from_the_index() -> None:
-    """By a link to it or to its folder."""
-    reached = {(DOCS / link).resolve() for link in LINK.findall((DOCS / "index.md").read_text())}
-    lost = [page for page in PAGES[1:] if page.name != "index.md" and not reached & {page, page.parent}]
-    assert [name_of(page) for page in lost] == []
+    """By links of the index, or of a folder's index that it links to."""
+    reached, new = set[Path](), {DOCS / "index.md"}
+    while new:
+        reached |= new
+        indices = [page for page in new if page.name == "index.md"]
+        new = {(page.parent / link).resolve() for page in indices for link in LINK.findall(page.read_text())}
+        new -= reached
+    assert [name_of(page) for page in PAGES[1:] if page not in reached] == []
+
+
+def test_questions_are_answered_by_the_clicks_that_are_written_down() -> None:
+    table = (DOCS / "results/questions.md").read_text()
+    chains = [re.findall(r"`([\w/.-]+\.(?:md|ipynb))`", line) for line in table.split("\n") if " → " in line]
+    assert len(chains) >= 2
+    for chain in chains:
+        for page, to in pairwise(DOCS / name for name in chain):
+            links = {(page.parent / link).resolve() for link in LINK.findall(page.read_text())}
+            assert to in links, f"{page} does not link to {to}"
+
+
+def test_every_public_name_is_on_an_api_page() -> None:
+    pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
+    named = re.findall(r"^\.\. auto\w+:: camilla\.(\w+)$", pages, re.MULTILINE)
+    assert sorted(named) == camilla.__all__
 
 
 @pytest.mark.parametrize("name", DIAGNOSERS)

@@ -236,18 +236,57 @@ def diagnose(
     seed: int = 0, as_published: bool = False, across_blocks: bool = False, progress: bool | None = None,
     watch: Watch | None = None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
-    """The diagnosis of every learner and sample of a table, a dataframe or a file.
+    """Estimates the ability of every learner and the difficulty of every sample.
 
-    `diagnoser` is "auto", which reads bayes and predicts with several, or a name; `settings` are the
-    diagnoser's own (see its page). What is not set is chosen on a tenth of the responses, then fitted on all.
-    `as_published` follows the paper's training instead. The same table, seed and settings give the same
-    diagnosis in any order of rows, learners, samples and skills. `rows` says what the rows of a wide
-    dataframe or file are, "samples" or "learners". A table that falls into blocks without a shared learner
-    or sample is refused, for nothing puts them on one scale; `across_blocks` diagnoses them together all
-    the same, and the notes say so.
+    The same table, seed and settings give the same diagnosis in any order of rows, learners, samples and
+    skills.
 
-    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
-    on a terminal or in a notebook. `watch` takes the lines instead.
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    diagnoser : str
+        "auto" estimates abilities with bayes and predicts responses with several diagnosers. Or the name of
+        one: vanilla, skill-vanilla, irt, mirt, mf, bayes, gaussian, dina, neural-cd, ka-ncd, hier-mirt,
+        hier-ncd, qc-cdm, camilla-base, camilla.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    as_published : bool
+        Whether to follow the training of the diagnoser's paper.
+    across_blocks : bool
+        A table that falls into blocks without a shared learner or sample is refused, because nothing puts the
+        blocks on one scale. With True they are diagnosed together, and the notes say so.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+    **settings
+        Settings (hyperparameters) of the diagnoser; they are on its page. What is not set is chosen on a
+        held-out tenth of the responses, then the diagnoser is fitted on all.
+
+    Returns
+    -------
+    Diagnosis
+        Frames `learners`, `samples` and `skills`, `provenance`, and methods such as `predict` and `place`.
+
+    Raises
+    ------
+    SettingError
+        The diagnoser or a setting does not exist, or does not fit the table.
+    DataError
+        The table cannot be read, or falls into blocks.
+    ConvergenceError
+        The fit ended where nothing can be read from it.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(6, 40, seed=1).table
+    >>> found = camilla.diagnose(table, "irt", precision=1.0)
+    >>> found.learners.select("rank", "learner").head(2).rows()
+    [(1, 'learner-2'), (2, 'learner-5')]
     """
     table = as_table(table, rows=rows)
     notes = block_notes(table, across_blocks=across_blocks)

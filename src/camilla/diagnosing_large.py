@@ -64,33 +64,44 @@ def diagnose_large(
     sample: str = "sample", response: str = "response", ray: str | None = None, device: str = "auto",
     seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Diagnosis:  # fmt: skip
-    """The diagnosis of Parquet files that are too large for memory.
+    """Diagnoses Parquet files that are too large for memory.
 
     Parameters
     ----------
-    source
+    source : str or path
         A file, a folder or a glob of Parquet files with one row per response.
     diagnoser : str
         "irt" or "mirt" with settings, or "auto", which takes the one that predicts a part of the table
         better.
     shards : path
-        A folder on a fast disk, for one byte per cell. A run that was killed goes on from it, and a later
-        run on the same files need not read them again.
+        A folder on a fast disk, with room for one byte per cell. A run that was killed continues from it, and
+        a later run on the same files does not read them again.
     learner, sample, response : str
         Columns of the files.
     ray : str, optional
         Fit on a Ray cluster: its address, or "local" for one that is started here.
     device : {"auto", "cpu", "gpu"}
-        Where to fit: "auto" takes an accelerator where JAX finds one with room for the responses.
+        Where to fit. "auto" takes an accelerator where JAX finds one with room for the responses.
     seed : int
-        Of everything random.
-    progress, watch
-        As in `diagnose`.
+        Seed of everything random. The same table, settings and seed give the same result.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
 
     Returns
     -------
     Diagnosis
-        As any other; what needs the responses again, such as `ability` on a part of the samples, is refused.
+        As from `diagnose`. Methods that need the responses again, such as `ability` on a part of the samples,
+        raise an error.
+
+    Examples
+    --------
+    >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
+    >>> found = camilla.diagnose_large(path, "irt", shards="shards")
+    >>> found.learners.height, found.samples.height
+    (30, 60)
     """
     columns = LongColumns(learner, sample, response)
     files = table_files(Path(source))

@@ -54,10 +54,41 @@ class Chances(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Diagnosis(Printable):
-    """Abilities of learners, factors of samples, and predictions, with intervals.
+    """What a diagnoser says about one table: abilities, sample difficulties, predictions, with intervals.
 
-    `learners` is the leaderboard, `samples` has one row per sample, `skills` one row per learner and
-    skill. Intervals are at 95 %; `provenance["interval"]` says what they rest on.
+    `diagnose` makes it. `print(found)` shows it. All intervals are at 95 %; `provenance["interval"]` says
+    what they rest on. The columns of the frames are explained on the page "Python".
+
+    Attributes
+    ----------
+    learners : polars.DataFrame
+        The leaderboard, best first: ability, standard error, interval, rank and accuracy of each learner.
+    samples : polars.DataFrame
+        One row per sample: difficulty, discrimination, fit and accuracy.
+    skills : polars.DataFrame
+        One row per learner and skill: ability, interval, accuracy and mastery.
+    provenance : dict
+        How the diagnosis was made: settings, seed, data hash, versions, notes.
+    learner_names, sample_names, skill_names : tuple of str
+        Names in the order of the arrays.
+    diagnoser, params, readout, temperature
+        The fitted model, for programs.
+    cells : Cells
+        The responses, one entry per observed pair of learner and sample.
+    clusters : tuple of str, optional
+        For each sample, its cluster.
+    combined : array, optional
+        Logits of auto's combination, [samples, learners].
+    content : KeptContent, optional
+        Prompts, references and answers, where the table had them.
+
+    Examples
+    --------
+    >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> found.learners.select("rank", "learner").head(2).rows()
+    [(1, 'learner-2'), (2, 'learner-5')]
+    >>> found.samples.columns[:3]
+    ['sample', 'difficulty', 'difficulty_se']
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"learners": 10, "samples": 5}
@@ -81,11 +112,32 @@ class Diagnosis(Printable):
     def predict(
         self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
     ) -> pl.DataFrame:
-        """The expected response of learners on samples, all of them by default.
+        """Predicts the response of learners on samples.
 
-        Where auto combined several diagnosers, `provenance["combined"]` has their weights.
-        Columns learner, sample, probability, and low, high: the 95 % interval that comes from the
-        uncertainty of the learner's ability (empty where the diagnoser has none).
+        Where auto combines several diagnosers, `provenance["combined"]` has their weights.
+
+        Parameters
+        ----------
+        learners, samples : list of str, optional
+            Names. All by default.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns learner, sample, probability (the expected response), and low and high: its 95 % interval,
+            from the uncertainty of the learner's ability. They are empty where the diagnoser has no such
+            interval.
+
+        Raises
+        ------
+        DataError
+            A name is not in this diagnosis.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.predict(["learner-1"], ["sample-02"])["probability"].round(2).to_list()
+        [0.49]
         """
         who = self._indices(learners, self.learner_names, "learner")
         what = self._indices(samples, self.sample_names, "sample")
@@ -102,7 +154,24 @@ class Diagnosis(Printable):
         )  # fmt: skip
 
     def chances(self, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> "Chances":
-        """`predict` for pairs of places in `learner_names` and `sample_names`, as arrays."""
+        """Predicts responses as `predict` does, with indices instead of names.
+
+        Parameters
+        ----------
+        learner, sample : array of int
+            Pairs of indices into `learner_names` and `sample_names`.
+
+        Returns
+        -------
+        Chances
+            Arrays `probability`, `low` and `high`; the last two are None where there is no interval.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.chances(np.array([0, 1]), np.array([3, 3])).probability.shape
+        (2,)
+        """
         engine = engine_of(self.diagnoser)
         logits = self.logit(learner, sample)
         if self.combined is not None:
@@ -114,22 +183,75 @@ class Diagnosis(Printable):
         return Chances(sigmoid(logits), sigmoid(logits - half), sigmoid(logits + half))
 
     def probabilities(self) -> Floats:
-        """The expected response of every learner on every sample: [learners, samples] in the names' order."""
+        """Returns the expected response of every learner on every sample.
+
+        It comes from the diagnoser that is read. Where auto combines several diagnosers to predict, that is
+        bayes alone.
+
+        Returns
+        -------
+        array
+            [learners, samples], in the order of `learner_names` and `sample_names`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.probabilities().shape
+        (6, 40)
+        """
         n, m = len(self.learner_names), len(self.sample_names)
         learner, sample = np.repeat(np.arange(n), m), np.tile(np.arange(m), n)
         return sigmoid(self.logit(learner, sample)).reshape(n, m)
 
     def logit(self, learner: Indices, sample: Indices) -> Floats:
-        """The logit of the expected response for pairs of places in `learner_names` and `sample_names`."""
+        """Returns the logit of the expected response, by the diagnoser that is read.
+
+        Parameters
+        ----------
+        learner, sample : array of int
+            Pairs of indices into `learner_names` and `sample_names`.
+
+        Returns
+        -------
+        array
+            One logit per pair.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.logit(np.array([0]), np.array([3])).shape
+        (1,)
+        """
         logits = engine_of(self.diagnoser).logit(self.diagnoser, self.params, learner, sample)
         return logits / self.temperature
 
     def ability(self, samples: Iterable[str] | None = None, *, like_these: bool = False) -> pl.DataFrame:
-        """Every learner's ability on any set of samples (Figure 3 of the paper), accuracy beside it.
+        """Estimates every learner's ability on any set of samples, with its accuracy there.
 
-        It is the ability on exactly these samples. With `like_these` it is the ability on samples like these,
-        from which they are taken for a random draw (of whole clusters where the table has clusters): the same
-        number or nearly so, with a wider interval. Diagnosers with draws have it: auto, bayes.
+        Parameters
+        ----------
+        samples : list of str, optional
+            Names. All by default.
+        like_these : bool
+            By default the ability is on exactly these samples. With True it is on samples like these: they
+            count as a random draw (of whole clusters where the table has clusters), and the interval is
+            wider. Only auto and bayes have it.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns of `learners` without the rank, best first.
+
+        Raises
+        ------
+        DataError
+            No sample, an unknown sample, or a diagnoser without draws and `like_these`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.ability(["sample-01", "sample-02"]).columns[:5]
+        ['learner', 'ability', 'se', 'low', 'high']
         """
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
         if len(chosen) == 0:
@@ -145,16 +267,53 @@ class Diagnosis(Printable):
 
     @property
     def pool(self) -> Level:
-        """The diagnosis' own learners, in the order of `learner_names`."""
+        """The fitted learners as the index-based methods take them, in the order of `learner_names`."""
         return engine_of(self.diagnoser).pool(self.diagnoser, self.params, self.readout)
 
     def better(self, one: str, other: str) -> float:
-        """P(one's expected score on these samples is above the other's)."""
+        """Returns the probability that one learner's expected score on these samples is above another's.
+
+        Parameters
+        ----------
+        one, other : str
+            Names of two learners.
+
+        Returns
+        -------
+        float
+            P(one > other).
+
+        Raises
+        ------
+        DataError
+            The diagnoser has no draws. Only auto and bayes have them.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> first, last = found.learners["learner"][0], found.learners["learner"][-1]
+        >>> found.better(first, last) > 0.5
+        True
+        """
         a, b = self._indices([one, other], self.learner_names, "learner")
         return chance_better(self._draws(), int(a), int(b))
 
     def learners_like_these(self) -> pl.DataFrame:
-        """`learners` with abilities, ranks and chances of being the best on samples like these."""
+        """Returns the leaderboard for samples like these, with wider intervals.
+
+        The samples count as a random draw from a larger pool of samples. Only auto and bayes have it.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns of `learners`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> found.learners_like_these().columns[:6]
+        ['learner', 'rank', 'ability', 'se', 'low', 'high']
+        """
         board = self.ability(like_these=True).with_row_index("rank", offset=1)
         return board.select("learner", "rank", pl.exclude("learner", "rank")).join(
             self._standing(self._draws_like_these(self.pool, np.arange(len(self.sample_names)))),
@@ -163,9 +322,21 @@ class Diagnosis(Printable):
         )
 
     def standing(self) -> pl.DataFrame | None:
-        """learner, rank_low, rank_high (95 %), p_best, tie_group; None of a diagnoser without draws.
+        """Returns the possible ranks and tie groups of the learners, from draws.
 
-        Learners of one tie_group are not told apart from its first with 95 % probability.
+        Learners of one tie group are not told apart from its first learner with 95 % probability.
+
+        Returns
+        -------
+        polars.DataFrame or None
+            Columns learner, rank_low, rank_high (95 % interval of the rank), p_best and tie_group. None where
+            the diagnoser has no draws.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> found.standing().columns
+        ['learner', 'rank_low', 'rank_high', 'p_best', 'tie_group']
         """
         return None if self.pool.draws is None else self._standing(self._draws())
 
@@ -177,16 +348,41 @@ class Diagnosis(Printable):
         )  # fmt: skip
 
     def told_apart(self) -> Standing | None:
-        """Ranks and ties in the order of the board: by draws, else by tests; None without either.
+        """Returns ranks and ties in the order of the leaderboard.
 
-        It is what every table, picture and page shows.
+        Every table, picture and report shows these. They come from draws where there are draws, else from
+        tests.
+
+        Returns
+        -------
+        Standing or None
+            None where the diagnoser has neither draws nor standard errors.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.told_apart().rank_low.tolist()
+        [1, 1, 2, 3, 3, 3]
         """
         if self.pool.draws is not None:
             return standing_by_draws(self._draws()[:, self._board_order()])
         return standing_by_errors(*self._board_ability())
 
     def pair_chances(self) -> PairChances:
-        """How probably each learner is above each other, in the order of the board."""
+        """Returns how probably each learner is above each other learner.
+
+        Returns
+        -------
+        PairChances
+            Matrices in the order of the leaderboard: the probability, and half the 95 % interval of the
+            difference.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.pair_chances()._fields
+        ('better', 'half')
+        """
         if self.pool.draws is not None:
             return chances_by_draws(self._draws()[:, self._board_order()])
         return chances_by_errors(*self._board_ability())
@@ -202,7 +398,24 @@ class Diagnosis(Printable):
         return ability, se
 
     def simultaneous(self) -> pl.DataFrame:
-        """learner, low, high: intervals that hold all learners' expected scores at once with 95 %."""
+        """Returns intervals that contain the expected scores of all learners at once with 95 % probability.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns learner, low and high.
+
+        Raises
+        ------
+        DataError
+            The diagnoser has no draws. Only auto and bayes have them.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> found.simultaneous().columns
+        ['learner', 'low', 'high']
+        """
         draws = self._draws()
         half = simultaneous_half_width(draws) * draws.std(axis=0)
         mean = draws.mean(axis=0)
@@ -219,7 +432,24 @@ class Diagnosis(Printable):
         return self._with_draws(self.pool).on(np.arange(len(self.sample_names)))
 
     def score_draws(self, samples: NDArray[np.integer]) -> Floats:
-        """[draws, learners], expected scores on samples like these sample indices."""
+        """Returns draws of the expected scores on samples like these.
+
+        Parameters
+        ----------
+        samples : array of int
+            Indices into `sample_names`.
+
+        Returns
+        -------
+        array
+            [draws, learners].
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> found.score_draws(np.arange(10)).shape
+        (100, 6)
+        """
         return self._draws_like_these(self.pool, samples)
 
     def _with_draws(self, level: Level) -> ScoreDraws:
@@ -256,7 +486,28 @@ class Diagnosis(Printable):
     def ability_on(
         self, level: Level, samples: NDArray[np.integer], *, answers: Cells | None = None
     ) -> pl.DataFrame:
-        """ability, se, low, high of learners on these sample indices; answers: see `Engine.expected`."""
+        """Estimates abilities on samples by index, for any learners on the scale of the diagnosis.
+
+        Parameters
+        ----------
+        level : Level
+            The learners, such as `pool`.
+        samples : array of int
+            Indices into `sample_names`.
+        answers : Cells, optional
+            Responses of these learners, which some diagnosers use.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ability, se, low and high, one row per learner of `level`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.ability_on(found.pool, np.arange(5)).columns
+        ['ability', 'se', 'low', 'high']
+        """
         if level.draws is not None:
             return _frame_of(level.draws.on(samples))
         ability, covariance = level.ability, level.covariance
@@ -276,7 +527,18 @@ class Diagnosis(Printable):
         return pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
 
     def require_responses(self) -> None:
-        """Refuses what needs the responses again where they were too many to be kept."""
+        """Raises an error where the responses were too many to be kept in the diagnosis.
+
+        Raises
+        ------
+        DataError
+            The diagnosis was fitted out of core by `diagnose_large`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.require_responses()
+        """
         if self.provenance.get("out_of_core"):
             raise DataError(
                 "the responses of this diagnosis were too many to be kept in it, and this needs them again. "
@@ -284,14 +546,53 @@ class Diagnosis(Printable):
             )
 
     def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
-        """accuracy, accuracy_se, accuracy_low, accuracy_high, n of every learner on these sample indices."""
+        """Returns the plain accuracy of every learner on samples by index.
+
+        Parameters
+        ----------
+        samples : array of int
+            Indices into `sample_names`.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns accuracy, accuracy_se, accuracy_low, accuracy_high and n, in the order of `learner_names`.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.accuracy_on(np.arange(5))["n"].to_list()
+        [5, 5, 5, 5, 5, 5]
+        """
         self.require_responses()
         inside = np.zeros(len(self.sample_names), bool)
         inside[samples] = True
         return accuracy_columns(self.cells, "learner", len(self.learner_names), inside[self.cells.sample])
 
     def beside_accuracy(self, frame: pl.DataFrame, accuracy: pl.DataFrame) -> pl.DataFrame:
-        """Both together; an ability that is the plain mean of these responses has that mean's interval."""
+        """Puts abilities and accuracies side by side.
+
+        An ability that is the plain mean of the same responses takes the interval of that mean.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            What `ability_on` returns.
+        accuracy : polars.DataFrame
+            What `accuracy_on` returns for the same learners.
+
+        Returns
+        -------
+        polars.DataFrame
+            The columns of both.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> some = np.arange(5)
+        >>> found.beside_accuracy(found.ability_on(found.pool, some), found.accuracy_on(some)).width
+        9
+        """
         joined = frame.hstack(accuracy)
         if not self.readout.counted:
             return joined
@@ -300,16 +601,61 @@ class Diagnosis(Printable):
         return joined.with_columns(**ends)
 
     def place(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
-        """New learners on this scale: ability, se, low, high and accuracy of each, the pool left as it is.
+        """Places new learners on the scale of this diagnosis, without refitting it.
 
-        Samples are matched by name; responses to samples the diagnosis does not know are left out and
-        counted in the column n_unknown.
+        Samples are matched by name.
+
+        Parameters
+        ----------
+        table : ResponseTable, dataframe or path
+            The responses. A dataframe or a path is read as by `camilla.read`.
+        rows : {"samples", "learners"}, optional
+            What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per new learner: the columns of `learners`, and n_unknown, the number of its samples that
+            the diagnosis does not know.
+
+        Raises
+        ------
+        DataError
+            A learner has no response to any sample of this diagnosis.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(7, 40, seed=1).table
+        >>> found = camilla.diagnose(table.take_learners(range(6)), "irt", precision=1.0)
+        >>> found.place(table.take_learners([6])).select("learner", "rank", "n_unknown").rows()
+        [('learner-6', 4, 0)]
         """
         table = as_table(table, rows=rows)
         return pl.concat([self._placed(table, index) for index in range(table.n_learners)])
 
     def place_skills(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
-        """New learners' ability and accuracy on each skill."""
+        """Estimates the ability of new learners on each skill, without refitting.
+
+        Parameters
+        ----------
+        table : ResponseTable, dataframe or path
+            The responses. A dataframe or a path is read as by `camilla.read`.
+        rows : {"samples", "learners"}, optional
+            What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per new learner and skill, with the columns of `skills`.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(7, 40, kind="camilla_base", skills=2, seed=1).table
+        >>> settings = {"precision": 1.0, "skill_correlation": 0.5}
+        >>> found = camilla.diagnose(table.take_learners(range(6)), "camilla-base", **settings)
+        >>> found.place_skills(table.take_learners([6])).select("learner", "skill").rows()
+        [('learner-6', 'skill-1'), ('learner-6', 'skill-0')]
+        """
         table, out = as_table(table, rows=rows), []
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
@@ -321,7 +667,20 @@ class Diagnosis(Printable):
         return pl.concat(out)
 
     def skill_samples(self) -> list[tuple[int, NDArray[np.integer]]]:
-        """(skill, its samples) of every named skill: those of the map, else every sample for a latent one."""
+        """Returns the samples of each skill.
+
+        Returns
+        -------
+        list of (int, array)
+            Index into `skill_names`, and sample indices: those of the skill map, or all samples for a latent
+            skill.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> len(found.skill_samples())
+        1
+        """
         mask = self.diagnoser.size.skill_mask
         if mask is None:
             return [(k, np.arange(len(self.sample_names))) for k in range(len(self.skill_names))]
@@ -330,9 +689,30 @@ class Diagnosis(Printable):
     def skill_ability(
         self, level: Level, skill: int, samples: NDArray[np.integer], answers: Cells
     ) -> pl.DataFrame:
-        """ability, se, low, high, mastery on one skill: its own coordinate, or the ability on its samples.
+        """Estimates the ability on one skill, for any learners on the scale of the diagnosis.
 
-        answers: of the learners in `level`.
+        Parameters
+        ----------
+        level : Level
+            The learners, such as `pool`.
+        skill : int
+            Index into `skill_names`.
+        samples : array of int
+            The samples of the skill, as in `skill_samples`.
+        answers : Cells
+            Responses of the learners in `level`.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns ability, se, low, high and mastery.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> skill, samples = found.skill_samples()[0]
+        >>> found.skill_ability(found.pool, skill, samples, found.cells).columns
+        ['ability', 'se', 'low', 'high', 'mastery']
         """
         ability, covariance = level.ability, level.covariance
         latent = self.diagnoser.size.skill_mask is None
@@ -352,7 +732,24 @@ class Diagnosis(Printable):
         return frame.with_columns(mastery=mastery)
 
     def skill_mask(self) -> pl.DataFrame:
-        """How much each sample asks of each skill: rows sum to 1."""
+        """Returns how much each sample asks of each skill.
+
+        Returns
+        -------
+        polars.DataFrame
+            A column sample and one column per skill; each row sums to 1.
+
+        Raises
+        ------
+        DataError
+            The diagnoser does not estimate it.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> found.skill_mask().columns
+        ['sample', 'overall']
+        """
         if self.readout.skill_weight is None:
             name = self.diagnoser.name
             whose = f"auto takes abilities from {name}, which" if self.provenance["combined"] else name
@@ -367,9 +764,27 @@ class Diagnosis(Printable):
     def parts(
         self, *, learners: int = 20, samples: int = 10, learner: str | None = None, like_these: bool = False
     ) -> list[Part]:
-        """The leaderboard, the hardest samples, how it was made; or of one learner its skills.
+        """Returns the sentences and tables that `text` prints.
 
-        With `like_these` abilities are on samples like these; see `ability`.
+        Parameters
+        ----------
+        learners, samples : int
+            Number of learners and of hardest samples to list.
+        learner : str, optional
+            Show the skills of this learner instead of the leaderboard.
+        like_these : bool
+            Whether abilities are on samples like these, as in `ability`.
+
+        Returns
+        -------
+        list of str and Grid
+            The answer first.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> len(found.parts(learners=3)) > 1
+        True
         """
         if learner is None:
             frame, made = self.learners, self.provenance
@@ -382,7 +797,7 @@ class Diagnosis(Printable):
 
     @property
     def coordinates(self) -> tuple[str, ...]:
-        """Names of the columns of readout.ability."""
+        """Names of the columns of `readout.ability`."""
         if self.readout.explicit:
             return self.skill_names
         n_dims, named = self.readout.ability.shape[1], self.skill_names[: self.readout.n_mapped]
@@ -391,12 +806,54 @@ class Diagnosis(Printable):
         return (*named, *(f"latent {k + 1}" for k in range(n_dims - len(named))))
 
     def save(self, path: str | Path) -> Path:
-        """Writes one directory, whole or not at all; what samples ask and learners answered goes with it."""
+        """Writes the diagnosis to a directory, completely or not at all.
+
+        The directory has diagnosis.json, arrays.safetensors, Parquet tables, and content where there is some.
+        Nothing is pickled.
+
+        Parameters
+        ----------
+        path : str or path
+            The directory.
+
+        Returns
+        -------
+        pathlib.Path
+            The directory.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> camilla.Diagnosis.load(found.save("saved")).learners.equals(found.learners)
+        True
+        """
         return write_directory(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a saved directory back, bit for bit; what is damaged or newer is refused."""
+        """Reads a saved diagnosis back, bit for bit.
+
+        Parameters
+        ----------
+        path : str or path
+            The directory that `save` wrote.
+
+        Returns
+        -------
+        Diagnosis
+            The same diagnosis.
+
+        Raises
+        ------
+        FormatError
+            A file is damaged, or the diagnosis is from a newer version.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> camilla.Diagnosis.load(found.save("saved")).provenance["diagnoser"]
+        'irt'
+        """
         return cls(**read_directory(Path(path)))
 
     def _indices(self, wanted: Sequence[str] | None, names: tuple[str, ...], kind: str) -> NDArray[np.int64]:

@@ -77,7 +77,27 @@ class Printable:
         raise NotImplementedError
 
     def text(self, *, width: int | None = None, **options: Any) -> str:
-        """What the command prints, for a terminal of `width` columns; `options` are those of the command."""
+        """Returns what the command prints.
+
+        Parameters
+        ----------
+        width : int, optional
+            Columns of the terminal. By default those of the terminal in use.
+        **options
+            What `parts` takes, such as `learners=5`.
+
+        Returns
+        -------
+        str
+            Sentences and tables, the answer first.
+
+        Examples
+        --------
+        >>> print(camilla.power(camilla.Design(discordance=0.1), differences=0.05).text(width=100))
+        A difference of 0.05 takes 337 samples for a power of 80 %.
+        Assumes an exact McNemar test at α = 0.05, discordance 0.100 (share of samples that exactly one of
+        the two gets right), design effect 1.
+        """
         return as_text(self.parts(**options), width)
 
     def __str__(self) -> str:

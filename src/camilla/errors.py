@@ -14,40 +14,112 @@ CamillaWarning           something was done that a caller should know of
 
 
 class CamillaError(Exception):
-    """Something the caller can mend; the message says how."""
+    """The base of all errors that the caller can fix. The message says how.
+
+    Examples
+    --------
+    >>> try:
+    ...     camilla.read("no such file.csv")
+    ... except camilla.CamillaError as error:
+    ...     print(type(error).__name__, error.exit_code)
+    DataError 1
+    """
 
     exit_code = 1
 
 
 class DataError(CamillaError):
-    """The data cannot be used as it is: what came, where, what was wanted, what to do."""
+    """The data cannot be used. The message says what came, where, what was wanted, and what to do.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"learner": ["a"], "sample": ["x"], "response": [7]})
+    >>> try:
+    ...     camilla.read(frame)
+    ... except camilla.DataError as error:
+    ...     print(str(error).split(";")[0])
+    the dataframe: a response must be a number in [0, 1]
+    """
 
 
 class FormatError(DataError):
-    """A saved diagnosis cannot be read back: it is damaged or from a newer version."""
+    """A saved diagnosis cannot be read back: it is damaged, or from a newer version.
+
+    Examples
+    --------
+    >>> issubclass(camilla.FormatError, camilla.DataError)
+    True
+    """
 
 
 class LayoutError(DataError):
-    """The layout of a file is not known: no known log, and no table with the wanted columns."""
+    """The layout of a file is unknown: it is not a known log, and not a table with the needed columns.
+
+    Examples
+    --------
+    >>> try:
+    ...     camilla.read(pl.DataFrame({"a": [1], "b": [2]}))
+    ... except camilla.LayoutError as error:
+    ...     print(type(error).__name__)
+    LayoutError
+    """
 
 
 class SettingError(CamillaError):
-    """A setting, name or option that does not exist or does not fit the table."""
+    """A setting, name or option does not exist, or does not fit the table.
+
+    Examples
+    --------
+    >>> try:
+    ...     camilla.diagnose(camilla.simulate(3, 5).table, "irt", precison=1.0)
+    ... except camilla.SettingError as error:
+    ...     print(error)
+    irt has no setting 'precison'; it has: form, precision, scale, training.
+    """
 
     exit_code = 2
 
 
 class ConvergenceError(CamillaError):
-    """A fit ended where nothing can be read from it; the message says what to try."""
+    """A fit ended where nothing can be read from it. The message says what to try.
+
+    Examples
+    --------
+    >>> camilla.ConvergenceError("the fit did not converge").exit_code
+    1
+    """
 
 
 class MissingPackageError(CamillaError):
-    """A package that comes with one of Camilla's extras is not installed; the message has the line to run."""
+    """A package of one of Camilla's extras is not installed. The message has the line to run.
+
+    Examples
+    --------
+    >>> issubclass(camilla.MissingPackageError, camilla.CamillaError)
+    True
+    """
 
 
 class CamillaWarning(UserWarning):
-    """Something was done that a caller should know of, such as rows that were taken for trials."""
+    """Something was done that the caller should know, such as rows that were taken as trials.
+
+    Examples
+    --------
+    >>> import warnings
+    >>> frame = pl.DataFrame({"learner": ["a", "a"], "sample": ["x", "x"], "response": [1, 0]})
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     _ = camilla.read(frame)
+    >>> caught[0].category.__name__
+    'CamillaWarning'
+    """
 
 
 class ConvergenceWarning(CamillaWarning):
-    """A fit stopped before it arrived; its results are where it stood."""
+    """A fit stopped before it converged. Its results are those of the last step.
+
+    Examples
+    --------
+    >>> issubclass(camilla.ConvergenceWarning, camilla.CamillaWarning)
+    True
+    """

@@ -103,7 +103,7 @@ def counted(grids: tuple[Grid, ...]) -> dict[str, int]:
 
 
 def test_grids_have_as_many_learners_as_the_papers_count() -> None:
-    """Paper 003 Table 3; paper 000 Tables 3 and 6."""
+    """Breskanu and Maisuradze, Table 3; Liu et al. (2024) Tables 3 and 6."""
     assert list(counted(classifiers.GRIDS).values()) == [120, 60, 12, 9, 9, 30, 40, 15]
     assert list(counted(titanic.GRIDS).values()) == [4, 12, 15, 2, 20, 162, 1, 15, 122]
     assert list(counted(diamond.GRIDS).values()) == [2, 1, 9, 9, 18, 12, 16, 27, 9, 27, 27]

@@ -70,7 +70,34 @@ SUMMARY = (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ClassifierDiagnosis(Printable):
-    """What a pool of classifiers is good at."""
+    """What a pool of classifiers is good at. `diagnose_classifiers` makes it.
+
+    Attributes
+    ----------
+    table : ResponseTable
+        The metrics: samples are metrics on data sets.
+    diagnosis : Diagnosis
+        The diagnosis of these responses.
+    agreement : MasteryAgreement
+        How far mastery agrees with the metrics.
+    duplicates : dict
+        Classifiers that were left out, and the classifier that each copies.
+    placed : PlacedClassifiers or None
+        The new classifiers.
+    taken : Taken
+        How metrics were taken.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(0, 2, 200)
+    >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+    >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+    >>> frame = pl.DataFrame({**sets, **scores})
+    >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> found.table
+    ResponseTable(6 learners × 44 samples, 264 responses, 7 skills)
+    """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"learners": 5}
 
@@ -82,7 +109,25 @@ class ClassifierDiagnosis(Printable):
     taken: Taken
 
     def leaderboard(self) -> pl.DataFrame:
-        """By rank; of each skill the mastery, its 95 % interval, and the plain mean of its metrics."""
+        """Returns the classifiers by rank, with their mastery of each skill.
+
+        Returns
+        -------
+        polars.DataFrame
+            Rank, ability and interval; for each skill the mastery, its 95 % interval, and the plain mean of
+            its metrics.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> found.leaderboard().columns[:6]
+        ['rank', 'learner', 'ability', 'low', 'high', 'mean']
+        """
         means = pl.DataFrame({"learner": self.table.learners, "mean": self.table.learner_means().mean})
         board = self.diagnosis.learners.select("rank", "learner", "ability", "low", "high")
         board = board.join(means, on="learner", how="left", maintain_order="left")
@@ -97,7 +142,29 @@ class ClassifierDiagnosis(Printable):
         return board
 
     def parts(self, *, learners: int = 10) -> list[Part]:
-        """The leaderboard with each skill, the agreement of mastery with the metrics, and the new ones."""
+        """Returns the sentences and tables that `text` prints.
+
+        Parameters
+        ----------
+        learners : int
+            Number of classifiers to list.
+
+        Returns
+        -------
+        list of str and Grid
+            The leaderboard, the agreement of mastery with the metrics, and the new classifiers.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> len(found.parts(learners=3)) > 2
+        True
+        """
         made, taken, interval = self.diagnosis.provenance, self.taken, "95 % CI"
         board = self.leaderboard().head(learners)
         skills = self.diagnosis.skills["skill"].unique(maintain_order=True).to_list()
@@ -129,20 +196,71 @@ class ClassifierDiagnosis(Printable):
         ]  # fmt: skip
 
     def one_mastery(self) -> OneMastery | None:
-        """How far the masteries of the skills are one number; None where there are not two to compare."""
+        """Returns how far the masteries of the skills are one number.
+
+        Returns
+        -------
+        OneMastery or None
+            `largest_difference`, `least_kendall`, `holds`. None where there are not two skills to compare.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> found.one_mastery().skills
+        7
+        """
         if self.table.skill_map is None:
             return None
         return one_mastery(mastery_matrix(self.diagnosis, self.table))
 
     def metrics(self) -> pl.DataFrame:
-        """One row per classifier and data set, one column per metric."""
+        """Returns the metrics of every classifier on every data set.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per classifier and data set, one column per metric.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> found.metrics().shape
+        (12, 24)
+        """
         long = self.table.to_long().with_columns(
             pl.col("sample").str.split_exact(AT, 1).struct.rename_fields(["metric", "data_set"]).alias("at")
         )
         return long.unnest("at").pivot("metric", index=["learner", "data_set"], values="response")
 
     def document(self) -> dict[str, Any]:
-        """Everything a person reads, as data."""
+        """Returns everything that is printed, as plain data.
+
+        Returns
+        -------
+        dict
+            provenance, agreement, agreement_by_skill, one_mastery, duplicates, leaderboard.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> list(found.document())[:3]
+        ['provenance', 'agreement', 'agreement_by_skill']
+        """
         same = self.one_mastery()
         return {
             "provenance": self.diagnosis.provenance | self.taken._asdict(),
@@ -154,7 +272,30 @@ class ClassifierDiagnosis(Printable):
         } | ({} if self.placed is None else self.placed.document())
 
     def save(self, folder: str | Path) -> Path:
-        """diagnosis/, responses.parquet, skills.csv, metrics.parquet, leaderboard.csv, classifiers.json."""
+        """Writes the diagnosis to a folder.
+
+        Parameters
+        ----------
+        folder : str or path
+            It gets diagnosis/, responses.parquet, skills.csv, metrics.parquet, leaderboard.csv and
+            classifiers.json.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> (found.save("pool") / "classifiers.json").exists()
+        True
+        """
         folder = Path(folder)
         self.diagnosis.save(folder / "diagnosis")
         self.table.write(folder / "responses.parquet")
@@ -169,7 +310,29 @@ class ClassifierDiagnosis(Printable):
         return folder
 
     def place(self, scores: Any) -> PlacedClassifiers:
-        """New classifiers: metrics → responses → mastery with intervals and a rank on each skill."""
+        """Places new classifiers on the scale of this diagnosis, without refitting it.
+
+        Parameters
+        ----------
+        scores : ClassifierScores, dataframe or path
+            Scores of the new classifiers on the same data sets.
+
+        Returns
+        -------
+        PlacedClassifiers
+            Mastery with intervals, and a rank on each skill.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> type(found.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))).__name__
+        'PlacedClassifiers'
+        """
         return SavedClassifiers(self.diagnosis, self.table, self.taken).place(scores)
 
 
@@ -188,15 +351,55 @@ def diagnose_classifiers(
     seed: int = 0, as_published: bool = False, progress: bool | None = None, watch: Watch | None = None,
     **settings: Any,
 ) -> ClassifierDiagnosis:  # fmt: skip
-    """The diagnosis of score-based classifiers from their scores, with its agreement and leaderboard.
+    """Diagnoses score-based binary classifiers on several data sets, by 22 metrics and their attributes.
 
-    `scores` are ClassifierScores, a dataframe with columns data_set, sample, truth and one per
-    classifier, or files of it. The skills are the preprint's attributes and graph, unless `skills` gives
-    others: a SkillMap over the samples of `classifier_table`, or a file whose rows are samples, metrics or
-    data sets. A classifier whose metrics are those of an earlier one is left out; the `new` ones are placed,
-    not fitted.
-    With `ranks` the diagnoser is given each metric as a place among the classifiers, so that all samples
-    count alike whatever their spread. `progress` as in `diagnose`.
+    Each metric on each data set is a sample. The skills are the attributes of Breskanu and Maisuradze with
+    their graph, unless `skills` gives others. A classifier with the metrics of an earlier one is left out.
+
+    Parameters
+    ----------
+    scores : ClassifierScores, dataframe or path
+        Columns data_set, sample, truth, and one column per classifier.
+    diagnoser : str
+        As in `diagnose`.
+    skills : SkillMap or path, optional
+        Skills over the samples, or a file whose rows are samples, metrics or data sets.
+    skill_graph : SkillGraph, optional
+        Which skill builds on which.
+    new : str or list of str
+        Classifiers that are placed, not fitted.
+    rule, ks
+        As in `classifier_metrics`.
+    ranks : bool
+        Whether the diagnoser is given each metric as a rank among the classifiers, so that all samples count
+        alike whatever their spread.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    as_published : bool
+        Whether to follow the training of the diagnoser's paper.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+    **settings
+        Settings (hyperparameters) of the diagnoser.
+
+    Returns
+    -------
+    ClassifierDiagnosis
+        `table`, `diagnosis`, `agreement`, `leaderboard()`, `metrics()`.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(0, 2, 200)
+    >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+    >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+    >>> frame = pl.DataFrame({**sets, **scores})
+    >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> found.leaderboard().height
+    6
     """
     read = as_scores(scores)
     new = (new,) if isinstance(new, str) else new

@@ -39,9 +39,39 @@ def mastery_agreement(
     table: TableLike, mastery: Diagnosis | Floats, *, rows: WideRows | None = None,
     margin: float | None = None, seed: int = 0,
 ) -> MasteryAgreement:  # fmt: skip
-    """R², DOA and DOC of a diagnosis, or of any mastery [learners, skills], with their controls.
+    """Measures how far mastery agrees with responses: R², degree of agreement (DOA), DOC, with controls.
 
-    A response counts as better if it is larger by more than `margin`. Takes 12 bytes × skills × learners².
+    It takes 12 bytes × skills × learners².
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    mastery : Diagnosis or array
+        A diagnosis, or any mastery [learners, skills].
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    margin : float, optional
+        A response counts as better if it is larger by more than this.
+    seed : int
+        Seed of the controls.
+
+    Returns
+    -------
+    MasteryAgreement
+        `summary`, `skills`, `samples`.
+
+    Raises
+    ------
+    DataError
+        The table has no skill map, or the mastery has another shape.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(10, 40, kind="camilla_base", skills=2, seed=1).table
+    >>> found = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
+    >>> found.skills["skill"].to_list()
+    ['skill-0', 'skill-1']
     """
     table = as_table(table, rows=rows)
     skill_map, responses = _mapped(table), table.matrix()
@@ -150,7 +180,7 @@ def _in_table_order(diagnosis: Diagnosis, table: ResponseTable) -> Floats:
 
 
 def _random(wins: Floats, mastery: Floats, rng: np.random.Generator) -> Floats:
-    """Mean DOA a skill of the same mastery with its learners shuffled."""
+    """Mean DOA of each skill of the same mastery with its learners shuffled."""
     drawn: list[Any] = [measure.doa(wins, mastery[rng.permutation(len(mastery))]) for _ in range(SHUFFLES)]
     return np.mean(drawn, axis=0)
 

@@ -69,13 +69,38 @@ KsSide = Literal["two_sided", "one_sided"]
 def classifier_metrics(
     y: ArrayLike, scores: Any, *, rule: Rule = "interpolated", ks: KsSide = "two_sided"
 ) -> pl.DataFrame:
-    """One row per classifier: learner, then the 22 metrics in the order of METRICS.
+    """Computes 22 metrics of score-based binary classifiers, each normalised to [0, 1].
 
-    `y` is 0 or 1 for each sample; `scores` has one column per classifier (an array [samples] or [samples,
-    classifiers], a dataframe or a mapping of names), larger meaning more surely class 1. Fifteen of
-    the metrics need labels: they are taken at the equal-error threshold, where both recalls are the
-    same. `rule` "interpolated" meets that point on the ROC line; "discrete" takes the nearest
-    threshold there is. `ks` "one_sided" is max(0, max(TPR − FPR)): a reversed classifier then has 0.
+    Fifteen of the metrics need labels. They are taken at the equal-error threshold, where the recalls of both
+    classes are equal.
+
+    Parameters
+    ----------
+    y : array
+        0 or 1 for each sample.
+    scores : array, dataframe or mapping
+        One column per classifier: larger means more surely class 1.
+    rule : {"interpolated", "discrete"}
+        Whether the equal-error point is interpolated on the ROC line, or the nearest threshold is taken.
+    ks : {"two_sided", "one_sided"}
+        The Kolmogorov–Smirnov statistic. One-sided is max(0, max(TPR − FPR)); a reversed classifier then has
+        0.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per classifier: learner, then the 22 metrics.
+
+    Raises
+    ------
+    DataError
+        Labels are not 0 and 1, only one class occurs, or a score is missing.
+
+    Examples
+    --------
+    >>> scores = {"good": [0.1, 0.4, 0.35, 0.8], "reversed": [0.9, 0.6, 0.65, 0.2]}
+    >>> camilla.classifier_metrics([0, 0, 1, 1], scores).select("learner", "AUC").rows()
+    [('good', 0.75), ('reversed', 0.25)]
     """
     names, matrix = _named_scores(scores)
     values = metric_values(y, matrix, names=names, rule=rule, ks=ks)
@@ -105,7 +130,7 @@ def checked_truth(y: ArrayLike) -> NDArray[np.int64]:
     """Labels as 0 and 1, both of which occur."""
     given = np.asarray(y)
     if given.ndim != 1:
-        raise DataError(f"the truth has shape {given.shape}; one label a sample was wanted.")
+        raise DataError(f"the truth has shape {given.shape}; one label per sample was wanted.")
     try:
         labels = given.astype(np.float64)
     except (TypeError, ValueError):

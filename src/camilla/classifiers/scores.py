@@ -34,7 +34,7 @@ AS_USUAL = ScoreColumns()
 
 
 class ScoredSet(NamedTuple):
-    """One data set: its labels, and a column of scores a classifier, all NaN where it did not answer."""
+    """One data set: its labels, and one column of scores per classifier, all NaN where it did not answer."""
 
     name: str
     truth: NDArray[np.float64]  # [samples]

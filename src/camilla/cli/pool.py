@@ -50,7 +50,8 @@ runs = gathers("running", Running)
 @runs
 def classifiers(
     data: Annotated[
-        list[Path], typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set a file.")
+        list[Path],
+        typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set per file."),
     ],
     output: Output,
     target: Annotated[str | None, typer.Option(help="Column of the class; else the last one.")] = None,
@@ -65,7 +66,7 @@ def classifiers(
     *,
     running: Running,
 ) -> None:
-    """Scores of many classifiers on many two-class data sets: 302 of paper 003, or your own."""
+    """Scores of classifiers on two-class data sets: the 302 of Breskanu and Maisuradze, or yours."""
     from camilla.pools.classifiers import classifiers_pool
     from camilla.pools.description import Folds, Holdout
     from camilla.pools.sources import read_classification
@@ -80,7 +81,7 @@ def classifiers(
 @app.command()
 @runs
 def titanic(data: Data, output: Output, *, running: Running) -> None:
-    """353 classifiers on 418 passengers (paper 000): train.csv and test_with_truth.csv in DATA."""
+    """353 classifiers on 418 passengers (Liu et al., 2024): train.csv and test_with_truth.csv in DATA."""
     from camilla.pools.titanic import titanic_pool
 
     _run(titanic_pool(data, seed=running.seed), output, running)
@@ -97,7 +98,7 @@ def diamond(
     *,
     running: Running,
 ) -> None:
-    """157 regressors on diamond prices (paper 000), out of fold."""
+    """157 regressors on diamond prices (Liu et al., 2024), out of fold."""
     from camilla.pools.diamond import diamond_pool
 
     pool = diamond_pool(data, full=full, seed=running.seed)
@@ -115,7 +116,7 @@ def esol(
     *,
     running: Running,
 ) -> None:
-    """8 regressors on fingerprints of 1,127 molecules (paper 000), out of fold."""
+    """8 regressors on fingerprints of 1,127 molecules (Liu et al., 2024), out of fold."""
     from camilla.pools.esol import esol_pool
 
     pool = esol_pool(data, seed=running.seed)

@@ -26,10 +26,36 @@ def permutation_control(
     table: TableLike, diagnoser: str = "irt", *, rows: WideRows | None = None,
     seed: int = 0, watch: Watch = lambda line: None,
 ) -> Control:  # fmt: skip
-    """The gain of a diagnoser over sample means, on the table and on five tables permuted within samples.
+    """Checks whether a diagnoser finds a learner signal only where there is one.
 
-    Permuting the responses of each sample among the learners that gave them keeps every sample's
-    difficulty and every gap, and leaves learners exchangeable.
+    It measures the gain over sample means on held-out responses, on the table and on five tables in which
+    the responses of each sample are permuted among the learners that gave them. A permuted table keeps
+    every sample's difficulty and every gap, and makes learners exchangeable.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    diagnoser : str
+        Name of a diagnoser, as in `diagnose`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    Control
+        `real`, `permuted`, `holds` (the diagnoser gains from learners) and `is_clean` (it gains nothing from
+        permuted tables).
+
+    Examples
+    --------
+    >>> control = camilla.permutation_control(camilla.simulate(12, 60, seed=1).table, "vanilla")
+    >>> control.holds, len(control.permuted)
+    (True, 5)
     """
     table = as_table(table, rows=rows)
     check_diagnosable(table)
@@ -47,7 +73,33 @@ def check_with_fit(
     table: TableLike, diagnoser: str = "irt", *, rows: WideRows | None = None,
     seed: int = 0, watch: Watch = lambda line: None,
 ) -> Checked:  # fmt: skip
-    """`check`, and the verdict of a diagnoser's permutation control, or the reason why there is none."""
+    """Checks a table as `check` does, and checks a diagnoser by a permutation control.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    diagnoser : str
+        Name of a diagnoser, as in `diagnose`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    Checked
+        As from `check`, with `control`, and its verdict among the findings. Where no control is possible, a
+        finding says why.
+
+    Examples
+    --------
+    >>> checked = camilla.check_with_fit(camilla.simulate(12, 60, seed=1).table, "vanilla")
+    >>> checked.findings[-1].level
+    'fine'
+    """
     diagnoser_named(diagnoser)
     table = as_table(table, rows=rows)
     found = check(table, seed=seed)

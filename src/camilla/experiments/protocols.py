@@ -182,11 +182,35 @@ def split(
     table: TableLike, *, rows: WideRows | None = None,
     by: By = "cell", proportions: Sequence[float] = (6, 2, 2), seed: int = 0,
 ) -> tuple[ResponseTable, ...]:  # fmt: skip
-    """The table in parts of these proportions, drawn at random.
+    """Splits a table at random into parts.
 
-    By cell every part keeps all learners and samples; by sample (or learner) each part has its own
-    samples (learners) and all their responses. Trials of a cell stay together. The parts depend
-    on the names and the seed alone, not on the order of rows, learners or samples.
+    With "cell" every part keeps all learners and samples. With "sample" or "learner" each part has its own
+    samples or learners, and all their responses. Trials of a cell stay together. The parts depend on names
+    and seed, not on the order of rows, learners or samples.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    by : {"cell", "sample", "learner"}
+        What is drawn.
+    proportions : list of float
+        Sizes of the parts, relative to each other.
+    seed : int
+        Seed of the draw.
+
+    Returns
+    -------
+    tuple of ResponseTable
+        One table per proportion.
+
+    Examples
+    --------
+    >>> train, valid, test = camilla.split(camilla.simulate(30, 200, seed=1).table)
+    >>> train.n_responses, valid.n_responses, test.n_responses
+    (3600, 1200, 1200)
     """
     table = as_table(table, rows=rows)
     if by == "cell":

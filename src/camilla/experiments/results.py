@@ -91,11 +91,29 @@ RANGES = dict.fromkeys(("kendall", "spearman", "tau_a"), (-1.0, 1.0)) | {"log_lo
 
 
 def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
-    """Mean of every score over seeds; low and high are its 95 % interval (Student's t over seeds).
+    """Summarises results of `experiment` over seeds.
 
-    Intervals are cut where their score ends: no correlation is above 1. With one seed there is no interval.
-    seconds is the mean CPU time of a task. What was computed on other data under the same name, or by another
-    version of camilla, is a row of its own.
+    Intervals are cut at the ends of a score's range: no correlation is above 1. With one seed there is no
+    interval. Results on other data with the same name, or from another version of Camilla, have rows of their
+    own.
+
+    Parameters
+    ----------
+    results : polars.DataFrame
+        What `experiment` returned.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns mean, low and high (95 % interval, Student's t over seeds), sd, seeds and seconds (mean CPU
+        time) for each diagnoser and score.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(10, 60, seed=1).table
+    >>> results = camilla.experiment("reliability", table, diagnosers=["vanilla"], seeds=(1, 2))
+    >>> camilla.experiment_summary(results)["seeds"].unique().to_list()
+    [2]
     """
     grouped = results.group_by("experiment", *GROUP, "camilla", maintain_order=True).agg(
         pl.col("value").mean().alias("mean"),

@@ -71,15 +71,47 @@ def experiment(
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> pl.DataFrame:
-    """One tidy row a score; what `store` already holds is not computed again.
+    """Compares diagnosers by the protocols of Liu et al. (2024).
 
-    `name` is one of EXPERIMENTS; `tables` is one table, or several by name. `diagnosers` are names
-    with settings after colons, or "all"; rankings always
-    have vanilla, plain accuracy, beside them. `sizes` are those of rank-stability's partitions. Every
-    result is in the store as soon as it is there, so that a run that was stopped goes on where it was.
+    Every result goes into the store as soon as it is known. A stopped run continues, and finished runs are
+    reused.
 
-    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
-    on a terminal or in a notebook. `watch` takes the lines instead.
+    Parameters
+    ----------
+    name : {"reliability", "rank-consistency", "rank-stability", "assumptions"}
+        The protocol.
+    tables : ResponseTable, dataframe, path, or mapping of them
+        One table, or several by name.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    diagnosers : str or list of str
+        Names with settings after colons, such as "irt:precision=3", or "all". Rankings always include
+        vanilla, the plain accuracy.
+    seeds : int or list of int
+        Seeds; one run per seed.
+    sizes : int or list of int, optional
+        Sizes of the partitions of rank-stability.
+    store : path, optional
+        A Parquet file that results are kept in.
+    jobs : int
+        Processes.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per score.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(10, 60, seed=1).table
+    >>> results = camilla.experiment("reliability", table, diagnosers=["vanilla"], seeds=(1,))
+    >>> sorted(results["score"].unique())
+    ['acc', 'auc', 'f1', 'log_loss', 'mae', 'rmse']
     """
     if name not in EXPERIMENTS:
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")

@@ -1,4 +1,4 @@
-"""The neural engine: minibatch Adam in JAX, one jitted scan an epoch, then every learner placed exactly.
+"""The neural engine: minibatch Adam in JAX, one jitted scan per epoch, then every learner placed exactly.
 
 Training sees the responses in random batches, so where it stops is a little to the side of the
 mode. Each learner is then placed with the samples frozen, which makes a learner that is added again

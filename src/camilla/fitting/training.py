@@ -16,10 +16,45 @@ STEP = 1e-3  # of mastery, where slopes are taken by differences
 
 
 class Training(NamedTuple):
-    """Minibatch Adam. The defaults are ours: no dropout, averaged weights, stopped on validation.
+    """How a neural diagnoser is trained: minibatch Adam, stopped on validation.
 
-    Averaging the weights over the last two epochs cuts the held-out loss of Camilla on Titanic from
-    .141 to .127 and on CIFAR-100 from .279 to .274.
+    Give it as the setting `training` of a neural diagnoser. The defaults are Camilla's own: no dropout,
+    averaged weights. Averaging the weights over the last two epochs cuts the held-out loss of camilla on
+    Titanic from 0.141 to 0.127 and on CIFAR-100 from 0.279 to 0.274.
+
+    Parameters
+    ----------
+    rate : float
+        Learning rate.
+    batch : int, optional
+        Responses per step. By default 256, and more where responses are many.
+    epochs : int
+        Largest number of epochs.
+    patience : int
+        Epochs without a better validation after which training stops.
+    worth : float
+        Relative improvement of the validation that counts as better.
+    least_steps : int
+        An epoch passes over the responses until it has made this many steps.
+    dropout : float
+        Share of units that are dropped.
+    averaged : bool
+        Whether weights are averaged over the last two epochs.
+    loss : {"bce", "mse"}
+        The loss: cross entropy or squared error.
+    monitor : {"loss", "auc"}
+        What is watched on the validation responses.
+    clip : float, optional
+        Largest norm of a gradient.
+    pass_steps : int
+        Batches grow so that a pass takes at most twice this many steps. 0: they do not grow.
+    trial_epochs : int, optional
+        Largest number of epochs while settings are chosen.
+
+    Examples
+    --------
+    >>> camilla.Training(epochs=50, rate=0.02).epochs
+    50
     """
 
     rate: float = 0.01
@@ -37,9 +72,26 @@ class Training(NamedTuple):
     trial_epochs: int | None = None  # at most, where settings are chosen; None: as many as otherwise
 
     def batch_for(self, n_cells: int) -> int:
-        """About 400 steps a pass, in powers of two from 32 to 8,192; 256 between 20,000 and 200,000 cells.
+        """Returns the batch size for a number of responses.
 
-        Above 30 million cells batches grow on, so that no pass takes more than 8,192 steps.
+        It makes about 400 steps per pass, in powers of two from 32 to 8,192, and 256 between 20,000 and
+        200,000 cells. Above 30 million cells batches grow further, so that no pass takes more than 8,192
+        steps.
+
+        Parameters
+        ----------
+        n_cells : int
+            Number of responses.
+
+        Returns
+        -------
+        int
+            Responses per step.
+
+        Examples
+        --------
+        >>> camilla.Training().batch_for(100_000)
+        256
         """
         if self.batch is not None:
             return min(self.batch, n_cells)
@@ -50,11 +102,46 @@ class Training(NamedTuple):
         return min(2 ** int(np.log2(max(32, min(most, wanted)))), n_cells)
 
     def rate_for(self, n_cells: int) -> float:
-        """Where batches grow with the responses: `rate` from 512 on, less by the root for smaller ones."""
+        """Returns the learning rate for a number of responses.
+
+        Where batches grow with the responses, it is `rate` from 512 responses per step on, and smaller by the
+        square root below.
+
+        Parameters
+        ----------
+        n_cells : int
+            Number of responses.
+
+        Returns
+        -------
+        float
+            The learning rate.
+
+        Examples
+        --------
+        >>> camilla.Training(rate=0.01).rate_for(100_000)
+        0.01
+        """
         return self.rate * min(1.0, (self.batch_for(n_cells) / 512) ** 0.5) if self.pass_steps else self.rate
 
     def passes_for(self, n_cells: int) -> int:
-        """Passes over the responses in one epoch."""
+        """Returns the passes over the responses in one epoch.
+
+        Parameters
+        ----------
+        n_cells : int
+            Number of responses.
+
+        Returns
+        -------
+        int
+            At least 1; more where a pass has fewer than `least_steps` steps.
+
+        Examples
+        --------
+        >>> camilla.Training().passes_for(1_000)
+        4
+        """
         return max(1, -(-self.least_steps // max(1, n_cells // self.batch_for(n_cells))))
 
 
@@ -278,7 +365,7 @@ def _repeated(axes: dict[str, tuple[str, ...]], at: Any, times: int) -> Any:
 def _chunks(
     diagnoser: Neural, params: Any, learner: NDArray[np.integer], sample: NDArray[np.integer]
 ) -> Iterator[tuple[slice, Any, Any]]:
-    """Rows a pass, with their parameters and masks; no rows are one pass of none."""
+    """The rows of each pass, with their parameters and masks; no rows are one pass of none."""
     mask = diagnoser.size.skill_mask
     for start in range(0, max(1, len(learner)), CHUNK):
         rows = slice(start, start + CHUNK)

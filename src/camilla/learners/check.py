@@ -174,7 +174,30 @@ class Checked(Printable):
 
 
 def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> Checked:
-    """Constant samples and learners, copies, overlaps, what is missing, and how many dimensions there are."""
+    """Checks a table before you believe anything it says.
+
+    It looks for samples with the same response from every learner, copies of learners and samples,
+    missing responses that are not random, blocks without overlap, and the number of dimensions.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+
+    Returns
+    -------
+    Checked
+        `answer`, `findings`, `unanswered`, `dimensions`, `provenance`.
+
+    Examples
+    --------
+    >>> camilla.check(camilla.digits()).answer
+    '7 checks: 0 warnings, 2 notes.'
+    """
     table = as_table(table, rows=rows)
     if table.n_responses == 0:
         raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")

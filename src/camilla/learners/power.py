@@ -211,11 +211,43 @@ def power(
     cluster_size: float | None = None,
     icc: float | None = None,
 ) -> Plan:
-    """Samples needed for each difference, and the difference each number of samples shows.
+    """Answers how many samples show a difference, and which difference a number of samples can show.
 
-    The source is a `Design`, or a table of earlier responses from which it is estimated: from two `learners`,
-    or from neighbours on the board. Trials and clusters that are given replace those of the source. With one
-    difference and one number of samples, `chance` is the power of that pair.
+    Parameters
+    ----------
+    source : Design, ResponseTable, dataframe or path
+        A `Design`, or earlier responses from which it is estimated.
+    learners : (str, str), optional
+        Estimate from these two learners of the table; by default from neighbours on the leaderboard.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    differences : float or list of float
+        Differences in mean response, as a fraction: 0.02 is two points.
+    samples : int or list of int
+        Numbers of samples.
+    power : float
+        Wanted probability that the test rejects when the difference is real.
+    alpha : float
+        Significance level of the two-sided test.
+    trials, trial_share, cluster_size, icc : optional
+        Replace what the source says about trials and clusters; see `Design`.
+
+    Returns
+    -------
+    Plan
+        `needed` samples for each difference, the smallest difference `seen` with each number of samples, the
+        `chance` (power) of one pair of both, the `design`, `notes`.
+
+    Raises
+    ------
+    SettingError
+        A difference or number is out of range, or neither was given.
+
+    Examples
+    --------
+    >>> plan = camilla.power(camilla.Design(discordance=0.02), differences=0.005)
+    >>> plan.needed[0].samples
+    6580
     """
     table, note = None, None
     if isinstance(source, Design):

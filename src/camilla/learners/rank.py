@@ -140,10 +140,40 @@ def rank(
     table: TableLike, *, rows: WideRows | None = None, level: float = 0.95, across_blocks: bool = False,
     watch: Watch = lambda line: None,
 ) -> Ranking:  # fmt: skip
-    """Learners by mean response over the samples each answered, every pair tested on shared samples.
+    """Ranks learners by mean response, with confidence intervals, possible ranks and ties.
 
-    Each sample counts once, whatever its trials. Equal means are listed by name. A table that falls into
-    blocks without a shared learner or sample is refused; `across_blocks` lists their learners together.
+    Every pair is tested on the samples both answered, with Holm's correction over all pairs. Each sample
+    counts once, whatever its number of trials. Equal means are listed by name.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    level : float
+        Confidence level. The rank intervals and tie groups hold at this level simultaneously.
+    across_blocks : bool
+        A table that falls into blocks without a shared learner or sample is refused. With True the learners
+        of all blocks are listed together.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    Ranking
+        `rows`, `groups`, `pairs()`, `told_apart`, `notes`, `provenance`.
+
+    Raises
+    ------
+    DataError
+        The table cannot be read, or falls into blocks.
+
+    Examples
+    --------
+    >>> board = camilla.rank(camilla.digits())
+    >>> board.rows.select("rank", "learner", "rank_low", "rank_high").head(2).rows()
+    [(1, 'knn 1', 1, 9), (2, 'svm poly', 1, 9)]
     """
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")

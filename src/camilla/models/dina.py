@@ -149,7 +149,7 @@ class DINA:
 def _states_given_responses(
     able: Floats, slip: Floats, guess: Floats, share: Floats, weight: Floats, right: Floats
 ) -> tuple[Floats, float]:
-    """E-step in logs: posterior [learners, states] and the mean loss a response."""
+    """E-step in logs: posterior [learners, states] and the mean loss per response."""
     given = np.where(able > 0, 1 - slip, guess)
     with np.errstate(divide="ignore"):
         joint = right @ np.log(given).T + (weight - right) @ np.log1p(-given).T + np.log(share)

@@ -28,7 +28,7 @@ class GaussianParams(NamedTuple):
 class Gaussian:
     """x = μᵢ + λᵢ·zⱼ + ε with zⱼ ~ N(0, I), ε ~ N(0, ψᵢ), λᵢ ~ N(0, ψᵢ/precision): factor analysis.
 
-    With enough dimensions the learners' covariance ΛΛ' + Ψ is any covariance, so a response is foretold from
+    With enough dimensions the learners' covariance ΛΛ' + Ψ is any covariance, so a response is predicted from
     those of all other learners on the sample. EM (Rubin and Thayer 1982) over observed cells only; the
     last step places every learner with the samples' factors frozen, as a new learner is placed. Factors
     may be rotated freely and none is read: ability is the expected response.

@@ -1,4 +1,4 @@
-"""The pool of score-based classifiers: 295 learned and 7 artificial ones (paper 003, Table 3).
+"""The pool of score-based classifiers: 295 learned and 7 artificial ones (Breskanu and Maisuradze, Table 3).
 
 The paper names the settings that vary and how many classifiers they make, not their values; the values
 here are ours.

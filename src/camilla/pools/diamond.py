@@ -1,4 +1,4 @@
-"""The Diamond pool: 157 regressors on the prices of diamonds, 5-fold (paper 000, Table 6).
+"""The Diamond pool: 157 regressors on the prices of diamonds, 5-fold (Liu et al., 2024, Table 6).
 
 Settings that Table 6 leaves open (depth of the forests, learning rate of LightGBM, features without depth,
 target learned as z-scores) are those of the authors' published training script.

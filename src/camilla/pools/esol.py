@@ -1,4 +1,4 @@
-"""The ESOL pool: eight regressors on fingerprints of 1,127 molecules, 5-fold (paper 000, Table 5).
+"""The ESOL pool: eight regressors on fingerprints of 1,127 molecules, 5-fold (Liu et al., 2024, Table 5).
 
 The fingerprint (Morgan, radius 2, 256 bits) and the unshuffled folds are those of the authors' published
 training script; each learner has scikit-learn's or CatBoost's own settings.

@@ -95,7 +95,7 @@ class PoolResults:
         return named.filter(one.fold >= 0)
 
     def fits(self) -> pl.DataFrame:
-        """One row a fit: learner, family, data_set, fold, CPU seconds, warnings, error."""
+        """One row per fit: learner, family, data_set, fold, CPU seconds, warnings, error."""
         family = {learner.name: learner.family for learner in self.pool.learners}
         rows = [
             (

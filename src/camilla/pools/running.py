@@ -173,7 +173,7 @@ class Clock:
         return f"{self.done} of {self.total}{failed}, about {_spoken(self.seconds_left())} left"
 
     def seconds_left(self) -> float:
-        """Guessed seconds of the rest × what such guesses came to × wall seconds a second of work so far."""
+        """Guessed seconds of the rest × how such guesses went × wall seconds per second of work so far."""
         guessed = sum(guess for guess, _ in self.past.values())
         taken = sum(seconds for _, seconds in self.past.values())
         overall = taken / guessed

@@ -89,7 +89,7 @@ ENDINGS = (".csv", ".tsv", ".parquet", ".jsonl")
 
 
 def read_classification(paths: Sequence[Path], *, target: str | None = None) -> list[DataSet]:
-    """One data set a file; of a folder, every table whose name does not begin with _ or a dot."""
+    """One data set per file; of a folder, every table whose name does not begin with _ or a dot."""
     files = [file for path in paths for file in _files(path)]
     return [binary_data_set(read_frame(file), file.stem, target=target) for file in files]
 

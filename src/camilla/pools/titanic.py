@@ -1,4 +1,4 @@
-"""The Titanic pool: 353 classifiers learn from one file and meet 418 passengers (paper 000, Table 3).
+"""The Titanic pool: 353 classifiers learn from one file and meet 418 passengers (Liu et al., 2024, Table 3).
 
 Of the grids of Table 3 the authors kept the learners whose responses differ; which ones is read off the
 column names of their released log.

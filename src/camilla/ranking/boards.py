@@ -29,11 +29,30 @@ LARGEST = 100_000_000  # players² × rounds
 
 
 def fit_by_rounds(board: Leaderboard, tournament: Tournament) -> float:
-    """P-value of "each pair's win rate is what the EPPs say", by a U-statistic over rounds.
+    """Tests whether one number per player explains the win rates of all pairs.
 
-    z_r holds round r's standardised surprises of all pairs, less what moving the EPPs explains. If
-    the model fits, z_r · z_s has mean 0 for r ≠ s; U = Σ_{r≠s} z_r · z_s is compared with a scaled
-    χ² of the same mean and variance (Chen and Qin, 2010; Satterthwaite, 1946).
+    z_r holds the standardised surprises of all pairs in round r, less what moving the EPPs explains. If the
+    model fits, z_r · z_s has mean 0 for r ≠ s. U = Σ_{r≠s} z_r · z_s is compared with a scaled χ² of the same
+    mean and variance (Chen and Qin, 2010; Satterthwaite, 1946).
+
+    Parameters
+    ----------
+    board : Leaderboard
+        The leaderboard.
+    tournament : Tournament
+        Its tournament.
+
+    Returns
+    -------
+    float
+        The p-value. A small one says that some players are strong in some rounds and weak in others.
+
+    Examples
+    --------
+    >>> scores = np.random.default_rng(1).normal(size=(4, 12))
+    >>> tournament = camilla.Tournament(("a", "b", "c", "d"), tuple(map(str, range(12))), scores)
+    >>> 0 <= camilla.fit_by_rounds(camilla.epp(tournament), tournament) <= 1
+    True
     """
     place = name_index(tournament.players)
     rows = [place[name] for name in board.players]
@@ -137,11 +156,29 @@ def _quick_fit(board: Leaderboard, tournament: Tournament) -> float | None:
 def compare_fits(
     boards: Mapping[str, Leaderboard], findings: Mapping[str, Findings] | None = None
 ) -> pl.DataFrame:
-    """Tournaments by standardised deviance, best fit first (Properties 3.8–3.10).
+    """Compares how well EPP fits several tournaments.
 
-    Deviances compare directly only for the same players and rounds; standardised ones also for
-    different sets of players. `p_value_rounds` is there where `findings` have it; `p_value` counts matches
-    as independent and piles up at 1.
+    Deviances compare directly only for the same players and rounds; standardised ones also for different sets
+    of players.
+
+    Parameters
+    ----------
+    boards : mapping of str to Leaderboard
+        Leaderboards by the name of their tournament.
+    findings : mapping of str to Findings, optional
+        Findings by the same names; they add `p_value_rounds`.
+
+    Returns
+    -------
+    polars.DataFrame
+        One row per tournament, best fit first. `p_value` counts matches as independent, and so piles up at 1.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> camilla.compare_fits({"spring": board}).select("tournament", "players", "rounds").rows()
+    [('spring', 3, 4)]
     """
     known = findings or {}
     rows = [
@@ -183,10 +220,28 @@ class Agreement(NamedTuple):
 
 
 def agreement(board_a: Leaderboard, board_b: Leaderboard) -> Agreement:
-    """Where two tournaments differ: EPPs of the shared players, each centred on those players.
+    """Compares the EPPs of the players that two leaderboards share.
 
-    The tournaments must have been played apart; then variances add. P-values are Student's, with Welch's
-    (1947) degrees of freedom.
+    EPPs are centred on the shared players. The tournaments must have been played independently; then
+    variances add. P-values are Student's, with Welch's (1947) degrees of freedom.
+
+    Parameters
+    ----------
+    board_a, board_b : Leaderboard
+        Two leaderboards with at least two players in common.
+
+    Returns
+    -------
+    Agreement
+        `kendall`, the rank correlation, and `rows` with epp_a, epp_b, difference, se, p_value and holm_p of
+        each shared player.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> camilla.agreement(board, board).kendall
+    1.0
     """
     shared = [name for name in board_a.players if name in set(board_b.players)]
     if len(shared) < 2:

@@ -86,21 +86,65 @@ def epp(
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> Leaderboard:
-    """The leaderboard of a tournament.
+    """Ranks players by EPP: the difference of two EPPs is the log-odds of winning a round.
 
-    matches: `same_round`, one match per pair and round; `all_rounds`, every score against every score.
-    se: `cluster` (sandwich over rounds, or over the tournament's clusters of rounds), `bootstrap` (of the
-    same), `fisher` (matches independent).
-    prior: weight of one drawn match of every player against the average; by default none, and 1 if
-    players are separated, which the notes then say. 0 refuses separated players.
-    across_blocks: rank blocks of players that never met, directly or through others, on one board; without
-    it they are refused.
-    failed: what a cell without a score is. `not_played`: no match; `lost`: lost to every player with a score
-    in that round (two such cells have no match); `impute=PLAYER`: the score of that player in that round.
-    ranks: `own`, each rank interval holds its player's rank at the level; `joint`, all of them together do.
-    start: a leaderboard of the same players, for instance before rounds were appended.
-    progress: a line on standard error while a bootstrap runs: True at once, False never, None after two
-    seconds on a terminal or in a notebook. watch takes the lines instead.
+    EPP is the Elo-based Predictive Power of Gosiewska, Woźnica and Biecek (2022), a Bradley–Terry model over
+    rounds, with intervals that respect rounds.
+
+    Parameters
+    ----------
+    tournament : Tournament
+        Scores or matches.
+    matches : {"same_round", "all_rounds"}
+        One match per pair and round, or every score of a player against every score of the other.
+    se : {"cluster", "bootstrap", "fisher"}
+        Standard errors: a sandwich over rounds (or the tournament's clusters of rounds), a bootstrap of them,
+        or as if matches were independent.
+    level : float
+        Confidence level.
+    prior : float, optional
+        Weight of one drawn match of every player against the average player. By default none, and 1 if
+        players are separated, which the notes then say. 0 refuses separated players.
+    compat : {"eloml-glm"}, optional
+        Reproduce the authors' R package instead.
+    across_blocks : bool
+        Whether to rank players that never met, not even through others, on one leaderboard. Otherwise they
+        are refused.
+    failed : str
+        What a missing score is: "not_played"; "lost" to every player with a score in that round; or
+        "impute=PLAYER", the score of that player in that round.
+    ranks : {"own", "joint"}
+        Whether each rank interval holds at the level, or all of them simultaneously.
+    replicates : int
+        Replicates of the bootstrap.
+    seed : int
+        Seed of the bootstrap.
+    start : Leaderboard, optional
+        Start from this leaderboard of the same players, such as the one before rounds were appended.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+
+    Returns
+    -------
+    Leaderboard
+        Players by EPP.
+
+    Raises
+    ------
+    DataError
+        Players never met, or are separated with `prior=0`.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> board.players
+    ('a', 'b', 'c')
+    >>> round(float(board.epp[0]), 2)
+    0.34
     """
     _check_settings(se, level, prior, compat, replicates)
     if ranks not in RANKS:

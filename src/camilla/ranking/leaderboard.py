@@ -37,12 +37,40 @@ GROUPS = 12  # of ties, printed
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Leaderboard(Printable):
-    """Players in order of EPP; every array follows that order.
+    """Players in order of EPP. Every array follows that order.
 
-    EPP is on the logit scale with mean 0: σ(difference) is the probability of winning, σ(EPP) that
-    of beating the average player (Properties 3.1 and 3.4). A board of one round has no covariance
-    and no intervals. `covariance`, `matrix` and `fit` of a board over all rounds are n × n work and are done
-    when they are asked for.
+    EPP is on the logit scale with mean 0. σ(difference) is the probability of winning, σ(EPP) that of beating
+    the average player. A leaderboard of one round has no intervals.
+
+    Attributes
+    ----------
+    players : tuple of str
+        Names, best first.
+    epp : array
+        The EPP of each player.
+    spread : Spread or None
+        The covariance of the EPPs in compact form; None where intervals were refused.
+    counted : WinMatrix, AllRounds or Clustered
+        Wins, or the scores from which they are counted when needed.
+    known_fit : GoodnessOfFit or None
+        Goodness of fit, or None until `fit` is asked for.
+    level : float
+        Confidence level of intervals.
+    critical : float
+        Standard errors from an estimate to the end of its interval.
+    rounds_df : float
+        Degrees of freedom of Student's t.
+    notes : tuple of str
+        What a reader must know, such as separated players or refused intervals.
+    provenance : mapping
+        Data hash, settings and versions.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> board.rows().select("player", "rank_low", "rank_high").rows()
+    [('a', 1, 3), ('b', 1, 3), ('c', 1, 3)]
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"players": 15}
@@ -63,7 +91,29 @@ class Leaderboard(Printable):
     def parts(
         self, *, findings: Findings = NOTHING, players: int | None = None, elo: bool = False
     ) -> list[Part]:
-        """Who is first, all players or the first few, ties, the tests asked for, the fit, and every note."""
+        """Returns the sentences and tables that `text` prints.
+
+        Parameters
+        ----------
+        findings : Findings
+            Tests and other results to print with the leaderboard.
+        players : int, optional
+            Number of players to list. All by default.
+        elo : bool
+            Whether to add a column on Elo's scale.
+
+        Returns
+        -------
+        list of str and Grid
+            The answer first: who leads, and who may.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> print(board.parts()[0])
+        a has the highest EPP of 3 players, but b, c may be first.
+        """
         grid = self._grid(players, findings, elo=elo)
         parts: list[Part] = [self._answer(), grid, self._rank_line(), self._tie_line()]
         parts += [_test_line(test, self.level) for test in findings.tests]
@@ -168,7 +218,30 @@ class Leaderboard(Printable):
         return f"Statistically tied (Holm over all pairs), by rank: {', '.join(runs[:GROUPS])}{more}."
 
     def place(self, player: str) -> int:
-        """The row of a player, by name."""
+        """Returns the position of a player.
+
+        Parameters
+        ----------
+        player : str
+            Name.
+
+        Returns
+        -------
+        int
+            Index into `players`, from 0.
+
+        Raises
+        ------
+        DataError
+            There is no such player.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> board.place("a")
+        0
+        """
         if player not in self.players:
             raise DataError(
                 f"there is no player {player!r} on this leaderboard; it has {quoted(self.players)}. "
@@ -178,6 +251,7 @@ class Leaderboard(Printable):
 
     @property
     def prior(self) -> float:
+        """Weight of one drawn match of every player against the average player."""
         return float(self.provenance["prior"])
 
     @cached_property
@@ -211,14 +285,29 @@ class Leaderboard(Printable):
 
     @property
     def low(self) -> Array:
+        """Lower end of each player's interval."""
         return np.asarray(self.epp - self.critical * self.se)
 
     @property
     def high(self) -> Array:
+        """Upper end of each player's interval."""
         return np.asarray(self.epp + self.critical * self.se)
 
     def elo(self) -> pl.DataFrame:
-        """Players on Elo's scale, mean 1500: 400 points are odds of 10 to 1 (Elo, 1978)."""
+        """Returns ratings on Elo's scale: mean 1500, and 400 points for odds of 10 to 1 (Elo, 1978).
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns player, elo, elo_low and elo_high.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> board.elo()["elo"].round(0).to_list()
+        [1560.0, 1500.0, 1440.0]
+        """
         points = {"elo": self.epp - self.epp.mean(), "elo_low": self.low, "elo_high": self.high}
         shifted = {name: ELO_MEAN + ELO_POINTS / math.log(10) * value for name, value in points.items()}
         return pl.DataFrame({"player": self.players, **shifted})
@@ -275,7 +364,25 @@ class Leaderboard(Printable):
         return multiplicity.RankIntervals(np.where(apart, may.low, low), np.where(apart, may.high, high))
 
     def first_p_values(self) -> pl.DataFrame:
-        """Approximately unbiased p-values of "this player is first", which the paper names."""
+        """Returns p-values of "this player is first", approximately unbiased (Shimodaira, 2002).
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns player and p_first.
+
+        Raises
+        ------
+        SettingError
+            The leaderboard rests on matches, on another kind of standard error, or on separated players.
+
+        Examples
+        --------
+        >>> scores = np.random.default_rng(1).normal(size=(3, 12)) + [[0.5], [0], [0]]
+        >>> tournament = camilla.Tournament(("a", "b", "c"), tuple(map(str, range(12))), scores)
+        >>> camilla.epp(tournament).first_p_values().columns
+        ['player', 'p_first']
+        """
         samples = self._known_spread().samples
         if samples is None:
             raise SettingError(
@@ -292,10 +399,28 @@ class Leaderboard(Printable):
         return tuple(self.players[first : last + 1] for first, last in runs if last > first)
 
     def test(self, player_a: str, player_b: str) -> PairTest:
-        """P(a beats b) with its interval, Wald and likelihood-ratio tests of equal strength.
+        """Tests whether two players are equally strong.
 
-        The likelihood ratio is scaled by Fisher's variance of the difference over the board's own
+        The likelihood ratio is scaled by Fisher's variance of the difference over the leaderboard's own
         (Rotnitzky and Jewell, 1990), so that it respects rounds as the Wald test does.
+
+        Parameters
+        ----------
+        player_a, player_b : str
+            Names.
+
+        Returns
+        -------
+        PairTest
+            The difference with its standard error, P(a beats b) with its interval, Wald and likelihood-ratio
+            tests, and the p-value adjusted over all pairs (Holm).
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> round(board.test("a", "c").p_win, 2)
+        0.67
         """
         i, j = self.place(player_a), self.place(player_b)
         if i == j:
@@ -329,7 +454,20 @@ class Leaderboard(Printable):
         )
 
     def pairs(self) -> pl.DataFrame:
-        """Every pair, better player first: difference, its error, P(win), Wald and Holm p-values."""
+        """Returns every pair of players, the better one first.
+
+        Returns
+        -------
+        polars.DataFrame
+            Columns player_a, player_b, difference, se, p_win, p_win_low, p_win_high, wald_p and holm_p.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> board.pairs().select("player_a", "player_b").rows()
+        [('a', 'b'), ('a', 'c'), ('b', 'c')]
+        """
         difference, se = wald.differences(self.epp, self._known_covariance())
         i, j = np.triu_indices(len(self.players), 1)
         names = np.array(self.players, object)
@@ -349,11 +487,38 @@ class Leaderboard(Printable):
         )
 
     def predictions(self) -> PredictedWins:
-        """Empirical against predicted probability of winning, one entry per pair that met."""
+        """Compares observed and predicted win rates of every pair that met.
+
+        Returns
+        -------
+        PredictedWins
+            Arrays with one entry per pair.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> len(board.predictions()[0])
+        3
+        """
         return empirical_and_predicted(self.matrix, self.epp)
 
     def rows(self) -> pl.DataFrame:
-        """One row per player: what the leaderboard prints."""
+        """Returns the leaderboard as a dataframe.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per player: epp, se, low, high, rank_low, rank_high, likely_low, likely_high,
+            p_beats_average.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> board.rows().columns[:5]
+        ['player', 'epp', 'se', 'low', 'high']
+        """
         may, likely = self.rank_intervals, self.likely_ranks
         return pl.DataFrame(
             {
@@ -371,12 +536,48 @@ class Leaderboard(Printable):
         )
 
     def save(self, folder: str | Path) -> Path:
-        """Writes leaderboard.json and Parquet tables; the folder appears whole or not at all."""
+        """Writes the leaderboard to a folder, completely or not at all.
+
+        Parameters
+        ----------
+        folder : str or path
+            The folder. It gets leaderboard.json and Parquet tables.
+
+        Returns
+        -------
+        pathlib.Path
+            The folder.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> camilla.Leaderboard.load(board.save("board")).players == board.players
+        True
+        """
         return board_folder.write_leaderboard(self, Path(folder))
 
     @staticmethod
     def load(folder: str | Path) -> "Leaderboard":
-        """A saved leaderboard, the same to the last bit."""
+        """Reads a saved leaderboard back, bit for bit.
+
+        Parameters
+        ----------
+        folder : str or path
+            The folder that `save` wrote.
+
+        Returns
+        -------
+        Leaderboard
+            The same leaderboard.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+        >>> camilla.Leaderboard.load(board.save("board")).epp.tolist() == board.epp.tolist()
+        True
+        """
         return Leaderboard(**board_folder.read_fields(folder))
 
     def _known_spread(self) -> inference.Spread:

@@ -27,11 +27,33 @@ class Newcomer(NamedTuple):
 
 
 def place_newcomer(board: Leaderboard, tournament: Tournament, player: str) -> Newcomer:
-    """Solves Σ_j m_j σ(b − b_j) = wins for b alone, the others fixed at the board's EPPs.
+    """Places a new player on a leaderboard without refitting the others.
 
-    `tournament` is the board's own with the newcomer's scores, see `Tournament.with_player`. The
-    standard error carries the newcomer's rounds and the others' uncertainty in the same rounds:
+    It solves Σ_j m_j σ(b − b_j) = wins for b alone, with the other players fixed at their EPPs. The standard
+    error includes the newcomer's rounds and the others' uncertainty in the same rounds:
     ψ_r = (g_r + Σ_j m_j p_j q_j ψ_jr) / Σ_j m_j p_j q_j.
+
+    Parameters
+    ----------
+    board : Leaderboard
+        The leaderboard.
+    tournament : Tournament
+        The leaderboard's own tournament with the newcomer's scores; see `Tournament.with_player`.
+    player : str
+        The newcomer.
+
+    Returns
+    -------
+    Newcomer
+        `epp`, `se`, `low`, `high`, `p_beats_average`, `note`.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+    >>> with_d = tournament.with_player("d", {"t1": 8, "t2": 6, "t3": 1, "t4": 7})
+    >>> camilla.place_newcomer(camilla.epp(tournament), with_d, "d").player
+    'd'
     """
     new = _row_of(board, tournament, player)
     everyone = _record(board, tournament)

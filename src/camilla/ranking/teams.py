@@ -74,10 +74,33 @@ def team_epp(
     matches: str = "same_round",
     level: float = 0.95,
 ) -> TeamBoard:
-    """Strengths of the members of the tournament's players, which are teams.
+    """Estimates the strength of the members of teams, such as the models of an ensemble.
 
-    `members` names the players in every team; a player alone is a team of one. `mean` suits
-    ensembles that average, `sum` suits teams whose members add.
+    Parameters
+    ----------
+    tournament : Tournament
+        A tournament whose players are teams.
+    members : mapping of str to list of str
+        The members of every team. A player alone is a team of one.
+    strength : {"mean", "sum"}
+        How members make up a team. "mean" suits ensembles that average, "sum" teams whose members add.
+    matches : {"same_round", "all_rounds"}
+        As in `epp`.
+    level : float
+        Confidence level.
+
+    Returns
+    -------
+    TeamBoard
+        `players` (the members, best first), `epp`, `se`, `low`, `high`, `additive_p`, `notes`.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+    >>> teams = {"a": ("x", "y"), "b": ("y", "z"), "c": ("x", "z")}
+    >>> camilla.team_epp(tournament, teams).players
+    ('y', 'x', 'z')
     """
     players, membership = _membership(tournament, members, strength)
     centred = _identified(membership, players, strength)

@@ -39,10 +39,33 @@ class Files:
 
 @dataclass(frozen=True)
 class Reading:
-    """What was read, and the account of it: files found, what was chosen, joined and left out, and why.
+    """A response table with the account of how it was read.
 
-    `table` has the responses. `matches` has the matches between two players that logs hold, if any. `merged`
-    says how logs were joined; of a single table file it is None.
+    Attributes
+    ----------
+    responses : ResponseTable or None
+        The responses; None where the logs hold only matches. `table` is the same, or an error.
+    matches : polars.DataFrame or None
+        Matches between two players, where logs hold some.
+    files : Files
+        The files by format, and the files that were not used.
+    merged : Merged or None
+        How logs were joined. None for a single table file.
+    repeated_rows : int
+        Rows of a table that repeat an earlier learner and sample without a trial number.
+    passed_over : list of PassedOver
+        Metrics or judges that were available but not chosen.
+    judged : callable or None
+        Returns every score of every judge, where there are several.
+    table_notes : tuple of str
+        Notes about a table file.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [1, 0]})
+    >>> reading = camilla.read_with_account(frame)
+    >>> reading.lines()
+    ['table: 1 file; one table', '2 learners × 1 sample, 2 responses']
     """
 
     responses: ResponseTable | None
@@ -56,7 +79,7 @@ class Reading:
 
     @property
     def table(self) -> ResponseTable:
-        """The responses."""
+        """The responses, as a `ResponseTable`."""
         if self.responses is None:
             raise DataError(
                 "the logs hold matches between players, no responses to samples. Rank them: camilla epp."
@@ -64,23 +87,90 @@ class Reading:
         return self.responses
 
     def with_table(self, table: ResponseTable) -> "Reading":
-        """The same account of another table."""
+        """Replaces the table and keeps the account.
+
+        Parameters
+        ----------
+        table : ResponseTable
+            The new table, such as the old one with skills.
+
+        Returns
+        -------
+        Reading
+            The same account with another table.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [1, 0]})
+        >>> reading = camilla.read_with_account(frame)
+        >>> reading.with_table(reading.table.take_learners([0])).table
+        ResponseTable(1 learners × 1 samples, 1 responses)
+        """
         return replace(self, responses=table, merged=self.merged and replace(self.merged, table=table))
 
     def document(self) -> dict[str, Any]:
-        """Everything, for scripts."""
+        """Returns the whole account as plain data, for scripts.
+
+        Returns
+        -------
+        dict
+            Formats, files that were not used, sizes, chosen metrics, repeated runs: what `camilla load
+            --json` prints.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [1, 0]})
+        >>> camilla.read_with_account(frame).document()["responses"]
+        2
+        """
         return _document(self)
 
     def lines(self) -> list[str]:
-        """Everything, for people."""
+        """Returns the whole account as sentences, for people.
+
+        Returns
+        -------
+        list of str
+            What `camilla load` prints.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [1, 0]})
+        >>> camilla.read_with_account(frame).lines()[-1]
+        '2 learners × 1 sample, 2 responses'
+        """
         return _lines(self)
 
     def notes(self) -> list[str]:
-        """What a reader of a result must know about where it came from."""
+        """Returns what a reader of a result must know about its source.
+
+        Returns
+        -------
+        list of str
+            Sentences, such as which metric was taken, or how many rows repeat a learner and sample.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [90, 10]})
+        >>> camilla.read_with_account(frame, percent=True).notes()
+        ['responses on the scale 0 to 100 were rescaled to 0 to 1']
+        """
         return _notes(self)
 
     def joining_notes(self) -> list[str]:
-        """What of it holds whatever metric or judge is taken."""
+        """Returns the notes that hold whichever metric or judge is taken.
+
+        Returns
+        -------
+        list of str
+            Sentences about repeated runs, refused samples and shared sample names.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"learner": ["a", "b"], "sample": [1, 1], "response": [1, 0]})
+        >>> camilla.read_with_account(frame).joining_notes()
+        []
+        """
         return _of_joining(self)
 
 

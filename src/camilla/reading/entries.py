@@ -38,7 +38,7 @@ RECORDS = msgspec.json.Decoder(list[dict[str, Any]])
 
 @dataclass
 class Draft:
-    """The rows of a run while its log is read, and what is said of its samples.
+    """The rows of a run while its log is read, and what it says about its samples.
 
     A metric that ever has a value which is no score is noted in `left_out`, and then has no rows at all.
     """

@@ -185,13 +185,37 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
 
 
 def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
-    """What `read` reads, with the account of it.
+    """Reads responses as `read` does, and keeps the account of what was read.
+
+    Use it to see which files were found, which metric was chosen, and what was left out.
+
+    Parameters
+    ----------
+    *sources
+        As in `camilla.read`.
+    **options
+        As in `camilla.read`.
 
     Returns
     -------
     Reading
-        `table`; `matches` between players, where logs hold some; `notes()`, what a reader of results must
-        know; `lines()`, everything in words; `document()`, everything as plain data.
+        `table` has the responses, `matches` the matches between players where logs hold some. `notes()`
+        gives what a reader of results must know, `lines()` everything in words, `document()` everything as
+        plain data.
+
+    Raises
+    ------
+    DataError
+        A file cannot be read, or no known log is under the paths.
+
+    Examples
+    --------
+    >>> frame = pl.DataFrame({"learner": ["a", "a", "b"], "sample": [1, 1, 1], "response": [1, 0, 0]})
+    >>> reading = camilla.read_with_account(frame)
+    >>> reading.table
+    ResponseTable(2 learners × 1 samples, 3 responses)
+    >>> reading.repeated_rows
+    1
     """
     given = checked_options(options)
     if not sources:

@@ -1,6 +1,6 @@
 """Several scores of one answer: how far what was passed over agrees with what was taken, the mean, the facet.
 
-A judge is whoever or whatever gives a score: in logs a metric behind a filter, in tables a name in a column
+A judge is whoever or whatever gives a score: in logs a metric behind a filter, in tables, a name in a column
 of judges. An answer is what one learner gave to one sample in one trial.
 """
 

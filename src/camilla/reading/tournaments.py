@@ -51,12 +51,41 @@ def read_tournaments(
     average_metrics: bool = False,
     missing: str | Sequence[str] = (),
 ) -> dict[str, Tournament]:
-    """The tournaments of a file by name; a file without a tournament column holds one named ''.
+    """Reads the tournaments of a file: scores per player and round, or matches.
 
-    A folder of results of MTEB holds one too: models are players, and the subsets of tasks are rounds.
-    A table with two players per row is a list of matches; one with a round and a score per row is long;
-    anything else is wide, one column per round. `missing` are texts that stand for a missing score. All
-    tournaments must be usable; `usable_tournaments` gives those that are, and what is wrong with the others.
+    A table with two players per row is a list of matches. A table with a round and a score per row is long.
+    Any other table is wide: one column per round. A folder of MTEB results is one tournament, with models
+    as players and subsets of tasks as rounds.
+
+    Parameters
+    ----------
+    path : str or path
+        A CSV, TSV, JSONL, JSON or Parquet file, or a folder of MTEB results.
+    columns : Columns, optional
+        Which columns hold what, where they do not have the usual names.
+    lower_is_better : bool, optional
+        The direction of the scores. Scores called rmse, mae, error or loss need it.
+    average_metrics : bool
+        Whether several metrics of one task in a wide table become their mean.
+    missing : str or list of str
+        Texts that stand for a missing score.
+
+    Returns
+    -------
+    dict of str to Tournament
+        The tournaments by name. A file without a tournament column holds one, called "".
+
+    Raises
+    ------
+    DataError
+        The file cannot be read, or one of its tournaments cannot be used.
+
+    Examples
+    --------
+    >>> scores = {"player": ["a", "b", "a", "b"], "round": [1, 1, 2, 2], "score": [0.9, 0.8, 0.7, 0.6]}
+    >>> pl.DataFrame(scores).write_csv("scores.csv")
+    >>> camilla.read_tournaments("scores.csv")
+    {'': Tournament(2 players × 2 rounds, Model/CV)}
     """
     found = usable_tournaments(
         path, columns, lower_is_better=lower_is_better, average_metrics=average_metrics, missing=missing

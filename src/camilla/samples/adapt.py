@@ -55,11 +55,38 @@ def adapt(
     seed: int = 0,
     watch: Watch = lambda line: None,
 ) -> "AdaptiveTest":
-    """A test of one learner, its samples calibrated on the learners of a table.
+    """Prepares an adaptive test of one learner: it asks the most informative sample next.
 
-    It ends after `budget` responses, or when the standard error of the score or of the ability has come down
-    to `score_se` or `ability_se`; without any of these it asks all samples. Learners and samples may come in
-    any order.
+    The samples are calibrated on the learners of a table. The test ends as soon as one of the limits is met.
+    Without a limit it asks all samples.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    budget : int, optional
+        Largest number of responses.
+    score_se, ability_se : float, optional
+        Stop when the standard error of the score, or of the ability, has come down to this.
+    dimensions : int, optional
+        Dimensions of the calibrated model. By default they are chosen on held-out responses.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    AdaptiveTest
+        Call `next()` and `record(sample, response)` in turn.
+
+    Examples
+    --------
+    >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=2, dimensions=1)
+    >>> test.record(test.next(), 1).asked
+    1
     """
     stops = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
     _check_stops(stops)  # before the minutes that calibrating a large table takes
@@ -78,10 +105,28 @@ def _check_stops(stops: dict[str, Any]) -> None:
 
 @dataclass(eq=False, repr=False)
 class AdaptiveTest:
-    """Asks the sample that is expected to narrow the score most, until a standard error or a budget is met.
+    """An adaptive test of one learner.
 
-    `ability_se` and `score_se` stop the test when the standard error has come down to them, `budget` after
-    that many responses; without any, all samples are asked.
+    It asks the sample that is expected to narrow the score most, until a limit is met. `adapt` makes it.
+
+    Parameters
+    ----------
+    bank : Bank
+        The calibrated samples.
+    ability_se, score_se : float, optional
+        Stop when the standard error of the ability, or of the score, has come down to this.
+    budget : int, optional
+        Largest number of responses.
+    provenance : dict
+        How the samples were calibrated.
+
+    Examples
+    --------
+    >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=2, dimensions=1)
+    >>> while (sample := test.next()) is not None:
+    ...     state = test.record(sample, 1)
+    >>> state.asked, state.done
+    (2, True)
     """
 
     bank: Bank
@@ -110,7 +155,19 @@ class AdaptiveTest:
         )
 
     def next(self) -> str | None:
-        """The sample to ask now; None when the test is over."""
+        """Returns the sample to ask now.
+
+        Returns
+        -------
+        str or None
+            Its name; None when the test is over.
+
+        Examples
+        --------
+        >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=1, dimensions=1)
+        >>> test.next() in test.bank.samples
+        True
+        """
         if self.state().done:
             return None
         askable = ~(self._seen | self._left_out)
@@ -118,10 +175,33 @@ class AdaptiveTest:
         return self.bank.samples[int(found[0])]
 
     def record(self, sample: str, response: float, *, trials: int = 1) -> TestState:
-        """What is known once the learner's response, in [0, 1], to any sample has come.
+        """Records the response to a sample, which may be any sample without a response.
 
-        A response that is the mean of several `trials` of the sample tells more than one trial does, as far
-        as the trials of the calibration table do not go together.
+        Parameters
+        ----------
+        sample : str
+            Name of the sample.
+        response : float
+            In [0, 1].
+        trials : int
+            Number of trials that the response is the mean of. Several trials tell more than one, as far as
+            the trials of the calibration table vary independently.
+
+        Returns
+        -------
+        TestState
+            `asked`, `ability`, `ability_se`, `score`, `score_se`, `accuracy`, `left_out`, `done`.
+
+        Raises
+        ------
+        DataError
+            The sample is unknown or has a response already, or the response lies outside [0, 1].
+
+        Examples
+        --------
+        >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=1, dimensions=1)
+        >>> test.record(test.next(), 1).done
+        True
         """
         j = self._unanswered(sample)
         if not isinstance(response, int | float) or not 0 <= response <= 1:
@@ -138,14 +218,30 @@ class AdaptiveTest:
         return self.state()
 
     def _all_trials(self) -> Floats:
-        """Of responses seen what was said, of those to come as many as those had in the mean."""
+        """The trials of responses seen; of those to come, as many as those had on average."""
         usual = self._trials[self._seen].mean() if self._seen.any() else 1.0
         return np.where(self._seen, self._trials, usual)
 
     def leave_out(self, sample: str) -> TestState:
-        """Says that a sample could not be run: it is not asked again, and the score has its expectation.
+        """Leaves out a sample that could not be run. It is not asked again.
 
-        Whatever came in the way is no response of the learner, and counts neither as right nor as wrong.
+        It counts neither as right nor as wrong: the score uses its expected response.
+
+        Parameters
+        ----------
+        sample : str
+            Name of the sample.
+
+        Returns
+        -------
+        TestState
+            As from `record`.
+
+        Examples
+        --------
+        >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=1, dimensions=1)
+        >>> test.leave_out(test.next()).left_out
+        1
         """
         self._left_out[0, self._unanswered(sample)] = True
         self._state = None
@@ -163,7 +259,18 @@ class AdaptiveTest:
         return j
 
     def state(self) -> TestState:
-        """What is known now."""
+        """Returns what is known about the learner now.
+
+        Returns
+        -------
+        TestState
+            As from `record`.
+
+        Examples
+        --------
+        >>> camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=1, dimensions=1).state().asked
+        0
+        """
         if self._state is None:
             self._state = self._known()
         return self._state

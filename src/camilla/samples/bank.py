@@ -224,7 +224,8 @@ def gain(model: BankModel, posterior: Posterior, unseen: NDArray[np.bool_], tria
 
     With f the slope of the mean response by ability, a sample of variance w = p(1 − p) has covariance
     w(a·Cf + 1/M) with the score, its own response included, and variance w(1 + w a·Ca): the gain is the
-    square of the one over the other. Fractional responses and means of trials have w times their spread.
+    square of the covariance over the variance. Fractional responses and means of trials have w times their
+    spread.
     """
     p, variance = expected(model, posterior)
     weight = p * (1 - p)

@@ -141,13 +141,44 @@ def dif(
     focal: str | None = None, rate: float = 0.05, seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> GroupDifferences:  # fmt: skip
-    """Differential functioning of every sample for the `focal` group against all other learners.
+    """Finds samples that favour a group of learners of the same ability (differential item functioning).
 
-    Logistic regression of the response on ability, group and their product (Swaminathan and Rogers
-    1990): a likelihood-ratio test of the last two, Benjamini–Hochberg at `rate`; and the Mantel–Haenszel odds
-    ratio over strata of ability with its ETS class. Without `focal` the smallest group is it. Learners
-    that `group` does not name are left out and counted in the provenance. A sample that a side did not
-    answer, or that all answered alike, has no effect and no test. `progress` as in `diagnose`.
+    Logistic regression of the response on ability, group and their product (Swaminathan and Rogers, 1990): a
+    likelihood-ratio test of the last two, with Benjamini–Hochberg at `rate`. Beside it the Mantel–Haenszel
+    odds ratio over strata of ability, with its ETS class. A sample that one side did not answer, or that all
+    answered alike, has no effect and no test.
+
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    group : mapping of str to str
+        The group of each learner. Learners that it does not name are left out and counted in the provenance.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    focal : str, optional
+        The group to compare with all other learners. By default the smallest one.
+    rate : float
+        False discovery rate.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+
+    Returns
+    -------
+    GroupDifferences
+        `samples` (the most certain differences first), `groups`, `provenance`.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(16, 30, seed=1).table
+    >>> group = {name: "large" if number % 2 else "small" for number, name in enumerate(table.learners)}
+    >>> camilla.dif(table, group, focal="large").groups["group"].to_list()
+    ['large', 'not large']
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")

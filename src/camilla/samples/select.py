@@ -141,13 +141,41 @@ def select(
     table: TableLike, n: int = 100, *, rows: WideRows | None = None,
     folds: int = 5, repeats: int = 2, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Subset:  # fmt: skip
-    """n samples from which the mean response over all samples, and so the ranking, is estimated best.
+    """Selects the n samples that estimate the mean over all samples, and so the ranking, best.
 
-    Ways to choose them are compared on held-out learners; the first is taken unless another is surely
-    better. Without learners that answered everything the expected error is not known.
+    Several ways of choosing are compared on held-out learners. The first is taken unless another is clearly
+    better. Without learners that answered everything the expected error is unknown.
 
-    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
-    on a terminal or in a notebook. `watch` takes the lines instead.
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    n : int
+        Number of samples to select.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    folds, repeats : int
+        Cross-validation over learners: number of folds, and how often they are drawn.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+
+    Returns
+    -------
+    Subset
+        `samples` with weights, `intercept`, `error`, `expected`, `offer` (whether choosing helped),
+        `estimate(table)`, `provenance`.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(16, 40, seed=1).table
+    >>> subset = camilla.select(table, 10, folds=2, repeats=1)
+    >>> subset.samples.height
+    10
     """
     with watching("selecting", progress, watch) as watch:
         return _selected(as_table(table, rows=rows), n, folds, repeats, seed, watch)

@@ -191,7 +191,26 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundSkills(Printable):
-    """A skill map found in the responses, and how it holds on learners that had no part in finding it."""
+    """A skill map found in the responses, and how well it holds on other learners.
+
+    Attributes
+    ----------
+    skill_map : SkillMap
+        The skills, with rows in the order of the table's samples.
+    judgement : Judgement
+        Agreement of the skills with held-out learners, beside random groups. `judgement.holds` is the
+        verdict.
+    found_on, judged_on : tuple of str
+        The learners that found the skills, and those that judged them.
+    notes : tuple of str
+        What a reader must know.
+
+    Examples
+    --------
+    >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+    >>> found.judgement.holds in (True, False)
+    True
+    """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"skills": 15}
 
@@ -202,7 +221,24 @@ class FoundSkills(Printable):
     notes: tuple[str, ...]
 
     def parts(self, *, skills: int | None = None) -> list[Part]:
-        """Whether the skills hold, all of them or the first few, and their agreement beside random groups."""
+        """Returns the sentences and tables that `text` prints.
+
+        Parameters
+        ----------
+        skills : int, optional
+            Number of skills to list. All by default.
+
+        Returns
+        -------
+        list of str and Grid
+            The answer first: whether the skills hold.
+
+        Examples
+        --------
+        >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+        >>> len(found.parts(skills=1))
+        3
+        """
         made = self.judgement
         rows = made.skills if skills is None else made.skills.head(skills)
         found = f"{made.skills.height} groups of samples"
@@ -229,16 +265,40 @@ def skills(
     rows: WideRows | None = None, by: By = "sample", seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> FoundSkills:  # fmt: skip
-    """Groups of samples that rank learners alike.
+    """Finds groups of samples that rank learners alike, and judges them on held-out learners.
 
-    Half of the learners, drawn by `seed`, find them by average linkage on 1 − Spearman's ρ between samples
-    (`by="sample"`), or between tasks (`by="task"`); `by="attribute"` splits each skill the table has by
-    families of tasks, `n_skills` being the number of families. The other half judges them. Without
-    `n_skills` the number is chosen on the first half, itself halved: the smallest that is within .01 of
-    the largest gain over random groups of the same sizes.
+    Half of the learners find the groups, by average linkage on 1 − Spearman's ρ. The other half judges them.
 
-    `progress` shows a line on standard error while it runs: True at once, False never, None after two seconds
-    on a terminal or in a notebook. `watch` takes the lines instead.
+    Parameters
+    ----------
+    table : ResponseTable, dataframe or path
+        The responses. A dataframe or a path is read as by `camilla.read`.
+    n_skills : int, optional
+        Number of skills (with `by="attribute"`, of families of tasks). By default it is chosen on the first
+        half of the learners: the smallest number within 0.01 of the largest gain over random groups of the
+        same sizes.
+    rows : {"samples", "learners"}, optional
+        What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    by : {"sample", "task", "attribute"}
+        What is grouped: samples, tasks, or each skill of the table by families of tasks.
+    seed : int
+        Seed of everything random. The same table, settings and seed give the same result.
+    progress : bool, optional
+        Whether to show a progress line on standard error. By default it appears after two seconds, on a
+        terminal or in a notebook.
+    watch : callable, optional
+        Receives each progress line as text, instead of standard error.
+
+    Returns
+    -------
+    FoundSkills
+        `skill_map`, `judgement`, `found_on`, `judged_on`, `notes`.
+
+    Examples
+    --------
+    >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+    >>> found.skill_map.n_skills, len(found.judged_on)
+    (2, 10)
     """
     table = as_table(table, rows=rows)
     _check(table, n_skills, by)

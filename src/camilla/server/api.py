@@ -257,7 +257,7 @@ def submission(ask: Ask) -> dict[str, Any]:
 
 
 def submit(ask: Ask) -> tuple[int, dict[str, Any]]:
-    """Keeps a submission, and says where its learners stand."""
+    """Keeps a submission, and returns the ranks of its learners."""
     target = ask.site.boards.target(ask.params.benchmark)
     samples = target.found.sample_names
     if ask.upload is not None:

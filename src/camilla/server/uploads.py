@@ -139,7 +139,7 @@ def table_of_file(path: Path, learner: str | None) -> ResponseTable:
         return table
     if table.n_learners != 1:
         raise DataError(
-            f"the learner is said to be {in_quotes(learner)}, but the file holds {table.n_learners}: "
+            f"the submission names the learner {in_quotes(learner)}, but the file holds {table.n_learners}: "
             f"{quoted(table.learners)}. Leave the name out to submit all of them."
         )
     return replace(table, learners=(learner,), learner_metadata=None)

@@ -54,7 +54,7 @@ def pair_wins(responses: Floats, skill_mask: Mask, *, margin: ArrayLike | None =
 def pair_agreement(
     responses: Floats, mastery: Floats | None, skill_mask: Mask, *, margin: ArrayLike | None = None
 ) -> PairAgreement:
-    """`pair_wins` and, given a mastery, DOC a sample, from one comparison of all pairs on each sample.
+    """`pair_wins` and, given a mastery, the DOC of each sample, from one comparison of all pairs.
 
     DOC (Eq. 3): over pairs where a did better, the mean share of the sample's skills that a masters more. Of
     skills on which the two have equal mastery none counts; a pair equal on all of them is skipped.
@@ -147,7 +147,7 @@ def _bits(pairs: Mask) -> NDArray[np.uint64]:
 
 
 def doa(wins: Floats, mastery: Floats) -> Floats:
-    """DOA a skill: mean of W over ordered pairs with more mastery (Eq. 2); NaN without a usable pair."""
+    """DOA of each skill: mean of W over ordered pairs with more mastery (Eq. 2); NaN without a pair."""
     out = np.full(len(wins), np.nan)
     for skill, won in enumerate(wins):
         level = mastery[:, skill]

@@ -20,11 +20,11 @@ class PairCounts(NamedTuple):
     discordant: Whole  # more mastery, worse response
 
     def doa(self) -> Floats:
-        """DOA a skill as a ratio of sums: all concordant pairs over all that count; NaN where none does."""
+        """DOA of each skill as a ratio of sums: concordant pairs over all that count; NaN where none does."""
         return _share(self.concordant.sum(axis=0), self.discordant.sum(axis=0))
 
     def doc(self) -> Floats:
-        """DOC a sample as a ratio of sums."""
+        """DOC of each sample as a ratio of sums."""
         return _share(self.concordant.sum(axis=1), self.discordant.sum(axis=1))
 
 

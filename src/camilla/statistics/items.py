@@ -15,7 +15,7 @@ FEWEST_LEARNERS = 5  # learners a correlation with an interval needs
 
 
 class ItemRest(NamedTuple):
-    """A correlation a sample with its 95 % interval; NaN where a sample or its rest does not vary."""
+    """The correlation of each sample with its 95 % interval; NaN where a sample or its rest does not vary."""
 
     r: Floats
     low: Floats

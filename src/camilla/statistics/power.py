@@ -22,10 +22,35 @@ MOST = 10**9  # samples; beyond it a difference counts as out of reach
 
 @dataclass(frozen=True)
 class Design:
-    """What one sample's difference is like, and how samples are laid out.
+    """How the paired difference of two learners varies from sample to sample, and how samples are laid out.
 
-    `discordance` is the share of samples that one learner has right and the other wrong; then σ² is
-    discordance − difference². Fractional responses have `sd`, σ with one trial each.
+    Give `discordance` for right/wrong responses, else `sd`.
+
+    Parameters
+    ----------
+    discordance : float, optional
+        Share of samples that exactly one of the two learners gets right. The variance of a sample's
+        difference is then discordance − difference².
+    sd : float, optional
+        Standard deviation of a sample's difference, with one trial each.
+    trial_share : float
+        Share of the variance that is chance within a sample.
+    trials : int
+        Trials per sample.
+    cluster_size : float
+        Mean number of samples per cluster.
+    icc : float
+        Correlation of differences within a cluster.
+
+    Raises
+    ------
+    SettingError
+        A number is out of range, or not exactly one of `discordance` and `sd` was given.
+
+    Examples
+    --------
+    >>> camilla.Design(sd=0.4, trials=4, trial_share=0.5).effect
+    0.625
     """
 
     discordance: float | None = None
@@ -54,12 +79,12 @@ class Design:
 
     @property
     def effect(self) -> float:
-        """What trials and clusters make of the variance: below 1 fewer samples do, above 1 more."""
+        """The factor by which trials and clusters change the variance. Below 1 fewer samples are needed."""
         return self.trial_effect * max(1 + (self.cluster_size - 1) * self.icc, 1e-9)
 
     @property
     def trial_effect(self) -> float:
-        """What trials alone make of it."""
+        """The factor by which trials alone change the variance."""
         return 1 - self.trial_share + self.trial_share / self.trials
 
     @property
@@ -68,7 +93,23 @@ class Design:
         return self.discordance is not None and self.trials == 1 and self.cluster_size == 1
 
     def variance(self, difference: float) -> float:
-        """σ² with this layout."""
+        """Returns the variance of a sample's difference in this layout.
+
+        Parameters
+        ----------
+        difference : float
+            The true difference of the two learners.
+
+        Returns
+        -------
+        float
+            The variance.
+
+        Examples
+        --------
+        >>> camilla.Design(discordance=0.1).variance(0.1)
+        0.09
+        """
         if self.discordance is not None:
             return max(self.discordance - difference**2, 0) * self.effect
         return (self.sd or 0) ** 2 * self.effect

@@ -25,7 +25,7 @@ class Cells(NamedTuple):
 
 
 class Means(NamedTuple):
-    """A weighted mean a learner (or a sample), its standard error, and the weight behind it.
+    """The weighted mean of each learner (or sample), its standard error, and the weight behind it.
 
     Without responses the mean is NaN; with fewer than two cells the standard error is NaN.
     """

@@ -54,18 +54,48 @@ def simulate(
     fractional: bool = False,
     seed: int = 0,
 ) -> Simulation:
-    """Responses drawn with known abilities, difficulties and discriminations.
+    """Draws responses with known abilities, difficulties and discriminations.
 
-    With σ(x) = 1/(1 + e⁻ˣ), θ and D ~ N(0, 1), a ~ LogNormal(0, 0.3), c ~ Uniform(0.1, 0.3):
+    With σ(x) = 1/(1 + e⁻ˣ), θ and D ~ N(0, 1), a ~ LogNormal(0, 0.3), c ~ Uniform(0.1, 0.3)::
 
         1pl           p = σ(θᵢ − Dⱼ)
         2pl           p = σ(aⱼ(θᵢ − Dⱼ))
         3pl           p = cⱼ + (1 − cⱼ) σ(aⱼ(θᵢ − Dⱼ))
         camilla_base  p = σ(Σₖ Qⱼₖ aⱼₖ (θᵢₖ − Dⱼ)),  skills independent
 
-    Q is `skills`: a skill map, or a number K of skills, of which every sample then needs one or
-    two and sample j needs skill j mod K. A response is 1 with probability p, or Beta with mean p
-    when `fractional`. Each cell is missing with probability `missing` and has `trials` rows.
+    A response is 1 with probability p, or Beta distributed with mean p.
+
+    Parameters
+    ----------
+    n_learners, n_samples : int
+        Size of the table.
+    kind : {"1pl", "2pl", "3pl", "camilla_base"}
+        The formula.
+    skills : int or SkillMap, optional
+        Q in the formula: a skill map, or a number K of skills. With a number, every sample needs one or two
+        skills, and sample j needs skill j mod K.
+    missing : float
+        Probability that a cell is missing.
+    trials : int
+        Rows per cell.
+    fractional : bool
+        Whether responses lie between 0 and 1 instead of being 0 or 1.
+    seed : int
+        Seed of the draws.
+
+    Returns
+    -------
+    Simulation
+        `table`, a `ResponseTable`, and `truth` with `ability`, `difficulty`, `discrimination`, `guessing`
+        and `probability`.
+
+    Examples
+    --------
+    >>> world = camilla.simulate(30, 200, seed=1)
+    >>> world.table
+    ResponseTable(30 learners × 200 samples, 6000 responses)
+    >>> world.truth.ability.shape
+    (30,)
     """
     _check(n_learners, n_samples, kind, missing, trials)
     rng = np.random.default_rng(seed)
@@ -141,11 +171,21 @@ def _check(n_learners: int, n_samples: int, kind: str, missing: float, trials: i
 
 
 def digits() -> ResponseTable:
-    """42 scikit-learn classifiers on its 1,797 handwritten digits, right or wrong; ten skills: the digits.
+    """Returns the example table: 42 scikit-learn classifiers on 1,797 handwritten digits.
 
-    Five-fold cross-validated, so no learner was fitted to a sample that it answers. Learners reach from
-    guessing to .99. The content has the pictures and the digit that each learner took them for. Made by
-    scripts/make_digits.py.
+    Responses are right or wrong. The ten skills are the digits. The classifiers were cross-validated in five
+    folds, so no learner was fitted to a sample that it answers. Their accuracy ranges from guessing to 0.99.
+    The table's content has the pictures, and the digit that each learner took them for.
+
+    Returns
+    -------
+    ResponseTable
+        42 learners and 1,797 samples with ten skills.
+
+    Examples
+    --------
+    >>> camilla.digits()
+    ResponseTable(42 learners × 1797 samples, 75474 responses, 10 skills)
     """
     log = _digit_log()
     right = log.select("sample", pl.col(log.columns[3:]).eq_missing(pl.col("digit")).cast(pl.UInt8))

@@ -26,10 +26,47 @@ from camilla.table.validity import check_names, check_rows, check_samples
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ResponseTable:
-    """Responses of learners on samples, one row each; a missing response has no row.
+    """Responses of learners on samples: one row per response. A missing response has no row.
 
-    Several rows of one (learner, sample) pair are its trials. What came in is checked here once;
-    everything downstream trusts it.
+    Several rows of one learner and sample are its trials. The table checks its input once; everything
+    else in Camilla trusts it. Make one with `camilla.read` or one of the `from_…` methods.
+
+    Parameters
+    ----------
+    learners, samples : tuple of str
+        Names.
+    learner, sample : array of int
+        For each row, the index of its learner and of its sample.
+    response : array of float
+        For each row, the response in [0, 1].
+    weight : array of float, optional
+        For each row, a weight above 0.
+    trial : array of int, optional
+        For each row, the number of the trial.
+    task, cluster, key : tuple of str, optional
+        For each sample, its task, its cluster, and the answer that counts as right.
+    answer : polars.Series, optional
+        For each row, what the learner answered.
+    skill_map : SkillMap, optional
+        Which skills each sample needs, with rows in the order of `samples`.
+    skill_graph : SkillGraph, optional
+        Which skill builds on which.
+    learner_metadata, sample_metadata : polars.DataFrame, optional
+        Anything known about learners and samples, with a column "learner" or "sample".
+    n_missing : int
+        Number of responses that were given as missing.
+    scale : Scale
+        The scale of the responses before they were rescaled to [0, 1].
+    content : KeptContent, optional
+        Prompts, references and answers, read from disk when asked for.
+
+    Examples
+    --------
+    >>> table = camilla.ResponseTable.from_matrix([[1, 0, 1], [1, np.nan, 0]], learners=["a", "b"])
+    >>> table
+    ResponseTable(2 learners × 3 samples, 5 responses, 1 missing)
+    >>> table.learner_means().mean
+    array([0.66666667, 0.5       ])
     """
 
     learners: tuple[str, ...]
@@ -101,11 +138,40 @@ class ResponseTable:
         missing: str | Sequence[str] = (),
         percent: bool = False,
     ) -> Self:
-        """From any dataframe with one row per response. Repeated (learner, sample) rows are trials.
+        """Makes a table from a dataframe with one row per response.
 
-        Levels of a pandas index are columns like any other. `key` is the column of the right answer to a
-        sample, `answer` that of what the learner answered. `missing` are texts that stand for a missing
-        response. With `percent` responses run from 0 to 100.
+        Repeated rows of one learner and sample are trials. Levels of a pandas index count as columns.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Polars, pandas, PyArrow, or anything else that narwhals takes.
+        learner, sample, response : str
+            Columns of the learner, the sample and the response.
+        trial, task, cluster, weight : str, optional
+            Columns of the trial number, the sample's task, the sample's cluster, and the row's weight.
+        key, answer : str, optional
+            Columns of the right answer to the sample, and of what the learner answered.
+        missing : str or list of str
+            Texts that stand for a missing response.
+        percent : bool
+            Whether responses run from 0 to 100.
+
+        Returns
+        -------
+        ResponseTable
+            The responses.
+
+        Raises
+        ------
+        DataError
+            A column is not there, or a response lies outside the scale.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"model": ["a", "a", "b"], "item": [1, 2, 1], "correct": [1, 0, 0]})
+        >>> camilla.ResponseTable.from_long(frame, learner="model", sample="item", response="correct")
+        ResponseTable(2 learners × 2 samples, 3 responses)
         """
         roles = Roles(learner, sample, response, trial, task, cluster, weight, key, answer)
         origin = Origin(missing=texts(missing), scale=PERCENT if percent else PLAIN, percent=percent)
@@ -121,11 +187,32 @@ class ResponseTable:
         missing: str | Sequence[str] = (),
         percent: bool = False,
     ) -> Self:
-        """From any dataframe whose rows are samples (one column per learner), or learners.
+        """Makes a table from a dataframe with one row per sample or one row per learner.
 
-        `id` is the column that names the rows: by default the index of a pandas frame, if it has a name or
-        holds anything but whole numbers, else the first column. `missing` are texts that stand for a missing
-        response. With `percent` responses run from 0 to 100.
+        Parameters
+        ----------
+        frame : dataframe
+            Polars, pandas, PyArrow, or anything else that narwhals takes.
+        rows : {"samples", "learners"}
+            What the rows are. With "samples" there is one column per learner.
+        id : str, optional
+            The column that names the rows. By default the index of a pandas frame if it has a name or holds
+            anything but whole numbers, else the first column.
+        missing : str or list of str
+            Texts that stand for a missing response.
+        percent : bool
+            Whether responses run from 0 to 100.
+
+        Returns
+        -------
+        ResponseTable
+            The responses.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"item": ["x", "y"], "model a": [1, 0], "model b": [1, None]})
+        >>> camilla.ResponseTable.from_wide(frame, rows="samples")
+        ResponseTable(2 learners × 2 samples, 3 responses, 1 missing)
         """
         origin = Origin(missing=texts(missing), scale=PERCENT if percent else PLAIN, percent=percent)
         named = indexed(frame).named_by(id, origin)
@@ -135,17 +222,55 @@ class ResponseTable:
     def from_matrix(
         cls, array: ArrayLike, *, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None
     ) -> Self:
-        """From a matrix [learners, samples]; NaN is a missing response."""
+        """Makes a table from a matrix of learners × samples.
+
+        Parameters
+        ----------
+        array : array
+            Responses [learners, samples]. NaN is a missing response.
+        learners, samples : list of str, optional
+            Names. By default learner-0, learner-1, … and sample-0, sample-1, ….
+
+        Returns
+        -------
+        ResponseTable
+            The responses.
+
+        Examples
+        --------
+        >>> camilla.ResponseTable.from_matrix([[1, 0, 1], [1, np.nan, 0]])
+        ResponseTable(2 learners × 3 samples, 5 responses, 1 missing)
+        """
         return cls(**matrix_parts(array, learners, samples)._asdict())
 
     @classmethod
     def from_predictions(
         cls, predictions: Any, labels: ArrayLike, *, samples: Sequence[str] | None = None
     ) -> Self:
-        """From classifiers: 1 where the prediction is the label, missing where it is None or NaN.
+        """Makes a table from predictions of classifiers: 1 where the prediction is the label.
 
-        `predictions` maps each learner to its predictions, or is a dataframe with one column per learner.
         Labels and predictions stay in the table, as `key` and `answer`.
+
+        Parameters
+        ----------
+        predictions : mapping or dataframe
+            The predictions of each learner: a mapping of names, or one column per learner. None or NaN is a
+            missing response.
+        labels : array
+            The label of each sample.
+        samples : list of str, optional
+            Names of the samples.
+
+        Returns
+        -------
+        ResponseTable
+            Responses 0 and 1.
+
+        Examples
+        --------
+        >>> table = camilla.ResponseTable.from_predictions({"a": [3, 5], "b": [3, 3]}, labels=[3, 5])
+        >>> table.matrix().tolist()
+        [[1.0, 1.0], [1.0, 0.0]]
         """
         return cls(**right_or_wrong(predictions, labels, samples)._asdict())
 
@@ -153,24 +278,47 @@ class ResponseTable:
     def from_errors(
         cls, predictions: Any, targets: ArrayLike, *, samples: Sequence[str] | None = None
     ) -> Self:
-        """From regressors: r = 1 − (|e| − min|e|) / (max|e| − min|e|) over the learners of each sample.
+        """Makes a table from predictions of regressors, by their absolute errors.
 
-        The sample-wise min–max of Camilla's paper, reversed: the best learner on a sample gets 1, the
-        worst 0. A sample on which all errors are equal tells no learner from another: it is missing.
+        With the absolute error e, r = 1 − (e − min e) / (max e − min e) over the learners of each sample: the
+        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). Where all errors of a
+        sample are equal, its responses are missing, because it does not separate learners.
+
+        Parameters
+        ----------
+        predictions : mapping or dataframe
+            The predictions of each learner: a mapping of names, or one column per learner.
+        targets : array
+            The true value of each sample.
+        samples : list of str, optional
+            Names of the samples.
+
+        Returns
+        -------
+        ResponseTable
+            Responses between 0 and 1.
+
+        Examples
+        --------
+        >>> predictions = {"a": [1.0, 2.0], "b": [1.5, 2.5], "c": [3.0, 2.4]}
+        >>> camilla.ResponseTable.from_errors(predictions, targets=[1.0, 2.4]).matrix().round(2).tolist()
+        [[1.0, 0.0], [0.75, 0.75], [0.0, 1.0]]
         """
         return cls(**relative_error(predictions, targets, samples)._asdict())
 
     @property
     def n_learners(self) -> int:
+        """Number of learners."""
         return len(self.learners)
 
     @property
     def n_samples(self) -> int:
+        """Number of samples."""
         return len(self.samples)
 
     @property
     def n_responses(self) -> int:
-        """Rows with a response; a cell with three trials counts three times."""
+        """Number of rows with a response. A cell with three trials counts three times."""
         return len(self.response)
 
     @property
@@ -184,7 +332,19 @@ class ResponseTable:
         return len(self.cells().response) == self.n_learners * self.n_samples
 
     def cells(self) -> Cells:
-        """One entry for each observed (learner, sample) pair: total weight, weighted mean response."""
+        """Returns one entry per observed pair of learner and sample.
+
+        Returns
+        -------
+        Cells
+            Arrays `learner`, `sample`, `response` (the weighted mean over trials) and `weight` (their total).
+
+        Examples
+        --------
+        >>> table = camilla.ResponseTable.from_matrix([[1, 0], [1, np.nan]])
+        >>> table.cells().response.tolist()
+        [1.0, 1.0, 0.0]
+        """
         return self._cells
 
     @cached_property
@@ -192,24 +352,74 @@ class ResponseTable:
         return aggregate(self.learner, self.sample, self.response, self.weight, self.n_learners)
 
     def matrix(self) -> NDArray[np.float64]:
-        """Mean responses [learners, samples], NaN where missing."""
+        """Returns the mean responses as a matrix.
+
+        Returns
+        -------
+        array
+            [learners, samples], NaN where a response is missing.
+
+        Examples
+        --------
+        >>> camilla.simulate(3, 5, seed=1).table.matrix().shape
+        (3, 5)
+        """
         cells = self.cells()
         matrix = np.full((self.n_learners, self.n_samples), np.nan)
         matrix[cells.learner, cells.sample] = cells.response
         return matrix
 
     def learner_means(self) -> Means:
-        """Plain accuracy of each learner, with its standard error over samples."""
+        """Returns the plain accuracy of each learner.
+
+        Returns
+        -------
+        Means
+            Arrays over learners: `mean`, its standard error `se` over samples, and the total `weight`.
+
+        Examples
+        --------
+        >>> camilla.ResponseTable.from_matrix([[1, 0, 1, 1], [0, 0, 1, 0]]).learner_means().mean.tolist()
+        [0.75, 0.25]
+        """
         cells = self.cells()
         return means(cells.learner, cells, self.n_learners)
 
     def sample_means(self) -> Means:
-        """Plain accuracy on each sample, with its standard error over learners."""
+        """Returns the plain accuracy on each sample (the proportion of right responses of an item).
+
+        Returns
+        -------
+        Means
+            Arrays over samples: `mean`, its standard error `se` over learners, and the total `weight`.
+
+        Examples
+        --------
+        >>> camilla.ResponseTable.from_matrix([[1, 0], [1, 1]]).sample_means().mean.tolist()
+        [1.0, 0.5]
+        """
         cells = self.cells()
         return means(cells.sample, cells, self.n_samples)
 
     def keep(self, rows: NDArray[np.bool_]) -> Self:
-        """The rows where the mask is True; learners and samples stay as they are."""
+        """Keeps the rows where a mask is True. Learners and samples stay as they are.
+
+        Parameters
+        ----------
+        rows : array of bool
+            One value per row of the table.
+
+        Returns
+        -------
+        ResponseTable
+            The table with fewer rows.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 10, seed=1).table
+        >>> table.keep(table.response == 1).n_responses
+        13
+        """
         return replace(
             self,
             learner=self.learner[rows],
@@ -222,7 +432,23 @@ class ResponseTable:
         )
 
     def take_samples(self, indices: ArrayLike) -> Self:
-        """The samples of these indices, in this order, with their responses."""
+        """Takes some samples, with their responses.
+
+        Parameters
+        ----------
+        indices : array of int
+            Positions in `samples`, in the wanted order.
+
+        Returns
+        -------
+        ResponseTable
+            A table of these samples. All learners stay.
+
+        Examples
+        --------
+        >>> camilla.simulate(3, 10, seed=1).table.take_samples([0, 1])
+        ResponseTable(3 learners × 2 samples, 6 responses)
+        """
         chosen = np.asarray(indices, np.int64)
         place = _places(chosen, self.n_samples, "sample")
         rows = place[self.sample] >= 0
@@ -239,7 +465,24 @@ class ResponseTable:
         )
 
     def take_learners(self, indices: ArrayLike) -> Self:
-        """The learners of these indices, in this order, with their responses; all samples stay."""
+        """Takes some learners, with their responses.
+
+        Parameters
+        ----------
+        indices : array of int
+            Positions in `learners`, in the wanted order.
+
+        Returns
+        -------
+        ResponseTable
+            A table of these learners. All samples stay.
+
+        Examples
+        --------
+        >>> table = camilla.digits()
+        >>> table.take_learners([table.learners.index("knn 1")])
+        ResponseTable(1 learners × 1797 samples, 1797 responses, 10 skills)
+        """
         chosen = np.asarray(indices, np.int64)
         place = _places(chosen, self.n_learners, "learner")
         rows = place[self.learner] >= 0
@@ -252,18 +495,61 @@ class ResponseTable:
         )
 
     def in_fitting_order(self) -> "ResponseTable":
-        """Learners and samples by name, skills by which samples need them: no order can change a fit."""
+        """Sorts the table so that the order of its input cannot change a fit.
+
+        Returns
+        -------
+        ResponseTable
+            Learners and samples by name, skills by the samples that need them.
+
+        Examples
+        --------
+        >>> table = camilla.ResponseTable.from_matrix([[1, 0], [0, 1]], learners=["b", "a"])
+        >>> table.in_fitting_order().learners
+        ('a', 'b')
+        """
         ordered = self.canonical().table
         if ordered.skill_map is None:
             return ordered
         return ordered.with_skills(ordered.skill_map.in_canonical_order(), graph=ordered.skill_graph)
 
     def with_skills(self, skill_map: SkillMap | None, *, graph: SkillGraph | None = None) -> Self:
-        """The same responses under another skill map, whose rows follow `samples`, and its graph if any."""
+        """Replaces the skill map and the skill graph.
+
+        Parameters
+        ----------
+        skill_map : SkillMap or None
+            Which skills each sample needs, with rows in the order of `samples`.
+        graph : SkillGraph, optional
+            Which skill builds on which.
+
+        Returns
+        -------
+        ResponseTable
+            The same responses with these skills.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 4, seed=1).table
+        >>> table.with_skills(camilla.SkillMap.from_labels(["maths", "maths", "law", "law"]))
+        ResponseTable(3 learners × 4 samples, 12 responses, 2 skills)
+        """
         return replace(self, skill_map=skill_map, skill_graph=graph)
 
     def canonical(self) -> "Canonical":
-        """The table with learners and samples sorted by name, and where each came from."""
+        """Sorts learners and samples by name, and remembers where each came from.
+
+        Returns
+        -------
+        Canonical
+            `table`, `learner_order` and `sample_order`: positions in the original table.
+
+        Examples
+        --------
+        >>> table = camilla.ResponseTable.from_matrix([[1, 0], [0, 1]], learners=["b", "a"])
+        >>> table.canonical().learner_order.tolist()
+        [1, 0]
+        """
         learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
         table = replace(
             self.take_learners(learner_order).take_samples(sample_order), n_missing=self.n_missing
@@ -285,18 +571,44 @@ class ResponseTable:
         return rows.join(short, on=on, how="left", maintain_order="left")["answer"]
 
     def to_long(self) -> pl.DataFrame:
-        """One row per response: learner, sample, response, and what else the table has.
+        """Returns the table as a dataframe with one row per response.
 
-        These are trial, weight, answer, task, cluster and key, in this order.
+        Returns
+        -------
+        polars.DataFrame
+            Columns learner, sample, response and, where the table has them, trial, weight, answer, task,
+            cluster and key.
+
+        Examples
+        --------
+        >>> camilla.ResponseTable.from_matrix([[1, 0]], learners=["a"]).to_long().rows()
+        [('a', 'sample-0', 1.0), ('a', 'sample-1', 0.0)]
         """
         return long_frame(self)
 
     def write(self, path: str | Path, *, provenance: dict[str, Any] | None = None) -> Path:
-        """Writes `to_long()` as .csv, .tsv, .jsonl or .parquet; an interrupted write leaves no half file.
+        """Writes the table to a file. An interrupted write leaves no half file.
 
-        Parquet also carries metadata of learners and samples, the skill map, and names without a
-        response; `camilla.read` brings them back. Content, where there is some, is written beside it, as
-        NAME.content.parquet, and found there again.
+        A Parquet file also carries metadata, the skill map, and names without a response; `camilla.read`
+        brings them back. Content is written beside the file, as NAME.content.parquet.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .csv, .tsv, .jsonl or .parquet.
+        provenance : dict, optional
+            Anything to keep in a Parquet file about where the table came from.
+
+        Returns
+        -------
+        pathlib.Path
+            The path.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 5, seed=1).table
+        >>> camilla.read(table.write("responses.parquet")).digest() == table.digest()
+        True
         """
         path = Path(path)
         notes = carry(self, provenance) if path.suffix.lower() == ".parquet" else None
@@ -306,15 +618,42 @@ class ResponseTable:
 
     @classmethod
     def read_written(cls, path: str | Path) -> "ResponseTable | None":
-        """The table as `write` made it, or None if the file is not a Parquet file that Camilla wrote."""
+        """Reads a Parquet file that `write` made.
+
+        Parameters
+        ----------
+        path : str or path
+            Any file.
+
+        Returns
+        -------
+        ResponseTable or None
+            The table, or None if Camilla did not write the file.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 5, seed=1).table
+        >>> camilla.ResponseTable.read_written(table.write("responses.parquet"))
+        ResponseTable(3 learners × 5 samples, 15 responses)
+        """
         fields = written_fields(Path(path))
         return None if fields is None else cls(**fields)
 
     def digest(self) -> str:
-        """SHA-256 of names, mean response and weight of every cell, skill map and graph, clusters.
+        """Returns a fingerprint of the data: the SHA-256 of names, responses, weights, skills and clusters.
 
-        The order of rows, learners, samples and skills does not matter, nor how clusters are called, nor
-        whether a repeated row is given as trials or as a weight. Weights and responses count to 12 decimals.
+        The order of rows, learners, samples and skills does not matter, nor the names of clusters, nor
+        whether a repeated row is given as trials or as a weight. Numbers count to 12 decimals.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Examples
+        --------
+        >>> camilla.simulate(3, 5, seed=1).table.digest() == camilla.simulate(3, 5, seed=1).table.digest()
+        True
         """
         learner_order, sample_order = _by_name(self.learners), _by_name(self.samples)
         cells = self.cells()

@@ -21,10 +21,26 @@ EDGE_COLUMNS = ("parent", "child")
 
 @dataclass(frozen=True)
 class SkillGraph:
-    """Edges parent → child between skills, without cycles: who masters the child builds on the parent.
+    """Which skill builds on which: edges parent → child, without cycles.
 
-    Edges are kept sorted, so that two graphs of the same edges are equal. A skill that no edge
-    leads to is a root, and so is one that the graph does not name.
+    Edges are kept sorted, so that two graphs with the same edges are equal. A skill without a parent is a
+    root, and so is one that the graph does not name.
+
+    Parameters
+    ----------
+    edges : tuple of (str, str)
+        Pairs of parent and child.
+
+    Raises
+    ------
+    DataError
+        An edge occurs twice, a name is empty, or the edges form a cycle.
+
+    Examples
+    --------
+    >>> graph = camilla.SkillGraph((("counting", "adding"), ("adding", "multiplying")))
+    >>> graph.order
+    ('counting', 'adding', 'multiplying')
     """
 
     edges: tuple[tuple[str, str], ...]
@@ -40,12 +56,48 @@ class SkillGraph:
 
     @classmethod
     def from_table(cls, frame: Any) -> Self:
-        """From any dataframe with columns parent and child, one row per edge."""
+        """Reads a graph from a dataframe with one row per edge.
+
+        Parameters
+        ----------
+        frame : dataframe
+            Columns parent and child.
+
+        Returns
+        -------
+        SkillGraph
+            The graph.
+
+        Examples
+        --------
+        >>> camilla.SkillGraph.from_table(pl.DataFrame({"parent": ["counting"], "child": ["adding"]})).edges
+        (('counting', 'adding'),)
+        """
         return cls.of_columns(as_polars(frame), Origin("the skill graph"))
 
     @classmethod
     def of_columns(cls, frame: pl.DataFrame, origin: Origin) -> Self:
-        """The same of a frame whose origin errors can name."""
+        """Reads a graph from a dataframe whose origin appears in error messages.
+
+        Parameters
+        ----------
+        frame : polars.DataFrame
+            Columns parent and child.
+        origin : Origin
+            The file's name and the position of its rows.
+
+        Returns
+        -------
+        SkillGraph
+            The graph.
+
+        Examples
+        --------
+        >>> from camilla.table.columns import Origin
+        >>> frame = pl.DataFrame({"parent": ["counting"], "child": ["adding"]})
+        >>> camilla.SkillGraph.of_columns(frame, Origin("edges.csv")).skills
+        ('adding', 'counting')
+        """
         parent, child = (name_column(frame, column, origin) for column in EDGE_COLUMNS)
         pairs = zip(parent.codes, child.codes, strict=True)
         return cls(tuple((parent.names[p], child.names[c]) for p, c in pairs))
@@ -69,11 +121,43 @@ class SkillGraph:
         return tuple(sorted({name for edge in self.edges for name in edge}))
 
     def parents(self, skill: str) -> tuple[str, ...]:
-        """The skills that this one builds on."""
+        """Returns the skills that a skill builds on.
+
+        Parameters
+        ----------
+        skill : str
+            A skill.
+
+        Returns
+        -------
+        tuple of str
+            Its parents; empty for a root.
+
+        Examples
+        --------
+        >>> camilla.SkillGraph((("counting", "adding"),)).parents("adding")
+        ('counting',)
+        """
         return tuple(parent for parent, child in self.edges if child == skill)
 
     def among(self, skills: Sequence[str]) -> tuple[tuple[int, int], ...]:
-        """(parent, child) of every edge as indices into `skills`, sorted by child; all names must exist."""
+        """Returns the edges as indices into a list of skills.
+
+        Parameters
+        ----------
+        skills : list of str
+            Must contain every skill of the graph.
+
+        Returns
+        -------
+        tuple of (int, int)
+            Pairs of parent and child, sorted by child.
+
+        Examples
+        --------
+        >>> camilla.SkillGraph((("counting", "adding"),)).among(["adding", "counting"])
+        ((1, 0),)
+        """
         place = name_index(skills)
         if unknown := [name for name in self.skills if name not in place]:
             raise DataError(
@@ -83,7 +167,18 @@ class SkillGraph:
         return tuple(sorted(((place[p], place[c]) for p, c in self.edges), key=lambda edge: edge[::-1]))
 
     def to_frame(self) -> pl.DataFrame:
-        """One row an edge: parent, child; `from_table` reads it back."""
+        """Returns the graph as a dataframe that `from_table` reads back.
+
+        Returns
+        -------
+        polars.DataFrame
+            One row per edge, with columns parent and child.
+
+        Examples
+        --------
+        >>> camilla.SkillGraph((("counting", "adding"),)).to_frame().rows()
+        [('counting', 'adding')]
+        """
         return pl.DataFrame(self.edges, schema=dict.fromkeys(EDGE_COLUMNS, pl.String), orient="row")
 
 
@@ -100,10 +195,29 @@ ID = "sample"  # the column of sample names
 
 @dataclass(frozen=True, eq=False)
 class SkillMap:
-    """A 0/1 matrix, samples × skills (the "Q-matrix"): True where the sample needs the skill.
+    """Which skills each sample needs: a 0/1 matrix of samples × skills (the Q-matrix).
 
-    Every sample needs at least one skill. `notes` say what was done to make the map fit: samples
-    of the file that the table does not have, rows matched by order, values that were missing.
+    Every sample needs at least one skill.
+
+    Parameters
+    ----------
+    skills : tuple of str
+        Names of the skills.
+    mask : array of bool
+        [samples, skills], True where the sample needs the skill.
+    notes : tuple of str
+        What was done to make the map fit the table.
+
+    Raises
+    ------
+    DataError
+        The shape does not fit, a name occurs twice, or a sample needs no skill.
+
+    Examples
+    --------
+    >>> skills = camilla.SkillMap(("maths", "law"), np.array([[1, 0], [1, 1], [0, 1]]))
+    >>> skills.n_skills
+    2
     """
 
     skills: tuple[str, ...]
@@ -130,17 +244,46 @@ class SkillMap:
         object.__setattr__(self, "mask", mask)
 
     def in_canonical_order(self) -> Self:
-        """Skills by which samples need them, then by name."""
+        """Sorts the skills by the samples that need them, then by name.
+
+        Returns
+        -------
+        SkillMap
+            The same map with its columns in another order.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels(["b", "a", "a"]).in_canonical_order().skills
+        ('a', 'b')
+        """
         keys = [np.packbits(column).tobytes() for column in self.mask.T]
         order = sorted(range(len(keys)), key=lambda k: (keys[k], self.skills[k]))
         return type(self)(tuple(self.skills[k] for k in order), self.mask[:, order], self.notes)
 
     @classmethod
     def from_table(cls, frame: Any, samples: Sequence[str], *, id: str | None = None) -> Self:
-        """A table of 0 and 1 with one column per skill, matched to `samples` by name.
+        """Reads a map from a 0/1 dataframe with one column per skill, matched to samples by name.
 
-        `id` is the column of sample names: when not given, one called sample, sample_id, id or item, else the
-        index of a pandas frame, else the first column.
+        Parameters
+        ----------
+        frame : dataframe
+            One row per sample.
+        samples : list of str
+            The samples of the response table, in its order.
+        id : str, optional
+            The column of sample names. By default one called sample, sample_id, id or item, else the index of
+            a pandas frame, else the first column.
+
+        Returns
+        -------
+        SkillMap
+            The map; its `notes` name what did not match.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"sample": ["x", "y"], "maths": [1, 0], "law": [1, 1]})
+        >>> camilla.SkillMap.from_table(frame, ["y", "x"]).mask.tolist()
+        [[False, True], [True, True]]
         """
         origin = Origin("the skill table")
         named = _named(frame, id, origin)
@@ -150,35 +293,117 @@ class SkillMap:
     def from_columns(
         cls, frame: Any, columns: Sequence[str], samples: Sequence[str], *, id: str | None = None
     ) -> Self:
-        """Every value of these columns is a skill, "column=value", or "value" if there is one column."""
+        """Makes a skill of every value of some columns, such as a subject or a topic.
+
+        Parameters
+        ----------
+        frame : dataframe
+            One row per sample.
+        columns : list of str
+            Columns of categories. Skills are called "column=value", or "value" if there is one column.
+        samples : list of str
+            The samples of the response table, in its order.
+        id : str, optional
+            The column of sample names, as in `from_table`.
+
+        Returns
+        -------
+        SkillMap
+            One skill per value.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"sample": ["x", "y"], "subject": ["maths", "law"]})
+        >>> camilla.SkillMap.from_columns(frame, ["subject"], ["x", "y"]).skills
+        ('law', 'maths')
+        """
         origin = Origin("the skill table")
         named = _named(frame, id, origin)
         return cls(*one_hots(named.frame, columns, samples, named.id, origin))
 
     @classmethod
     def from_labels(cls, labels: Sequence[Any]) -> Self:
-        """Each sample's label is its one skill; labels in the order of the table's samples."""
+        """Makes a map in which the label of a sample is its only skill.
+
+        Parameters
+        ----------
+        labels : list
+            One label per sample, in the order of the table's samples.
+
+        Returns
+        -------
+        SkillMap
+            One skill per distinct label.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels([7, 3, 7]).skills
+        ('3', '7')
+        """
         return cls(*one_hot(pl.Series("label", list(labels), strict=False), Origin("the labels")))
 
     @property
     def n_skills(self) -> int:
+        """Number of skills."""
         return len(self.skills)
 
     def never_alone(self) -> tuple[str, ...]:
-        """Skills that every sample which needs them needs together with others.
+        """Returns the skills that no sample needs alone.
 
-        Such a map is incomplete: nothing shows these skills by themselves, and what a diagnoser calls
-        their mastery is what the others leave over.
+        Such a map is incomplete: nothing shows these skills by themselves, and a diagnoser's estimate of
+        their mastery rests on what the other skills leave over.
+
+        Returns
+        -------
+        tuple of str
+            Names of these skills.
+
+        Examples
+        --------
+        >>> camilla.SkillMap(("maths", "law"), np.array([[1, 0], [1, 1]])).never_alone()
+        ('law',)
         """
         alone = self.mask[self.mask.sum(axis=1) == 1].any(axis=0)
         return tuple(skill for skill, shown in zip(self.skills, alone, strict=True) if not shown)
 
     def take(self, samples: NDArray[np.integer]) -> Self:
-        """The rows of these sample indices, in their order."""
+        """Takes the rows of some samples.
+
+        Parameters
+        ----------
+        samples : array of int
+            Sample indices, in the wanted order.
+
+        Returns
+        -------
+        SkillMap
+            The map of these samples.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels(["a", "b", "a"]).take(np.array([0, 2])).mask.tolist()
+        [[True, False], [True, False]]
+        """
         return type(self)(self.skills, self.mask[samples], self.notes)
 
     def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
-        """The map as a 0/1 table that `from_table` reads back."""
+        """Returns the map as a 0/1 dataframe that `from_table` reads back.
+
+        Parameters
+        ----------
+        samples : list of str
+            Names of the samples.
+
+        Returns
+        -------
+        polars.DataFrame
+            A column sample and one column per skill.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels(["a", "b"]).to_frame(["x", "y"]).rows()
+        [('x', 1, 0), ('y', 0, 1)]
+        """
         if ID in self.skills:
             raise DataError(f"a skill is called {ID!r}, as the column of sample names is. Rename it.")
         return pl.DataFrame({ID: list(samples)}).hstack(
@@ -284,7 +509,7 @@ def one_hots(
 
 
 def one_hot(values: pl.Series, origin: Origin) -> SkillColumns:
-    """One skill a distinct value; a missing value is an error."""
+    """One skill per distinct value; a missing value is an error."""
     return _hot(values, pl.repeat(value=False, n=len(values), eager=True), "", origin)
 
 

@@ -69,10 +69,33 @@ SCHEMES = {
 
 @dataclass(frozen=True, eq=False)
 class Tournament:
-    """Players × rounds of scores, or a list of matches that were played one by one.
+    """Scores of players in rounds, or a list of matches between two players.
 
-    Exactly one of `scores` and `matches` is there. A NaN score is a match not played. What came in
-    is checked here once; the ranking trusts it.
+    A tournament has either `scores` or `matches`. The words are those of the Unified Benchmark Ontology
+    (Gosiewska, Woźnica and Biecek, 2022).
+
+    Parameters
+    ----------
+    players, rounds : tuple of str
+        Names.
+    scores : array of float, optional
+        [players, rounds], NaN where a player did not play.
+    matches : MatchList, optional
+        Matches that were played one by one.
+    lower_is_better : bool
+        Whether the lower score wins.
+    scheme : {"Model/CV", "Model/Task", "Dataset/Model"}
+        What plays the part of player and round.
+    name : str
+        Name of the tournament.
+    clusters : tuple of str, optional
+        For each round, its cluster. Rounds of one cluster, such as the folds of a task, depend on each other.
+
+    Examples
+    --------
+    >>> scores = {"model": ["a", "b"], "t1": [0.9, 0.8], "t2": [0.7, 0.8], "t3": [0.6, 0.5]}
+    >>> camilla.Tournament.from_wide(pl.DataFrame(scores), player="model")
+    Tournament(2 players × 3 rounds, Model/Task)
     """
 
     players: tuple[str, ...]
@@ -148,10 +171,37 @@ class Tournament:
         missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
     ) -> Self:
-        """One row per (player, round); any dataframe. A table of several tournaments: `split`.
+        """Makes a tournament from a dataframe with one row per player and round.
 
-        `round` may be several columns, such as task and fold. Rounds with the same `cluster`, such as the
-        folds of one task, depend on each other. `missing` are texts that stand for a missing score.
+        Parameters
+        ----------
+        frame : dataframe
+            Polars, pandas, PyArrow, or anything else that narwhals takes.
+        player, score : str
+            Columns of the player and the score.
+        round : str or list of str
+            Column of the round, or several columns, such as task and fold.
+        tournament : str, optional
+            Column that names the tournament. Use `split` where it names several.
+        cluster : str, optional
+            Column of the round's cluster. Rounds of one cluster depend on each other.
+        lower_is_better : bool, optional
+            The direction of the score. Scores called rmse, mae, error or loss need it.
+        missing : str or list of str
+            Texts that stand for a missing score.
+        scheme : {"Model/CV", "Model/Task", "Dataset/Model"}
+            What plays the part of player and round.
+
+        Returns
+        -------
+        Tournament
+            The scores.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"player": ["a", "b"] * 2, "round": [1, 1, 2, 2], "score": [3, 2, 5, 6]})
+        >>> camilla.Tournament.from_long(frame)
+        Tournament(2 players × 2 rounds, Model/CV)
         """
         origin = score_tables.SCORES._replace(missing=texts(missing))
         found = score_tables.long_tables(frame, player, round, score, tournament, origin, cluster=cluster)
@@ -166,7 +216,27 @@ class Tournament:
 
     @classmethod
     def of(cls, table: score_tables.ScoreTable, **settings: Any) -> Self:
-        """The tournament of a table of scores."""
+        """Makes a tournament of a checked table of scores.
+
+        Parameters
+        ----------
+        table : ScoreTable
+            Players, rounds, scores and clusters.
+        **settings
+            `lower_is_better`, `scheme` and `name`.
+
+        Returns
+        -------
+        Tournament
+            The scores.
+
+        Examples
+        --------
+        >>> from camilla.table.score_tables import ScoreTable
+        >>> table = ScoreTable(("a", "b"), ("t1",), np.array([[3.0], [2.0]]))
+        >>> camilla.Tournament.of(table, scheme="Model/Task")
+        Tournament(2 players × 1 rounds, Model/Task)
+        """
         return cls(table.players, table.rounds, table.scores, clusters=table.clusters, **settings)
 
     @classmethod
@@ -183,7 +253,36 @@ class Tournament:
         missing: str | Sequence[str] = (),
         scheme: str = "Model/CV",
     ) -> dict[str, Self]:
-        """The tournaments of a long table by name, in order of appearance; all of them must be usable."""
+        """Makes one tournament for each name in a column of a long dataframe.
+
+        Parameters
+        ----------
+        frame : dataframe
+            One row per tournament, player and round.
+        tournament : str
+            Column that names the tournament.
+        player, round, score, cluster
+            As in `from_long`.
+        lower_is_better, missing, scheme
+            As in `from_long`.
+
+        Returns
+        -------
+        dict of str to Tournament
+            In order of appearance.
+
+        Raises
+        ------
+        DataError
+            One of the tournaments cannot be used.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"tournament": ["x", "x", "y", "y"], "player": ["a", "b"] * 2,
+        ...                       "round": [1, 1, 1, 1], "score": [3, 2, 5, 6]})
+        >>> list(camilla.Tournament.split(frame))
+        ['x', 'y']
+        """
         lower = score_tables.direction([score], lower_is_better)
         origin = score_tables.SCORES._replace(missing=texts(missing))
         tables = score_tables.long_tables(frame, player, round, score, tournament, origin, cluster=cluster)
@@ -200,7 +299,29 @@ class Tournament:
         lower_is_better: bool,
         scheme: str = "Model/CV",
     ) -> "Tournaments":
-        """A tournament for each table that can be used, and what is wrong with the others."""
+        """Makes a tournament of each table that can be used.
+
+        Parameters
+        ----------
+        tables : mapping of str to ScoreTable
+            Tables by name; an error in place of a table is passed on.
+        lower_is_better : bool
+            The direction of the scores.
+        scheme : {"Model/CV", "Model/Task", "Dataset/Model"}
+            What plays the part of player and round.
+
+        Returns
+        -------
+        Tournaments
+            `usable` by name, and `problems`: why the others cannot be used.
+
+        Examples
+        --------
+        >>> from camilla.table.score_tables import ScoreTable
+        >>> tables = {"x": ScoreTable(("a", "b"), ("t1",), np.array([[3.0], [2.0]]))}
+        >>> camilla.Tournament.each(tables, lower_is_better=False).usable["x"]
+        Tournament('x', 2 players × 1 rounds, Model/CV)
+        """
         found = Tournaments({}, {})
         for name, table in tables.items():
             try:
@@ -223,11 +344,37 @@ class Tournament:
         missing: str | Sequence[str] = (),
         scheme: str = "Model/Task",
     ) -> Self:
-        """One row per player, one column per round; `ignore` names columns that are no scores.
+        """Makes a tournament from a dataframe with one row per player and one column per round.
 
-        Where no column is called as `player` says, the index of a pandas frame names the players. With
-        `average_metrics`, columns `task_a` and `task_b` and cells `91.0/88.5` are two metrics of one task and
-        become their mean, so that every task counts once. `missing` are texts that stand for a missing score.
+        Parameters
+        ----------
+        frame : dataframe
+            Polars, pandas, PyArrow, or anything else that narwhals takes.
+        player : str
+            Column of the player. Without it the index of a pandas frame names the players.
+        ignore : list of str
+            Columns that are not scores.
+        average_metrics : bool
+            Whether columns such as `task_a` and `task_b`, and cells such as `91.0/88.5`, are several metrics
+            of one task and become their mean, so that every task counts once.
+        lower_is_better : bool, optional
+            The direction of the scores.
+        missing : str or list of str
+            Texts that stand for a missing score.
+        scheme : {"Model/CV", "Model/Task", "Dataset/Model"}
+            What plays the part of player and round.
+
+        Returns
+        -------
+        Tournament
+            The scores.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+        >>> tournament.rounds
+        ('t1', 't2', 't3', 't4')
         """
         origin = score_tables.SCORES._replace(missing=texts(missing))
         table = score_tables.wide_table(frame, player, ignore, average_metrics, origin)
@@ -246,21 +393,83 @@ class Tournament:
         round: str | None = None,
         scheme: str = "Model/Task",
     ) -> Self:
-        """One row per match: who won (a name, `a`, `b`, a column's name, `tie`), or P(player_a wins).
+        """Makes a tournament from a dataframe with one row per match, such as a chatbot arena.
 
-        Matches with the same `round` (a prompt, a judge) depend on each other; without that column
-        every match is a round of its own.
+        Parameters
+        ----------
+        frame : dataframe
+            Polars, pandas, PyArrow, or anything else that narwhals takes.
+        player_a, player_b : str
+            Columns of the two players.
+        winner : str, optional
+            Column of the winner: a player's name, `a`, `b`, the name of a column, or `tie`.
+        probability : str, optional
+            Column of P(player_a wins), instead of a winner.
+        round : str, optional
+            Column of the round. Matches of one round (a prompt, a judge) depend on each other. Without it
+            every match is a round of its own.
+        scheme : {"Model/CV", "Model/Task", "Dataset/Model"}
+            What plays the part of player and round.
+
+        Returns
+        -------
+        Tournament
+            The matches.
+
+        Examples
+        --------
+        >>> frame = pl.DataFrame({"player_a": ["x", "y"], "player_b": ["y", "z"], "winner": ["a", "tie"]})
+        >>> camilla.Tournament.from_matches(frame, winner="winner")
+        Tournament(3 players × 2 rounds, 2 matches, Model/Task)
         """
         table = score_tables.read_matches(frame, player_a, player_b, winner, probability, round)
         return cls(table.players, table.rounds, matches=table.matches, scheme=scheme)
 
     @classmethod
     def from_responses(cls, table: "ResponseTable", *, rounds: str = "task") -> Self:
-        """Learners become players; a score is a learner's mean response in a task, sample or trial."""
+        """Makes a tournament of a response table. Learners become players.
+
+        Parameters
+        ----------
+        table : ResponseTable
+            Responses.
+        rounds : {"task", "sample", "trial"}
+            What a round is. The score is the learner's mean response in it.
+
+        Returns
+        -------
+        Tournament
+            The scores.
+
+        Examples
+        --------
+        >>> camilla.Tournament.from_responses(camilla.simulate(5, 20, seed=1).table, rounds="sample")
+        Tournament(5 players × 20 rounds, Model/Task)
+        """
         return cls.of(score_tables.response_table(table, rounds), scheme="Model/Task")
 
     def append(self, other: "Tournament") -> Self:
-        """The rounds of both; a player absent from one of them has missing scores there."""
+        """Adds the rounds of another tournament.
+
+        Parameters
+        ----------
+        other : Tournament
+            Other rounds of the same direction. Players that are in one tournament only have missing scores in
+            the other.
+
+        Returns
+        -------
+        Tournament
+            The rounds of both.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+        >>> more = camilla.Tournament.from_wide(pl.DataFrame({"player": ["a", "d"], "t5": [3, 4]}))
+        >>> tournament.append(more)
+        Tournament(4 players × 5 rounds, Model/Task)
+        """
         if self.scores is None or other.scores is None:
             raise SettingError("only tournaments with scores can be appended; concatenate the match tables.")
         if self.lower_is_better != other.lower_is_better:
@@ -280,7 +489,27 @@ class Tournament:
         )
 
     def with_player(self, name: str, scores: Mapping[str, float]) -> Self:
-        """The same rounds with one more player; rounds left out of `scores` were not played."""
+        """Adds one player to the same rounds.
+
+        Parameters
+        ----------
+        name : str
+            Name of the player.
+        scores : mapping of str to float
+            Scores by round. The player did not play the rounds that are left out.
+
+        Returns
+        -------
+        Tournament
+            The tournament with one more player.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+        >>> tournament.with_player("d", {"t1": 8, "t2": 9}).players
+        ('a', 'b', 'c', 'd')
+        """
         if self.scores is None:
             raise SettingError("a player joins a list of matches by its own rows; add them to the table.")
         if unknown := sorted(set(scores) - set(self.rounds)):
@@ -289,7 +518,20 @@ class Tournament:
         return replace(self, players=(*self.players, name), scores=np.vstack([self.scores, row]))
 
     def digest(self) -> str:
-        """SHA-256 of what a fit sees: names, direction, scores or matches."""
+        """Returns a fingerprint of the data: the SHA-256 of names, direction, and scores or matches.
+
+        Returns
+        -------
+        str
+            64 hexadecimal digits.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+        >>> len(tournament.digest())
+        64
+        """
         seen = [self.players, self.rounds, self.lower_is_better]
         if self.clusters is not None:
             seen.append(self.clusters)

@@ -1,6 +1,6 @@
 """py-irt: one line per subject, {"subject_id": …, "responses": {item: 0 or 1}}.
 
-Of an item that was tried several times a response is [successes, trials] or an object of the two: as many
+The response to an item that was tried several times is [successes, trials] or an object of the two: as many
 trials, the successes first.
 """
 

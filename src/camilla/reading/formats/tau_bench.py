@@ -163,7 +163,7 @@ def _transcript(one: RunResult) -> str:
 
 
 def _judged(one: RunResult) -> str:
-    """What the reward was made of: whether the database is as it should be, or what was told the user."""
+    """What the reward was made of: whether the database is right, or what the agent told the user."""
     reward = one.info.get("reward_info") if isinstance(one.info, dict) else None
     parts = reward.get("info") if isinstance(reward, dict) else None
     return as_text(parts)

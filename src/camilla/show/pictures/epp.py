@@ -54,7 +54,7 @@ DOTS = 3000  # pairs; beyond, dots hide each other and density is drawn
 
 
 def fit_figure(board: Leaderboard) -> Figure:
-    """One dot a pair, the stronger player first; a board that fits lies on the line."""
+    """One dot per pair, the stronger player first; a board that fits lies on the line."""
     pairs = board.predictions()
     turn = pairs.predicted < 0.5
     predicted = np.where(turn, 1 - pairs.predicted, pairs.predicted)

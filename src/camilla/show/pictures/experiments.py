@@ -27,7 +27,7 @@ ACROSS = 3  # panels beside each other
 
 
 def consistency_figure(results: pl.DataFrame) -> Figure:
-    """Kendall of ability with the mean response on cells no fit saw: a bar a diagnoser, ± s.d. over seeds."""
+    """Kendall's τ of ability and mean response on unseen cells: one bar per diagnoser, ± s.d. over seeds."""
     rows = results.filter(
         (pl.col("experiment") == "rank-consistency")
         & (pl.col("comparison") == "held out")
@@ -37,7 +37,7 @@ def consistency_figure(results: pl.DataFrame) -> Figure:
 
 
 def reliability_figure(results: pl.DataFrame) -> Figure:
-    """RMSE on held-out cells: a bar a diagnoser, ± s.d. over seeds."""
+    """RMSE on held-out cells: one bar per diagnoser, ± s.d. over seeds."""
     rows = results.filter((pl.col("experiment") == "reliability") & (pl.col("score") == "rmse"))
     return _bars(rows, "reliability", "RMSE on held-out cells", best_first=False)
 

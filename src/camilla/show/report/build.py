@@ -43,13 +43,34 @@ def report(
     content: bool = True,
     learners: str | Path | None = None,
 ) -> Written:
-    """One HTML file from what diagnose, epp, experiment, rank and compare wrote.
+    """Writes one HTML file from saved results. It opens in a browser, offline.
 
-    Image files that samples name are looked for in the folder `images`, and nowhere else. Above 50,000
-    samples the page keeps some, and all rows lie beside it as Parquet. What samples ask and what
-    learners answered is in the page up to 2 MB, packed; what is more lies beside it. `content=False` leaves
-    all of it out. `learners` is a table file with one row per learner: cost, latency or size as numbers,
-    `family` as text.
+    Parameters
+    ----------
+    sources : path or list of paths
+        What diagnose, epp, experiment, rank and compare wrote.
+    output : path
+        The HTML file.
+    images : path, optional
+        Folder of the image files that samples name. No other place is searched.
+    title : str, optional
+        Title of the report.
+    content : bool
+        Whether to include prompts and answers. Up to 2 MB (packed) they are in the page, else beside it.
+    learners : path, optional
+        A table file with one row per learner: cost, latency or size as numbers, `family` as text.
+
+    Returns
+    -------
+    Written
+        `page`, and `tables` and `files`: folders beside the page, or None. Above 50,000 samples the page
+        keeps some, and `tables` has all rows as Parquet. `notes` are sentences to know.
+
+    Examples
+    --------
+    >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> camilla.report(found.save("saved"), "report.html").page.name
+    'report.html'
     """
     target = Path(output)
     if target.suffix.lower() not in (".html", ".htm"):
@@ -109,7 +130,7 @@ class Folding:
         self._draft: Path | None = None
 
     def folded(self, of: diagnosed.Diagnosed, whole: ExitStack) -> dict[str, Any] | None:
-        """What the page is told of a diagnosis' content: the list of samples, and which piece has which."""
+        """What the page knows about a diagnosis' content: the list of samples, and which piece has which."""
         if of.found.content is None:
             return None
         found = content_pieces.PackedContent(of, of.found.content, self.images)

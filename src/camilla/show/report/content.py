@@ -275,7 +275,7 @@ def _what_is_asked(row: dict[str, Any], images: Path | None = None) -> dict[str,
 
 
 def _answers(said: dict[str, list[Any]]) -> dict[str, Any]:
-    """Columns over the answers; texts are told once and named by their places, −1 where there is none."""
+    """Columns over the answers; each text is stored once, and its index stands for it; −1: none."""
     texts: dict[str, int] = {}
     columns: dict[str, Any] = {"learner": said["who"]}
     if len(set(said["trial"])) > 1:

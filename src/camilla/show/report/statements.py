@@ -17,7 +17,7 @@ SMALL = 1e-4  # p-values below it are not spelled out
 
 
 class Statement(NamedTuple):
-    """What is said; about what it is true (`estimand`) and how it was tested (`correction`)."""
+    """A statement; what it is true of (`estimand`) and how it was tested (`correction`)."""
 
     kind: str
     parts: list[SentencePart]  # text, or a learner, sample or skill by its place

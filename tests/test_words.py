@@ -1,0 +1,69 @@
+"""The words of pages, help texts, messages and docstrings: no wording that stops a reader."""
+
+import math
+
+import pytest
+
+import words
+
+EVERY = list(words.texts())
+
+
+def test_no_banned_wording_is_left() -> None:
+    found = [one for text in EVERY for one in words.banned(text)]
+    assert found == []
+
+
+def test_every_kind_of_text_is_looked_at() -> None:
+    places = {text.place.split(":")[0] for text in EVERY}
+    wanted = {
+        "README.md",
+        "docs/index.md",
+        "docs/notebooks/epp-leaderboard.ipynb",
+        "src/camilla/cli/compare.py",
+        "src/camilla/diagnosis.py",
+    }
+    assert wanted <= places
+    assert any(place.startswith("web/src/") for place in places)
+
+
+@pytest.mark.parametrize(
+    ("text", "n_found"),
+    [
+        ("One row a response.", 1),
+        ("One row per response, one column for each learner.", 0),
+        ("a number a\nlearner", 1),
+        ("It names a sample and records a response.", 0),
+        ("Which skills a sample needs.", 0),
+        ("mean loss a response", 1),
+        ("It foretells held-out responses.", 1),
+        ("They cannot be told apart.", 0),
+        ("Nothing is said of it.", 1),
+        ("The pool of paper 003.", 1),
+        ("The learners stand out.", 0),
+    ],
+)
+def test_banned_wordings_are_found(text: str, n_found: int) -> None:
+    assert len(words.banned(words.Text("here", text))) == n_found
+
+
+def test_messages_are_looked_at_with_what_is_put_in() -> None:
+    """The f-string of a message is one text, so that a wording across its parts is found."""
+    texts = [text for text in EVERY if text.place.startswith("src/camilla/diagnosis.py")]
+    assert any(text.text.startswith("no … … in this diagnosis.") for text in texts)
+
+
+@pytest.mark.parametrize(
+    ("word", "count"),
+    [("cat", 1), ("table", 2), ("response", 2), ("used", 1), ("wanted", 2), ("ability", 4), ("scores", 1)],
+)
+def test_syllables_are_counted(word: str, count: int) -> None:
+    assert words.syllables(word) == count
+
+
+def test_reading_ease_is_flesch_of_the_prose_alone() -> None:
+    """Two sentences of 6 and 4 words, 12 syllables: the, cat, sat, on, the, mat; it, wanted, a, mat-tress."""
+    sentences = "The cat sat on the mat. It wanted a mattress."
+    found = words.ease(f"# A heading\n\n{sentences}\n\n| a table | with words |\n\n```\ncode\n```\n")
+    assert (found.words, found.words_per_sentence) == (10, 5)
+    assert math.isclose(found.flesch, 206.835 - 1.015 * 5 - 84.6 * 12 / 10)
