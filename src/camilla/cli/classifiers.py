@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.diagnose import fitting, warn_of_skills
-from camilla.display import print_json, say
+from camilla.display import aside, print_json, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _diagnosed(
             seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings,
         )  # fmt: skip
     for copy, original in found.duplicates.items():
-        say(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
+        aside(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out.")
     if found.diagnosis.readout.explicit and found.table.skill_map is not None:
         warn_of_skills(found.table.skill_map)
     return found

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
-from camilla.display import print_json, say
+from camilla.display import aside, print_json, say
 
 
 def curriculum(
@@ -50,4 +50,4 @@ def curriculum(
         return
     say(found.text(samples=samples))
     if output is not None:
-        say(f"{found.samples.height} samples written to {output}", err=True)
+        aside(f"{found.samples.height} samples written to {output}.")

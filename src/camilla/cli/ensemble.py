@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress, say
+from camilla.display import aside, print_json, progress, say
 
 OF_ANSWERS = {"learner", "sample", "answer"}  # options that apply to answers alone
 
@@ -106,6 +106,6 @@ def _apply(
     found = committee.apply(tables[0], **named)
     if output is not None:
         write_frame(found, output)
-        say(f"Answers to {found.height} samples written to {output}", err=True)
+        aside(f"Answers to {found.height} samples written to {output}.")
     if json:
         print_json({"committee": committee.to_document(), "answers": found.to_dicts()})

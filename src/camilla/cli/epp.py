@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli.options import checked_seed
-from camilla.display import progress, say
+from camilla.display import aside, progress, say
 
 REPLICATES = 1000
 MOST_PROBLEMS = 10  # tournaments whose problem is printed
@@ -148,7 +148,7 @@ def epp(
         from camilla.ranking.boards import write_boards
 
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
-        say(f"Leaderboard written to {where}.", err=True)
+        aside(f"Leaderboard written to {where}.")
     say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
 
 
@@ -167,7 +167,7 @@ def _drawing(players: list[str] | None) -> "Drawing | None":
     try:
         from camilla.show.pictures.epp import draw_algorithms, draw_board
     except MissingPackageError as missing:
-        say(f"note: only tables are written; {missing}", err=True)
+        aside(f"note: only tables are written; {missing}")
         return None
     return Drawing(partial(draw_board, players=players), draw_algorithms)
 
@@ -185,7 +185,7 @@ def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
     if n_ranked == 0:
         raise DataError("\n".join([f"none of the {len(problems)} tournaments can be ranked.", *lines]))
     for line in lines:
-        typer.echo(f"warning: {shown(line)}", err=True)
+        say(f"warning: {shown(line)}", err=True)
 
 
 def _findings(
@@ -209,7 +209,7 @@ def _findings(
     if len(problems) == len(boards):
         raise next(iter(problems.values()))
     for name, problem in problems.items():
-        typer.echo(f"warning: {shown(f'tournament {name!r} has no test: {problem}')}", err=True)
+        say(f"warning: {shown(f'tournament {name!r} has no test: {problem}')}", err=True)
     return findings
 
 

@@ -6,13 +6,13 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
-from camilla.cli.options import TableOptions, gathers
+from camilla.cli.options import TableOptions, reads_without
 from camilla.display import print_json, say
 
 UNUSED = {"skills", "skill_graph", "key", "metric", "filter", "weight", "rows", "ignore", *options.CONTENT}
 
 
-@gathers("columns", TableOptions, without=UNUSED)
+@reads_without(*UNUSED)
 def judges(
     paths: Annotated[
         list[Path], typer.Argument(metavar="PATH...", help="A table with a column of judges, or logs.")

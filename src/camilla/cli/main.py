@@ -1,16 +1,22 @@
 """The command line. Each command is one file; nothing heavy is imported before a command runs."""
 
+import inspect
 import sys
-from typing import Annotated, NoReturn
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
 import camilla
+from camilla.cli import options
 from camilla.cli.adapt import adapt
 from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
 from camilla.cli.curriculum import curriculum
+from camilla.cli.defaults import Defaults, note, options_from_file, read_defaults
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
 from camilla.cli.dif import dif
@@ -33,58 +39,98 @@ from camilla.cli.show import show
 from camilla.cli.skills import skills
 from camilla.cli.store import app as store
 from camilla.cli.submit import submit
-from camilla.display import say
+from camilla.display import aside, quietly, say
 from camilla.errors import CamillaError
 from camilla.names import shown
 
+DOCS = "docs/commands"  # where the page of each command is
+PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
+    "Logs": (load, check),
+    "Decisions": (
+        compare, rank, power, judges, ensemble, items, select, adapt, dif, curriculum,
+    ),
+    "Diagnosis": (demo, diagnose, show, predict, place, report, plot),
+    "Studies": (experiment, epp, classifiers, skills, pool),
+    "Server": (serve, submit, store),
+}  # fmt: skip
+
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Tells what machine-learning models can really do, from their responses to samples.",
+    epilog=f"Each command has a page with examples: {DOCS}/index.md",
 )
 
 
 @app.callback(invoke_without_command=True)
-def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+def _before_any_command(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Tells what machine-learning models can really do, from their responses to samples."""
     if version:
         say(camilla.__version__)
         raise typer.Exit
+    defaults = read_defaults(app, Path.cwd())
+    context.obj = Invocation(quiet, defaults)
+    context.default_map = None if defaults is None else defaults.values
 
 
-for command in (
-    load,
-    diagnose,
-    show,
-    report,
-    predict,
-    place,
-    experiment,
-    plot,
-    epp,
-    classifiers,
-    skills,
-    demo,
-    compare,
-    rank,
-    power,
-    check,
-    judges,
-    ensemble,
-    items,
-    select,
-    adapt,
-    dif,
-    curriculum,
-    serve,
-    submit,
-):
-    app.command()(command)
-app.add_typer(pool, name="pool")
-app.add_typer(store, name="store")
+class Invocation(NamedTuple):
+    """What holds for the whole line: --quiet before the command, and the defaults of a pyproject.toml."""
+
+    quiet: bool
+    defaults: Defaults | None
+
+
+def _ready(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options that every command has, run with defaults that are said."""
+    signature = inspect.signature(command)
+    own_quiet = "quiet" in signature.parameters
+    context_parameter = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+    quiet_parameter = inspect.Parameter(
+        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.QuietOption
+    )
+    added = [context_parameter] if own_quiet else [quiet_parameter, context_parameter]
+
+    @wraps(command)
+    def run(*, context: typer.Context, **given: Any) -> None:
+        quiet = given["quiet"] if own_quiet else given.pop("quiet")
+        invocation: Invocation = context.obj
+        from_file = options_from_file(context)
+        token = options.FROM_FILE.set(frozenset(name for name, *_ in from_file))
+        try:
+            with quietly(quiet or invocation.quiet):
+                if invocation.defaults is not None and from_file:
+                    aside(note(invocation.defaults.file, from_file))
+                command(**given)
+        finally:
+            options.FROM_FILE.reset(token)
+
+    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
+    return run
+
+
+def _add(command: Callable[..., None] | typer.Typer, panel: str) -> None:
+    if not isinstance(command, typer.Typer):
+        name = command.__name__
+        app.command(rich_help_panel=panel, epilog=_link(name))(_ready(command))
+        return
+    name = str(command.info.name)
+    for part in command.registered_commands:
+        if part.callback is not None:
+            part.callback, part.epilog = _ready(part.callback), _link(name)
+    app.add_typer(command, rich_help_panel=panel, epilog=_link(name))
+
+
+def _link(name: str) -> str:
+    return f"More: {DOCS}/{name}.md"
+
+
+for panel, commands in PANELS.items():
+    for command in commands:
+        _add(command, panel)
 
 
 def main() -> None:

@@ -1,7 +1,9 @@
 """Options that commands share, and how they reach a command as one value."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -9,21 +11,32 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from camilla.display import aside
 from camilla.errors import SettingError
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
 
-def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -> Decorator:
-    """Offers the fields of `kind` as options where a command has `parameter`, and hands them over as one.
+# The options that [tool.camilla] has set: where they can do nothing, that is no error.
+FROM_FILE: ContextVar[frozenset[str]] = ContextVar("from_file", default=frozenset())
 
-    Fields in `without` are not offered and keep their defaults.
+
+def gathers(
+    parameter: str, kind: type[Any], *, without: Collection[str] = (), panels: Mapping[str, str] | None = None
+) -> Decorator:
+    """Offers the fields of `kind` as options instead of a command's `parameter`, and hands them over as one.
+
+    The help text shows them after the command's own options, in the panels that are named. Fields in
+    `without` are not offered and keep their defaults.
     """
     hints = get_type_hints(kind, include_extras=True)
     offered = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=_in_panel(hints[field.name], (panels or {}).get(field.name)),
         )
         for field in fields(kind)
         if field.name not in without
@@ -31,11 +44,8 @@ def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -
 
     def gathering(command: Command) -> Command:
         signature = inspect.signature(command)
-        parameters = [
-            one
-            for name, own in signature.parameters.items()
-            for one in (offered if name == parameter else [own])
-        ]
+        own = [option for name, option in signature.parameters.items() if name != parameter]
+        parameters = [*own, *offered]
 
         @wraps(command)
         def run(**given: Any) -> None:
@@ -46,6 +56,14 @@ def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -
         return run
 
     return gathering
+
+
+def _in_panel(annotation: Any, panel: str | None) -> Any:
+    """The annotation of an option, shown in a panel of the help text."""
+    kind, option = get_args(annotation)
+    option = copy(option)
+    option.rich_help_panel = panel
+    return Annotated[kind, option]
 
 
 LARGEST_SEED = 2**32 - 1  # of the generators that learners of a pool are given
@@ -90,6 +108,9 @@ SkillGraphFile = Annotated[
 ]
 SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
+]
 SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
 AcrossBlocksOption = Annotated[
     bool,
@@ -229,20 +250,19 @@ class TableOptions:
     def say(self, notes: Iterable[str]) -> None:
         """Notes on standard error."""
         for note in notes:
-            typer.echo(f"note: {note}", err=True)
+            aside(f"note: {note}")
 
     def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
         """An error if any option was given, but these: it would do nothing."""
-        from camilla.errors import SettingError
-
-        if given := [name for name, value in vars(self).items() if value and name not in but]:
+        allowed = {*but, *FROM_FILE.get()}
+        if given := [name for name, value in vars(self).items() if value and name not in allowed]:
             raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
 
     def refuse_idle_weight(self, table: "ResponseTable") -> None:
         """An error for a weight where every sample counts once, unless it weighs trials of a sample."""
-        from camilla.errors import SettingError
-
-        if self.weight is not None and len(table.cells().response) == table.n_responses:
+        if self.weight is None or "weight" in FROM_FILE.get():
+            return
+        if len(table.cells().response) == table.n_responses:
             raise SettingError(
                 "--weight does nothing here: every sample counts once, and no learner has several responses "
                 "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
@@ -262,7 +282,14 @@ def recipe(given: dict[str, Any]) -> "Recipe | None":
     return None
 
 
+TABLE_PANEL, CONTENT_PANEL, LOGS_PANEL = "Table options", "Content options", "Log options"
 CONTENT = ("prompt", "reference", "choices", "image", "answer", "reason", "no_content")
+OF_LOGS = ("metric", "filter", "join", "on_error", "one_benchmark", "skip_damaged")
+PANELS = {
+    **{field.name: TABLE_PANEL for field in fields(TableOptions)},
+    **dict.fromkeys(CONTENT, CONTENT_PANEL),
+    **dict.fromkeys(OF_LOGS, LOGS_PANEL),
+}
 SPECIAL = {"skills", "skill_graph", "cluster", "key", *CONTENT}  # options of some commands alone
 
 
@@ -277,4 +304,9 @@ def checked_show(show: int, columns: TableOptions) -> int:
 
 def reads_table(*also: str) -> Decorator:
     """Gives a command the options of a table as `columns`, `also` some of those that few commands have."""
-    return gathers("columns", TableOptions, without=SPECIAL - set(also))
+    return reads_without(*SPECIAL - set(also))
+
+
+def reads_without(*unused: str) -> Decorator:
+    """Gives a command the options of a table as `columns`, but for those it has no use for."""
+    return gathers("columns", TableOptions, without=unused, panels=PANELS)

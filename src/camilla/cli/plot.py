@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from camilla.display import say
+from camilla.display import aside
 from camilla.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def plot(
         return
     group = None if families is None else _families(families)
     figure = draw(found, picture, Shown(learner or (), skill or (), sample or (), group))
-    say(f"written to {write_figure(figure, output, found.provenance)}", err=True)
+    aside(f"Picture written to {write_figure(figure, output, found.provenance)}.")
 
 
 def _write_experiment(results: Path, picture: str, output: Path) -> None:
@@ -57,7 +57,7 @@ def _write_experiment(results: Path, picture: str, output: Path) -> None:
     figure = draw_experiment(results, picture)
     origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
     made = origin | {"data_hash": sha256(results.read_bytes()).hexdigest()}
-    say(f"written to {write_figure(figure, output, made)}", err=True)
+    aside(f"Picture written to {write_figure(figure, output, made)}.")
 
 
 def _write_all(found: "Diagnosis", folder: Path) -> None:
@@ -72,8 +72,8 @@ def _write_all(found: "Diagnosis", folder: Path) -> None:
         for kind in ("svg", "png"):
             write_figure(figure, folder / f"{name}.{kind}", found.provenance)
     for reason in why_not.values():
-        say(f"note: {reason}", err=True)
-    say(f"{len(figures)} pictures, SVG and PNG, written to {folder}", err=True)
+        aside(f"note: {reason}")
+    aside(f"{len(figures)} pictures written to {folder}, each as SVG and PNG.")
 
 
 def _families(path: Path) -> dict[str, str]:

@@ -9,7 +9,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import gathers
-from camilla.display import brief, print_frame, print_json, progress, say
+from camilla.display import aside, brief, print_frame, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from camilla.pools.grids import Made
 
 app = typer.Typer(
-    no_args_is_help=True, help="Train many learners on the same data; resumable, one file per finished fit."
+    name="pool",
+    no_args_is_help=True,
+    help="Train many learners on the same data; resumable, one file per finished fit.",
 )
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; goes on where it was.")]
@@ -141,7 +143,7 @@ def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = No
 
     chosen = only(pool, running.family)
     for note in chosen.notes:
-        say(f"note: {note}", err=True)
+        aside(f"note: {note}")
     with parallel(running.backend), progress(f"pool {pool.name}") as watch:
         results = run(chosen, output, jobs=running.jobs, watch=watch)
     document = write_pool(results, output, join=join)

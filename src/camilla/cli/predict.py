@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
-from camilla.display import print_frame, print_json, say
+from camilla.display import aside, print_frame, print_json
 
 MOST_SHOWN = 40
 
@@ -34,7 +34,7 @@ def predict(
     frame = found.predict(learner or None, sample or None)
     if output is not None:
         write_frame(frame, output)
-        say(f"{frame.height} predictions written to {output}", err=True)
+        aside(f"{frame.height} predictions written to {output}.")
     if json:
         print_json({"provenance": found.provenance, "predictions": frame.to_dicts()})
     elif output is None:

@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress, say
+from camilla.display import aside, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def skills(
         print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})
         return
     for note in found.notes:
-        say(f"note: {note}", err=True)
+        aside(f"note: {note}")
     say(found.text())
     made_at, read_from = shown(str(output)), shown(str(table))
     use = f" Use it with: camilla diagnose {read_from} --skills {made_at} …" if found.judgement.holds else ""

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
 
     from camilla.server.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store.")
+app = typer.Typer(
+    name="store", no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store."
+)
 Place = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://….")]
 
 

@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_frame, print_json, say
+from camilla.display import aside, print_frame, print_json, say
 
 
 @reads_table()
@@ -38,7 +38,7 @@ def submit(
         return
     for one in answer["received"]:
         if not one["new"]:
-            say(f"note: {one['submission']['learner']} was submitted before; nothing changed.", err=True)
+            aside(f"note: {one['submission']['learner']} was submitted before; nothing changed.")
     rows = client.rows(answer)
     print_frame(rows, title=f"Placed on board {answer['received'][0]['submission']['board']} of {name}")
     say(f"To withdraw, log in at {client.address}/benchmarks/{name}/submissions.")
