@@ -1,11 +1,9 @@
 """The command line. Each command is one file; nothing heavy is imported before a command runs."""
 
-import inspect
 import sys
 from collections.abc import Callable
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, NoReturn
+from typing import Annotated, NoReturn
 
 import typer
 
@@ -16,12 +14,13 @@ from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
 from camilla.cli.curriculum import curriculum
-from camilla.cli.defaults import Defaults, note, options_from_file, read_defaults
+from camilla.cli.defaults import read_defaults
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
 from camilla.cli.dif import dif
 from camilla.cli.ensemble import ensemble
 from camilla.cli.epp import epp
+from camilla.cli.every_command import Invocation, with_quiet_and_defaults
 from camilla.cli.experiment import experiment
 from camilla.cli.items import items
 from camilla.cli.judges import judges
@@ -39,7 +38,7 @@ from camilla.cli.show import show
 from camilla.cli.skills import skills
 from camilla.cli.store import app as store
 from camilla.cli.submit import submit
-from camilla.display import aside, quietly, say
+from camilla.display import say
 from camilla.errors import CamillaError
 from camilla.names import shown
 
@@ -77,50 +76,15 @@ def _before_any_command(
     context.default_map = None if defaults is None else defaults.values
 
 
-class Invocation(NamedTuple):
-    """What holds for the whole line: --quiet before the command, and the defaults of a pyproject.toml."""
-
-    quiet: bool
-    defaults: Defaults | None
-
-
-def _ready(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with the options that every command has, run with defaults that are said."""
-    signature = inspect.signature(command)
-    own_quiet = "quiet" in signature.parameters
-    context_parameter = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
-    quiet_parameter = inspect.Parameter(
-        "quiet", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=options.QuietOption
-    )
-    added = [context_parameter] if own_quiet else [quiet_parameter, context_parameter]
-
-    @wraps(command)
-    def run(*, context: typer.Context, **given: Any) -> None:
-        quiet = given["quiet"] if own_quiet else given.pop("quiet")
-        invocation: Invocation = context.obj
-        from_file = options_from_file(context)
-        token = options.FROM_FILE.set(frozenset(name for name, *_ in from_file))
-        try:
-            with quietly(quiet or invocation.quiet):
-                if invocation.defaults is not None and from_file:
-                    aside(note(invocation.defaults.file, from_file))
-                command(**given)
-        finally:
-            options.FROM_FILE.reset(token)
-
-    run.__signature__ = signature.replace(parameters=[*signature.parameters.values(), *added])  # type: ignore[attr-defined]
-    return run
-
-
 def _add(command: Callable[..., None] | typer.Typer, panel: str) -> None:
     if not isinstance(command, typer.Typer):
         name = command.__name__
-        app.command(rich_help_panel=panel, epilog=_link(name))(_ready(command))
+        app.command(rich_help_panel=panel, epilog=_link(name))(with_quiet_and_defaults(command))
         return
     name = str(command.info.name)
     for part in command.registered_commands:
         if part.callback is not None:
-            part.callback, part.epilog = _ready(part.callback), _link(name)
+            part.callback, part.epilog = with_quiet_and_defaults(part.callback), _link(name)
     app.add_typer(command, rich_help_panel=panel, epilog=_link(name))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from camilla.cli.completing import one_of
 from camilla.display import aside
 from camilla.errors import SettingError
 
@@ -104,49 +105,49 @@ TableOption = Annotated[
     Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")
 ]
 SkillGraphFile = Annotated[
-    Path | None, typer.Option("--skill-graph", help="File of edges between skills: columns parent, child.")
+    Path | None, typer.Option("--skill-graph", help="Table of edges between skills: columns parent, child.")
 ]
 SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
 ]
-SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
+SeedOption = Annotated[int, typer.Option(help="Random seed.", callback=checked_seed)]
 AcrossBlocksOption = Annotated[
     bool,
-    typer.Option("--across-blocks", help="List learners together that no shared learner or sample joins."),
+    typer.Option(
+        "--across-blocks", help="Rank learners together even if no shared learner or sample connects them."
+    ),
 ]
 MapOption = Annotated[
     str | None,
     typer.Option(
         "--map",
         metavar="RECIPE",
-        help="Recipe for any file: learner=model, sample=id, response=results[].score, …; or a .toml file.",
+        help="Recipe for files of any layout: learner=model,sample=id,response=score, or a .toml file.",
     ),
 ]
 ScaleOption = Annotated[
     str | None,
     typer.Option("--scale", metavar="LOW:HIGH", help="Responses run from LOW to HIGH."),
 ]
-LowerOption = Annotated[
-    bool, typer.Option("--lower-is-better", help="The lowest response of the scale is the best.")
-]
+LowerOption = Annotated[bool, typer.Option("--lower-is-better", help="The lowest response is the best.")]
 ShowOption = Annotated[
-    int, typer.Option("--show", min=0, help="How many samples to show with prompts and answers.")
+    int, typer.Option("--show", min=0, help="How many samples to show with their prompts and answers.")
 ]
-SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
+SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="Folder written by camilla diagnose.")]
 
 
 OnErrorOption = Annotated[
     str | None,
     typer.Option(
-        help="Logs: samples unscored, errored or at a limit count as null (missing; scored at a limit: as "
-        "scored), zero, drop, or score."
+        help="What samples that failed or hit a limit count as: null (missing), zero, drop or score.",
+        autocompletion=one_of("null", "zero", "drop", "score"),
     ),
 ]
 OneBenchmarkOption = Annotated[
     bool,
-    typer.Option("--one-benchmark", help="Logs: files without a task hold the same samples, by name."),
+    typer.Option("--one-benchmark", help="Files that name no task hold the same samples, matched by name."),
 ]
 
 
@@ -162,10 +163,13 @@ class TableOptions:
 
     rows: Annotated[
         str | None,
-        typer.Option(help="Wide table: what its rows are, samples or learners."),
+        typer.Option(
+            help="Wide table: whether its rows are samples or learners.",
+            autocompletion=one_of("samples", "learners"),
+        ),
     ] = None
     skills: Annotated[
-        str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
+        str | None, typer.Option(help="Skill map: FILE (0/1 table), FILE:column,column, or :column of TABLE.")
     ] = None
     skill_graph: SkillGraphFile = None
     learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
@@ -174,26 +178,23 @@ class TableOptions:
     trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
     task: Annotated[
         str | None,
-        typer.Option(help="Column of the task; sample names that repeat in several tasks become task/name."),
+        typer.Option(help="Column of the task; sample names used in several tasks become task/name."),
     ] = None
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
     key: Annotated[
         str | None, typer.Option(help="Right answers to samples: column of TABLE, or FILE:column.")
     ] = None
-    answer: Annotated[str | None, typer.Option(help="Long table: column of what the learner answered.")] = (
-        None
-    )
+    answer: Annotated[str | None, typer.Option(help="Long table: column of the answer.")] = None
     judge: Annotated[
-        str | None, typer.Option(help="Long table: column of who scored, where several judges did.")
+        str | None,
+        typer.Option(help="Long table: column of the judge, if several judges scored the answers."),
     ] = None
-    prompt: Annotated[str | None, typer.Option(help="Column of what a sample asks.")] = None
-    reference: Annotated[str | None, typer.Option(help="Column of the right answer, to be shown.")] = None
+    prompt: Annotated[str | None, typer.Option(help="Column of the prompt.")] = None
+    reference: Annotated[str | None, typer.Option(help="Column of the right answer, for display.")] = None
     choices: Annotated[str | None, typer.Option(help="Column of a sample's choices: lists, or JSON.")] = None
-    image: Annotated[str | None, typer.Option(help="Column of a path or link of a sample's picture.")] = None
-    reason: Annotated[
-        str | None, typer.Option(help="Long table: column of why a response was scored so.")
-    ] = None
+    image: Annotated[str | None, typer.Option(help="Column of the path or link of a picture.")] = None
+    reason: Annotated[str | None, typer.Option(help="Long table: column of the reason for a score.")] = None
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Do not keep prompts, references, answers and reasons.")
     ] = False
@@ -208,18 +209,20 @@ class TableOptions:
     lower_is_better: LowerOption = False
     map: MapOption = None
     metric: Annotated[
-        str | None, typer.Option(help="Logs, judges: metric or judge that is the response; all: their mean.")
+        str | None, typer.Option(help="Metric or judge to use as the response; all: the mean of judges.")
     ] = None
-    filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
-        None
-    )
+    filter: Annotated[str | None, typer.Option(help="Filter after which the metric was computed.")] = None
     join: Annotated[
-        str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
+        str | None,
+        typer.Option(
+            help="How samples are matched between logs: by id (contents checked), or by content.",
+            autocompletion=one_of("id", "content"),
+        ),
     ] = None
     on_error: OnErrorOption = None
     one_benchmark: OneBenchmarkOption = False
     skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="Logs: leave out files that cannot be read.")
+        bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read.")
     ] = False
 
     def options(self, *, content: bool = False) -> "ReadOptions":

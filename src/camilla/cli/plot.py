@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from camilla.cli.completing import names_of
 from camilla.display import aside
 from camilla.errors import DataError, SettingError
 
@@ -16,31 +17,53 @@ def plot(
     picture: Annotated[str, typer.Argument(help="Name of a picture, or all.")],
     diagnosis: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A diagnosis, or a file of camilla experiment."),
+        typer.Argument(metavar="DIR", help="A diagnosis, or a results file of camilla experiment."),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File .svg, .pdf or .png; for all, a folder.")
+        Path,
+        typer.Option("-o", "--output", help="File to write: .svg, .pdf or .png; a folder for all pictures."),
     ],
-    learner: Annotated[list[str] | None, typer.Option(help="A learner to draw; may be repeated.")] = None,
-    skill: Annotated[list[str] | None, typer.Option(help="A skill to draw; may be repeated.")] = None,
-    sample: Annotated[list[str] | None, typer.Option(help="A sample to draw; may be repeated.")] = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(help="A learner to draw; may be repeated.", autocompletion=names_of("learners")),
+    ] = None,
+    skill: Annotated[
+        list[str] | None,
+        typer.Option(help="A skill to draw; may be repeated.", autocompletion=names_of("skills")),
+    ] = None,
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(help="A sample to draw; may be repeated.", autocompletion=names_of("samples")),
+    ] = None,
     families: Annotated[
-        Path | None, typer.Option(help="Table with the columns learner and family; else names tell.")
+        Path | None,
+        typer.Option(
+            help="Table with the columns learner and family; by default read from the names of learners."
+        ),
     ] = None,
 ) -> None:
-    """Draw one picture of a diagnosis, or all of them."""
+    """Draw one picture of a diagnosis, or all of them.
+
+    Example: camilla plot forest diagnosis -o forest.svg
+    """
     from camilla.diagnosis import Diagnosis
     from camilla.show.pictures.drawing import Shown, draw, write_figure
 
     if diagnosis.suffix == ".parquet":
         if learner or skill or sample or families:
-            raise SettingError("pictures of an experiment show all of it; leave learners and skills out.")
+            raise SettingError(
+                "a picture of an experiment shows all of it. Leave out --learner, --skill, --sample "
+                "and --families."
+            )
         _write_experiment(diagnosis, picture, output)
         return
     found = Diagnosis.load(diagnosis)
     if picture == "all":
         if learner or skill or sample or families:
-            raise SettingError("all draws every picture as it comes; name one to choose what it shows.")
+            raise SettingError(
+                "all draws every picture with its default content. Name one picture to choose learners, "
+                "skills or samples."
+            )
         _write_all(found, output)
         return
     group = None if families is None else _families(families)
@@ -65,7 +88,9 @@ def _write_all(found: "Diagnosis", folder: Path) -> None:
     from camilla.show.pictures.drawing import draw_all, write_figure
 
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+        raise DataError(
+            f"{folder}: is a file, but a folder is needed for all pictures. Give -o another path."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     figures, why_not = draw_all(found)
     for name, figure in figures.items():
@@ -81,5 +106,7 @@ def _families(path: Path) -> dict[str, str]:
 
     frame = read_frame(path)
     if missing := [name for name in ("learner", "family") if name not in frame.columns]:
-        raise DataError(f"{path}: no column {missing[0]!r}; learner and family were wanted.")
+        raise DataError(
+            f"{path}: there is no column {missing[0]!r}. The table needs the columns learner and family."
+        )
     return dict(zip(frame["learner"].cast(str).to_list(), frame["family"].cast(str).to_list(), strict=True))

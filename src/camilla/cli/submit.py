@@ -17,16 +17,20 @@ def submit(
     ],
     to: Annotated[str, typer.Option(help="Address of the leaderboard: https://example.org/board.")],
     benchmark: Annotated[
-        str | None, typer.Option(help="Which benchmark; may be left out where there is one.")
+        str | None, typer.Option(help="Name of the benchmark; not needed if the leaderboard has only one.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="File with the token; else the variable CAMILLA_TOKEN.")
+        Path | None,
+        typer.Option(help="File with the token; by default the environment variable CAMILLA_TOKEN."),
     ] = None,
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Submit learners to a leaderboard and print where they stand."""
+    """Submit learners to a leaderboard and print their ranks.
+
+    Example: camilla submit logs/ --to https://example.org/board
+    """
     from camilla.server.client import Client, token_from
 
     client = Client(to, token_from(token_file))
