@@ -67,8 +67,8 @@ def _tasks(found: "Comparison") -> Iterator[str]:
     yield table(heads, rows, right=range(1, 9))
     more = len(found.tasks) - MOST_TASKS
     yield (
-        f"Differences are in points. p and {alone} are of each task alone; Holm p and {together} (Bonferroni) "
-        f"hold for all {len(found.tasks)} tasks together, and decide the verdict."
+        f"Differences are in points. p and {alone} are of one task, Holm p and {together} (Bonferroni) "
+        f"of all {len(found.tasks)} tasks together; verdicts follow Holm p."
         + (f" {more} more tasks are not shown." if more > 0 else "")
     )
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
-from camilla.statistics.clusters import MeanSpread, spread_of
+from camilla.statistics.clusters import MeanSpread, learner_spread, spread_of
 from camilla.statistics.intervals import NONE, Ends, tango
 from camilla.statistics.paired import PairedResponses, difference_ends
 
@@ -73,6 +73,27 @@ def macro_spread(
     variance, df = crossed(values - means[stratum], stratum, numbered(group), square)
     units = np.asarray(float(len(np.unique(group))))
     return spread._replace(variance=np.asarray(variance), df=np.asarray(df), units=units)
+
+
+def macro_rows(matrix: Floats, stratum: NDArray[np.integer], group: NDArray[np.integer] | None) -> MeanSpread:
+    """`macro_spread` of each row of a matrix [learners, samples], NaN where missing.
+
+    NaN of rows that have no response in one of the tasks.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        parts = [
+            learner_spread(matrix[:, stratum == t], None if group is None else group[stratum == t])
+            for t in range(int(stratum.max()) + 1)
+        ]
+        spread = mean_of_means(parts)
+    if group is None or nested(stratum, group):
+        return spread
+    rows = [np.flatnonzero(~np.isnan(row)) for row in matrix]
+    for at, seen in enumerate(rows):
+        if not np.isnan(spread.mean[at]):
+            one = macro_spread(matrix[at, seen], stratum[seen], group[seen])
+            spread.variance[at], spread.df[at], spread.units[at] = one.variance, one.df, one.units
+    return spread
 
 
 def numbered(group: NDArray[np.integer]) -> NDArray[np.integer]:
