@@ -46,7 +46,10 @@ def compare(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare two learners on the samples both answered: difference, interval, test, flips."""
+    """Compare two learners on the samples both answered: difference, interval, test, flips.
+
+    Example: camilla compare logs/baseline logs/candidate --fail-if-worse
+    """
     from camilla.errors import SettingError
     from camilla.learners.compare import compare_two
 

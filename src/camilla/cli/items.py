@@ -19,14 +19,18 @@ def items(
     ] = 0.05,
     show: options.ShowOption = 0,
     judged: Annotated[
-        Path | None, typer.Option(help="Verdicts of somebody who looked: columns sample, error (1 or 0).")
+        Path | None,
+        typer.Option(help="Table of samples that a person has checked: columns sample, error (1 or 0)."),
     ] = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
+    """Judge every sample: difficulty, discrimination, fit, and flags for what looks wrong, worst first.
+
+    Example: camilla items responses.csv --samples 20
+    """
     from camilla.samples.items import items
 
     options.checked_show(show, columns)

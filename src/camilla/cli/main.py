@@ -1,21 +1,26 @@
 """The command line. Each command is one file; nothing heavy is imported before a command runs."""
 
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import Annotated, NoReturn
 
 import typer
 
 import camilla
+from camilla.cli import options
 from camilla.cli.adapt import adapt
 from camilla.cli.check import check
 from camilla.cli.classifiers import classifiers
 from camilla.cli.compare import compare
 from camilla.cli.curriculum import curriculum
+from camilla.cli.defaults import read_defaults
 from camilla.cli.demo import demo
 from camilla.cli.diagnose import diagnose
 from camilla.cli.dif import dif
 from camilla.cli.ensemble import ensemble
 from camilla.cli.epp import epp
+from camilla.cli.every_command import Invocation, with_quiet_and_defaults
 from camilla.cli.experiment import experiment
 from camilla.cli.items import items
 from camilla.cli.judges import judges
@@ -37,54 +42,59 @@ from camilla.display import say
 from camilla.errors import CamillaError
 from camilla.names import shown
 
+DOCS = "docs/commands"  # where the page of each command is
+PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
+    "Logs": (load, check),
+    "Decisions": (
+        compare, rank, power, judges, ensemble, items, select, adapt, dif, curriculum,
+    ),
+    "Diagnosis": (demo, diagnose, show, predict, place, report, plot),
+    "Studies": (experiment, epp, classifiers, skills, pool),
+    "Server": (serve, submit, store),
+}  # fmt: skip
+
 app = typer.Typer(
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     help="Tells what machine-learning models can really do, from their responses to samples.",
+    epilog=f"Each command has a page with examples: {DOCS}/index.md",
 )
 
 
 @app.callback(invoke_without_command=True)
-def _version(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and end.")] = False,
+def _before_any_command(
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    quiet: options.QuietOption = False,
 ) -> None:
     """Tells what machine-learning models can really do, from their responses to samples."""
     if version:
         say(camilla.__version__)
         raise typer.Exit
+    defaults = read_defaults(app, Path.cwd())
+    context.obj = Invocation(quiet, defaults)
+    context.default_map = None if defaults is None else defaults.values
 
 
-for command in (
-    load,
-    diagnose,
-    show,
-    report,
-    predict,
-    place,
-    experiment,
-    plot,
-    epp,
-    classifiers,
-    skills,
-    demo,
-    compare,
-    rank,
-    power,
-    check,
-    judges,
-    ensemble,
-    items,
-    select,
-    adapt,
-    dif,
-    curriculum,
-    serve,
-    submit,
-):
-    app.command()(command)
-app.add_typer(pool, name="pool")
-app.add_typer(store, name="store")
+def _add(command: Callable[..., None] | typer.Typer, panel: str) -> None:
+    if not isinstance(command, typer.Typer):
+        name = command.__name__
+        app.command(rich_help_panel=panel, epilog=_link(name))(with_quiet_and_defaults(command))
+        return
+    name = str(command.info.name)
+    for part in command.registered_commands:
+        if part.callback is not None:
+            part.callback, part.epilog = with_quiet_and_defaults(part.callback), _link(name)
+    app.add_typer(command, rich_help_panel=panel, epilog=_link(name))
+
+
+def _link(name: str) -> str:
+    return f"More: {DOCS}/{name}.md"
+
+
+for panel, commands in PANELS.items():
+    for command in commands:
+        _add(command, panel)
 
 
 def main() -> None:

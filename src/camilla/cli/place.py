@@ -13,7 +13,10 @@ def place(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Place new learners without refitting anything: ability, standard error, rank in the pool."""
+    """Place new learners in a saved diagnosis without refitting: ability, standard error, rank.
+
+    Example: camilla place diagnosis new.csv
+    """
     from camilla.diagnosis import Diagnosis
 
     found = Diagnosis.load(diagnosis)

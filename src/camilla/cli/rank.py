@@ -25,7 +25,10 @@ def rank(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
+    """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart.
+
+    Example: camilla rank responses.csv --learners 10
+    """
     from camilla.errors import SettingError
     from camilla.learners.rank import rank
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import names_of
 from camilla.display import print_json, say
 
 if TYPE_CHECKING:
@@ -15,14 +16,24 @@ def show(
     diagnosis: options.SavedOption,
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     samples: Annotated[int, typer.Option(min=0, help="How many of the hardest samples to print.")] = 10,
-    learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help="Show one learner: its ability on each skill.", autocompletion=names_of("learners")
+        ),
+    ] = None,
     like_these: Annotated[
         bool,
-        typer.Option("--like-these", help="Abilities on samples like these instead of on exactly these."),
+        typer.Option(
+            "--like-these", help="Abilities on samples like these, instead of on exactly these samples."
+        ),
     ] = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Show a saved diagnosis: leaderboard, hardest samples, or one learner's skills."""
+    """Show a saved diagnosis: leaderboard, hardest samples, or the skills of one learner.
+
+    Example: camilla show diagnosis --learner NAME
+    """
     from camilla.diagnosis import Diagnosis
 
     found = Diagnosis.load(diagnosis)

@@ -20,7 +20,6 @@ from camilla.reading.inputs import (
     read_with_account,
     with_extras,
 )
-from camilla.reading.namesakes import with_tasks
 from camilla.reading.runs import Kept, TaskSource, source_of
 from camilla.table.content import KeptContent
 from camilla.table.responses import ResponseTable
@@ -68,11 +67,11 @@ def _two_logs(one: Path, other: Path, given: Mapping[str, Any]) -> Two:
         learners = {kept.run.learner for kept, of in zip(runs, owner, strict=True) if of == path}
         names.append(_one_learner(str(path), sorted(learners)))
     a, b = names if names[0] != names[1] else (str(one), str(other))
-    with_tasks(collected.collection, _tasks_of_both(runs, owner))
-    runs = collected.collection.kept
-    collected.collection.kept = [
+    collection = collected.collection
+    collection.name_tasks(_tasks_of_both(runs, owner))
+    collection.kept = [
         replace(kept, run=replace(kept.run, learner=a if of == one else b))
-        for kept, of in zip(runs, owner, strict=True)
+        for kept, of in zip(collection.kept, owner, strict=True)
     ]
     reading = with_extras(joined(collected, choices), given)
     _both_scored(reading, a, b)
