@@ -560,6 +560,16 @@ class ResponseTable:
         """What each response answered, null where that is not known; None where no answer is.
 
         It is `answer`, else what the content has where all answers to a sample are short enough to count.
+
+        Returns
+        -------
+        polars.Series or None
+            One answer per response.
+
+        Examples
+        --------
+        >>> camilla.digits().short_answers().head(3).to_list()
+        ['3', '5', '0']
         """
         if self.answer is not None or self.content is None:
             return self.answer
