@@ -43,8 +43,9 @@ def error_document(kind: str, message: str, exit_code: int) -> dict[str, Any]:
 
 
 REMEDY = re.compile(  # how a sentence begins that says what to do
-    "(Add|Ask|Check|Choose|Close|Did you mean|Drop|Fill|Fit|Give|Have|Install|Join|Leave|Load|Log|Make|Map"
-    "|Merge|Name|Pass|Put|Read|Remove|Rename|Rescale|Run|Save|Say|See|Set|Split|Take|To |Try|Use|Was|Write)\\b"
+    "(Add|Ask|Check|Choose|Close|Did you mean|Drop|Fill|Fit|Give|Have|Install|Join|Leave|Load|Log|Make"
+    "|Map|Merge|Name|Pass|Put|Read|Remove|Rename|Rescale|Run|Save|Say|See|Set|Split|Take|To |Try|Use|Was"
+    "|Write)\\b"
 )
 
 
