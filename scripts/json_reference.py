@@ -18,8 +18,8 @@ Every command with `--json` prints one JSON object on standard output. Three thi
 * `verdict` is the answer in a word, one of those that the document lists.
 * What is not known is null.
 
-[JSON Schema](https://json-schema.org) files of all documents are in the package. `camilla schema NAME` prints one,
-and `camilla.schema(NAME)` returns it:
+[JSON Schema](https://json-schema.org) files of all documents are in the package. `camilla schema NAME` prints
+one, and `camilla.schema(NAME)` returns it:
 
 ```console
 $ camilla schema error
@@ -29,8 +29,8 @@ $ camilla schema error
 …
 ```
 
-**Errors.** A command with `--json` that fails prints the document [`error`](#error) on standard output, and the same
-message on standard error. The exit code is the usual one: 1 for data, 2 for usage.
+**Errors.** A command with `--json` that fails prints the document [`error`](#error) on standard output, and
+the same message on standard error. The exit code is the usual one: 1 for data, 2 for usage.
 
 ```console
 $ camilla rank nothing.csv --json 2> messages.txt
@@ -47,7 +47,8 @@ $ camilla rank nothing.csv --json 2> messages.txt
 }
 ```
 
-This page is made from the schemas by `python scripts/json_reference.py`. A field marked with * is not always there.
+This page is made from the schemas by `python scripts/json_reference.py`. A field marked with * is not always
+there.
 """
 
 

@@ -102,7 +102,10 @@ def promptfoo(answers: dict[str, list[Asked]]) -> None:
         {
             "promptIdx": 0, "testIdx": one.number, "provider": {"id": learner, "label": ""},
             "prompt": {"raw": one.question, "label": "{{question}}"}, "vars": {"question": one.question},
-            "testCase": {"vars": {"question": one.question}, "assert": [{"type": "equals", "value": one.digit}]},
+            "testCase": {
+                "vars": {"question": one.question},
+                "assert": [{"type": "equals", "value": one.digit}],
+            },
             "success": bool(one.right), "score": one.right, "failureReason": 0 if one.right else 1,
         }
         for learner, rows in answers.items()

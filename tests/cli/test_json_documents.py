@@ -13,8 +13,9 @@ import pytest
 import typer
 
 import camilla as package
+import json_reference
 from camilla.cli.main import app
-from camilla.schemas import schema, schema_names
+from camilla.schemas import error_document, schema, schema_names
 from command_line import camilla
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -99,7 +100,7 @@ COMMANDS = {
     "epp two.csv --tournament data": ("epp-tournaments", 0),
     "classifiers scores.csv --with irt": ("classifiers", 0),
     "classifiers scores.csv --among saved": ("classifiers-placed", 0),
-    "load docs/examples": ("load", 0),
+    "load docs/examples/logistic": ("load", 0),
     "load t.csv": ("load", 0),
     "pool classifiers data.csv -o pooled --learners own:learners --jobs 1": ("pool", 0),
     "store tokens s.db": ("store-tokens", 0),
@@ -127,6 +128,10 @@ def test_documents_are_what_their_schema_says(line: str, folder: Path) -> None:
     if name == "error":
         assert document["error"] in ran.stderr
         assert document["exit_code"] == code
+
+
+def test_the_reference_page_is_made_from_the_schemas() -> None:
+    assert json_reference.PAGE.read_text(encoding="utf-8") == json_reference.page()
 
 
 def version_of(name: str) -> int:
@@ -223,7 +228,7 @@ def test_a_schema_is_printed_and_all_are_listed(tmp_path: Path) -> None:
     ],
 )
 def test_the_remedy_is_the_last_sentence_if_it_says_what_to_do(message: str, remedy: str | None) -> None:
-    assert package.DataError(message).to_document() == {
+    assert error_document("DataError", message, 1) == {
         "verdict": "error", "error": message, "kind": "DataError", "exit_code": 1, "remedy": remedy,
     }  # fmt: skip
 
