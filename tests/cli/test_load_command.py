@@ -119,8 +119,8 @@ def test_text_from_logs_cannot_reach_the_terminal_raw(tmp_path: Path) -> None:
     assert "\x1b" not in made.stdout + made.stderr
 
 
-LOGS_READ = ("adapt", "check", "compare", "diagnose", "dif", "ensemble", "experiment", "items", "load", "place",
-             "power", "rank", "select", "skills", "submit")  # fmt: skip
+LOGS_READ = ("adapt", "check", "compare", "diagnose", "dif", "ensemble", "experiment", "items", "load",
+             "place", "power", "rank", "select", "skills", "submit")  # fmt: skip
 
 
 @pytest.mark.parametrize("option", ["--on-error", "--skip-damaged", "--one-benchmark"])

@@ -125,7 +125,7 @@ def _ended() -> int | str | None:
     is no failure.
     """
     try:
-        app()
+        app(prog_name="camilla")
     except SystemExit as end:
         return 0 if isinstance(end.__context__, BrokenPipeError) else end.code
     return 0
