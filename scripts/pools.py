@@ -65,7 +65,7 @@ def classifiers() -> list[str]:
         pl.read_parquet(POOLS / "classifiers/learners.parquet").select("learner", "family").iter_rows()
     )
     kind = about["validation"]
-    how = f"{kind['number']} folds" if kind["kind"] == "folds" else f"{kind['share']:.0%} held out"
+    how = f"{kind['number']} folds" if kind["kind"] == "folds" else f"{100 * kind['share']:.0f} % held out"
     lines = [
         "## Score-based classifiers (Breskanu and Maisuradze)",
         "",

@@ -36,6 +36,7 @@ UNIT = (
 )
 COUNTED = rf"(?:{THING})|(?:{MANY}) (?:{VERB_TOO})"
 BANNED = {
+    r"(?<!u00a)\d%(?![\w{])": 'one style of numbers: "95 %", with a space',
     rf"\b(?<!which )(?<!what )(?:{COUNTED}) an? (?:{UNIT})\b": 'write "per" or "each": one row per response',
     r"\bforet(?:ell|old|ells|elling)\b": "predict",
     r"\bpapers? 00\d\b": "name the paper by authors and year",
