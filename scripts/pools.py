@@ -198,7 +198,7 @@ def all_diamonds() -> list[str]:
     n_stones, maes, taken = prices("diamond-full")
     rows = [
         f"| {family} | {len(maes[family])} | {np.mean(maes[family]):.1f} | {np.std(maes[family]):.1f} "
-        f"| {theirs} | {their_sd} | {np.mean(maes[family]) / theirs - 1:+.1%} | {taken[family] / 60:.1f} |"
+        f"| {theirs} | {their_sd} | {np.mean(maes[family]) / theirs - 1:+.1f} % | {taken[family] / 60:.1f} |"
         for family, (theirs, their_sd) in DIAMOND.items()
     ]
     head = "| family | n | MAE, ours (all) | sd | paper (all) | sd | difference | CPU min |"
