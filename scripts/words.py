@@ -10,6 +10,7 @@ import argparse
 import ast
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -246,8 +247,9 @@ if __name__ == "__main__":
         "--others", type=Path, help="folder with READMEs of other projects; writes the page"
     )
     given = arguments.parse_args()
-    for text in texts():
-        for one in banned(text):
-            print(f"{one.place}: {one.words!r}: {one.instead}")
+    found = [one for text in texts() for one in banned(text)]
+    for one in found:
+        print(f"{one.place}: {one.words!r}: {one.instead}")
     if given.others is not None:
         PAGE.write_text(page(given.others))
+    sys.exit(1 if found else 0)
