@@ -48,6 +48,23 @@ class Committee(Printable):
     """Learners that answer together: the answer with the most votes wins.
 
     A tie goes to the answer of the member that stands first. A member without an answer abstains.
+
+    Parameters
+    ----------
+    members : tuple of str
+        Names of the learners that vote, each once.
+    weights : tuple of float
+        The weight of each member's vote, from 0 on, not all of them 0.
+    vote : str
+        How the weights came about: majority, log-odds or learned.
+    facts : mapping
+        What is known of the committee, such as its expected accuracy and the data it was chosen on.
+
+    Examples
+    --------
+    >>> committee = camilla.Committee(("a", "b", "c"), (2.0, 1.0, 1.0), vote="learned")
+    >>> committee.answer({"a": "yes", "b": "no", "c": "no"})
+    'yes'
     """
 
     members: tuple[str, ...]
@@ -71,13 +88,40 @@ class Committee(Printable):
             )
 
     def parts(self) -> list[Part]:
-        """The members and their weights."""
+        """The members and their weights, as they are printed.
+
+        Returns
+        -------
+        list
+            One table.
+
+        Examples
+        --------
+        >>> len(camilla.Committee(("a", "b"), (1.0, 1.0)).parts())
+        1
+        """
         frame = pl.DataFrame({"learner": self.members, "weight": self.weights})
         how = IN_WORDS.get(self.vote, self.vote)
         return [Grid(f"Committee of {counted(len(self.members), 'learner')}, {how}", frame)]
 
     def answer(self, answers: Mapping[str, Any]) -> str | None:
-        """What the committee answers to one sample: {learner: its answer}; None where no member answers."""
+        """What the committee answers to one sample.
+
+        Parameters
+        ----------
+        answers : mapping
+            The answer of each learner; a missing one is None or not there.
+
+        Returns
+        -------
+        str or None
+            The answer with the most votes; None where no member answers.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.0)).answer({"a": "B", "b": "C", "c": "C"})
+        'C'
+        """
         votes: dict[str, float] = {}
         for learner, weight in zip(self.members, self.weights, strict=True):
             given = answers.get(learner)
@@ -110,6 +154,13 @@ class Committee(Printable):
         ------
         DataError
             A member has no answer at all, or two answers to one sample.
+
+        Examples
+        --------
+        >>> committee = camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.0))
+        >>> answers = {"a": ["B", "A"], "b": ["C", "A"], "c": ["C", None]}
+        >>> committee.apply(answers).select("answer", "voters").rows()
+        [('C', 3), ('A', 2)]
         """
         rows = _long(answers, learner, sample, answer, self.members)
         known = set(rows["learner"])
@@ -147,7 +198,18 @@ class Committee(Printable):
         return found.select("sample", "answer", share=share, voters=pl.col("voters").fill_null(0))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds."""
+        """What the file of the committee holds.
+
+        Returns
+        -------
+        dict
+            `format`, `version`, `vote`, `members` with their weights, and `facts`.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a",), (1.0,)).to_document()["members"]
+        [{'learner': 'a', 'weight': 1.0}]
+        """
         members = [
             {"learner": name, "weight": float(weight)}
             for name, weight in zip(self.members, self.weights, strict=True)
@@ -156,7 +218,23 @@ class Committee(Printable):
                 "facts": dict(self.facts)}  # fmt: skip
 
     def save(self, path: str | Path) -> Path:
-        """Writes the committee as JSON; a reader never meets half a file."""
+        """Writes the committee as JSON; a reader never meets half a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A name that ends in .json.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a", "b"), (2.0, 1.0)).save("committee.json").name
+        'committee.json'
+        """
         path = Path(path)
         if path.suffix.lower() != ".json":
             raise SettingError(f"{path}: a committee is written as .json.")
@@ -167,7 +245,24 @@ class Committee(Printable):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a committee back; what is damaged or newer is refused."""
+        """Reads a committee back; what is damaged or newer is refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` or `camilla ensemble` wrote.
+
+        Returns
+        -------
+        Committee
+            The committee.
+
+        Examples
+        --------
+        >>> saved = camilla.Committee(("a", "b"), (2.0, 1.0)).save("committee.json")
+        >>> camilla.Committee.load(saved).weights
+        (2.0, 1.0)
+        """
         path = Path(path)
         try:
             data = path.read_bytes()

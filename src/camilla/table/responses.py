@@ -560,6 +560,17 @@ class ResponseTable:
         """What each response answered, null where that is not known; None where no answer is.
 
         It is `answer`, else what the content has where all answers to a sample are short enough to count.
+
+        Returns
+        -------
+        polars.Series or None
+            One text per response, in the order of `to_long`.
+
+        Examples
+        --------
+        >>> rows = {"learner": ["a", "b"], "sample": ["q", "q"], "response": [1, 0], "answer": ["42", "41"]}
+        >>> camilla.ResponseTable.from_long(pl.DataFrame(rows), answer="answer").short_answers().to_list()
+        ['42', '41']
         """
         if self.answer is not None or self.content is None:
             return self.answer
