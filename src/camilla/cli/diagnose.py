@@ -87,11 +87,12 @@ def diagnose(
 
 def _is_large(table: Path, columns: TableOptions) -> bool:
     """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
+    of_another_kind = table.is_file() and table.suffix.lower() != ".parquet"
+    if of_another_kind or columns.rows is not None or columns.map is not None:
+        return False
     from camilla.diagnosing_large import LARGE_ROWS
     from camilla.table.shards import count_rows, table_files
 
-    if columns.rows is not None or columns.map is not None:
-        return False
     files = table_files(table)
     other = table.is_dir() and any(one.is_file() and one not in files for one in table.rglob("*"))
     return bool(files) and not other and count_rows(files) > LARGE_ROWS

@@ -52,19 +52,19 @@ class Committee(Printable):
     Parameters
     ----------
     members : tuple of str
-        Names of the learners that vote, each once.
+        Names of the learners.
     weights : tuple of float
-        The weight of each member's vote, from 0 on, not all of them 0.
+        The weight of each member's vote.
     vote : str
-        How the weights came about: majority, log-odds or learned.
+        How the weights came about: "majority", "log-odds" or "learned".
     facts : mapping
-        What is known of the committee, such as its expected accuracy and the data it was chosen on.
+        Expected accuracy, and what the committee was chosen from.
 
     Examples
     --------
-    >>> committee = camilla.Committee(("a", "b", "c"), (2.0, 1.0, 1.0), vote="learned")
-    >>> committee.answer({"a": "yes", "b": "no", "c": "no"})
-    'yes'
+    >>> committee = camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.5))
+    >>> committee.answer({"a": "cat", "b": "cat", "c": "dog"})
+    'cat'
     """
 
     members: tuple[str, ...]
@@ -88,17 +88,18 @@ class Committee(Printable):
             )
 
     def parts(self) -> list[Part]:
-        """The members and their weights, as they are printed.
+        """The members and their weights.
 
         Returns
         -------
         list
-            One table.
+            What is printed, one table.
 
         Examples
         --------
-        >>> len(camilla.Committee(("a", "b"), (1.0, 1.0)).parts())
-        1
+        >>> grid = camilla.Committee(("a", "b"), (1.0, 0.5)).parts()[0]
+        >>> grid.title
+        'Committee of 2 learners, one vote each'
         """
         frame = pl.DataFrame({"learner": self.members, "weight": self.weights})
         how = IN_WORDS.get(self.vote, self.vote)
@@ -110,17 +111,17 @@ class Committee(Printable):
         Parameters
         ----------
         answers : mapping
-            The answer of each learner; a missing one is None or not there.
+            {learner: its answer}; None or a missing member is an abstention.
 
         Returns
         -------
         str or None
-            The answer with the most votes; None where no member answers.
+            The answer with the most votes, None where no member answers.
 
         Examples
         --------
-        >>> camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.0)).answer({"a": "B", "b": "C", "c": "C"})
-        'C'
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).answer({"b": 7, "a": None})
+        '7'
         """
         votes: dict[str, float] = {}
         for learner, weight in zip(self.members, self.weights, strict=True):
@@ -158,9 +159,8 @@ class Committee(Printable):
         Examples
         --------
         >>> committee = camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.0))
-        >>> answers = {"a": ["B", "A"], "b": ["C", "A"], "c": ["C", None]}
-        >>> committee.apply(answers).select("answer", "voters").rows()
-        [('C', 3), ('A', 2)]
+        >>> committee.apply({"a": ["x", "y"], "b": ["x", "z"], "c": ["y", "z"]})["answer"].to_list()
+        ['x', 'z']
         """
         rows = _long(answers, learner, sample, answer, self.members)
         known = set(rows["learner"])
@@ -198,17 +198,17 @@ class Committee(Printable):
         return found.select("sample", "answer", share=share, voters=pl.col("voters").fill_null(0))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file of the committee holds.
+        """What the file holds.
 
         Returns
         -------
         dict
-            `format`, `version`, `vote`, `members` with their weights, and `facts`.
+            Plain data, ready for JSON.
 
         Examples
         --------
-        >>> camilla.Committee(("a",), (1.0,)).to_document()["members"]
-        [{'learner': 'a', 'weight': 1.0}]
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).to_document()["members"]
+        [{'learner': 'a', 'weight': 1.0}, {'learner': 'b', 'weight': 0.5}]
         """
         members = [
             {"learner": name, "weight": float(weight)}
@@ -223,16 +223,21 @@ class Committee(Printable):
         Parameters
         ----------
         path : str or Path
-            A name that ends in .json.
+            A file that ends in .json.
 
         Returns
         -------
         Path
-            The file.
+            Where it was written.
+
+        Raises
+        ------
+        SettingError
+            The name does not end in .json.
 
         Examples
         --------
-        >>> camilla.Committee(("a", "b"), (2.0, 1.0)).save("committee.json").name
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).save("committee.json").name
         'committee.json'
         """
         path = Path(path)
@@ -245,23 +250,28 @@ class Committee(Printable):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a committee back; what is damaged or newer is refused.
+        """Reads a committee back; a damaged or newer file is refused.
 
         Parameters
         ----------
         path : str or Path
-            A file that `save` or `camilla ensemble` wrote.
+            A file that `save` or `camilla ensemble -o` wrote.
 
         Returns
         -------
         Committee
-            The committee.
+            The committee as it was saved.
+
+        Raises
+        ------
+        FormatError
+            The file holds no committee, or one of a newer version.
 
         Examples
         --------
-        >>> saved = camilla.Committee(("a", "b"), (2.0, 1.0)).save("committee.json")
-        >>> camilla.Committee.load(saved).weights
-        (2.0, 1.0)
+        >>> path = camilla.Committee(("a", "b"), (1.0, 0.5)).save("committee.json")
+        >>> camilla.Committee.load(path).members
+        ('a', 'b')
         """
         path = Path(path)
         try:

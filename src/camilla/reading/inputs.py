@@ -352,10 +352,11 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = reading.table
     if "cluster" in given:
         table = with_clusters(table, given["cluster"])
-    table = with_key(table, key_source(given["key"]) if "key" in given else None)
-    source = skill_source(given["skills"]) if "skills" in given else None
-    own = () if source is None or source.file is not None else source.columns
-    table = with_skill_source(table, source, own)
+    if "key" in given:
+        table = with_key(table, key_source(given["key"]))
+    if "skills" in given:
+        source = skill_source(given["skills"])
+        table = with_skill_source(table, source, source.columns if source.file is None else ())
     if "skill_graph" in given:
         table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
     return reading.with_table(table)
