@@ -1,6 +1,6 @@
 """Builds the sdist and the wheel, looks into both, and tries each in an environment of its own.
 
-    python scripts/distribution.py FOLDER      # with the package `build` installed; `make dist` does all of it
+    python scripts/distribution.py FOLDER      # `make dist` first installs the package `build`
 
 An environment is clean: nothing but the package and what it depends on, no extras, none of this checkout.
 """
@@ -39,7 +39,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def tracked(*paths: str) -> set[str]:
-    """The files that are part of the project, so that whatever else lies in the folder is no part of a release."""
+    """The files that are part of the project; whatever else lies in the folder is not."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", *paths], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -47,7 +47,7 @@ def tracked(*paths: str) -> set[str]:
 
 
 def check_sdist(sdist: Path) -> None:
-    """Nothing but files of the project, with the licence, all of the package and the sources of its report."""
+    """Nothing but files of the project, with the licence, the package and the sources of its report."""
     with tarfile.open(sdist) as archive:
         names = {member.name.partition("/")[2] for member in archive.getmembers() if member.isfile()}
     strange = names - tracked() - MADE
@@ -75,8 +75,9 @@ def tried(archive: Path, constraints: Path) -> str:
 
         def run(*words: object) -> str:
             done = subprocess.run(
-                list(map(str, words)), cwd=place, env=environment, check=True, text=True, stdout=subprocess.PIPE
-            )
+                [str(word) for word in words],
+                cwd=place, env=environment, check=True, text=True, stdout=subprocess.PIPE,
+            )  # fmt: skip
             return done.stdout
 
         run(binaries / "pip", "install", "--quiet", "--constraint", constraints, archive.resolve())
@@ -90,7 +91,8 @@ def tried(archive: Path, constraints: Path) -> str:
 
 def main() -> None:
     """Builds, checks and tries; prints what holds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    kind = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=kind)
     parser.add_argument("folder", type=Path, help="where the sdist and the wheel are written")
     sdist, wheel = build(parser.parse_args().folder)
     check_sdist(sdist)

@@ -1,6 +1,6 @@
 """Prints the changelog's section of a version; an error if tag, version and changelog do not agree.
 
-    python scripts/release_notes.py v0.1.0
+python scripts/release_notes.py v0.1.0
 """
 
 import re
