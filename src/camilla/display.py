@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
 import typer
 
 from camilla.names import distinctly_shortened, shortened, shown
+from camilla.schemas import stamped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -396,9 +397,9 @@ def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
     say(as_text([Grid(title, frame)]) + "\n")
 
 
-def print_json(document: dict[str, Any]) -> None:
-    """One JSON object; a number that is not finite is null, and no character steers a terminal."""
-    text = json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False)
+def print_json(document: dict[str, Any], schema: str) -> None:
+    """One JSON object of a schema; a number that is not finite is null, and nothing steers a terminal."""
+    text = json.dumps(_finite(stamped(document, schema)), ensure_ascii=False, indent=1, allow_nan=False)
     say(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 

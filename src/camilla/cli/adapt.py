@@ -82,16 +82,7 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
 
 def _show(found: "Replay", *, json: bool) -> None:
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "shares": [
-                    row | {"offer": offer.to_document()}
-                    for row, offer in zip(found.shares.to_dicts(), found.offers, strict=True)
-                ],
-                "splits": found.splits.to_dicts(),
-            }
-        )
+        print_json(found.to_document(), "adapt")
         return
     say(found.text())
 

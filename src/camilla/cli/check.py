@@ -40,6 +40,6 @@ def check(
 
         found = look(responses, seed=seed)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "check")
     else:
         say(found.text())

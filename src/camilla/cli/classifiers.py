@@ -90,7 +90,7 @@ def classifiers(
     if output is not None:
         found.save(output)
     if json:
-        print_json(found.document())
+        print_json(found.document(), "classifiers")
         return
     say(found.text(learners=learners))
     if output is not None:
@@ -129,6 +129,6 @@ def _place_among(folder: Path, read: "ClassifierScores", *, json: bool) -> None:
     saved = load_classifiers(folder)
     placed = saved.place(read)
     if json:
-        print_json({"provenance": saved.diagnosis.provenance} | placed.document())
+        print_json({"provenance": saved.diagnosis.provenance} | placed.document(), "classifiers-placed")
     else:
         say(placed.text())

@@ -63,7 +63,7 @@ def compare(
     found = compare_two(table, a, b, level=level)
     gate = found.gate(by=by, margin=margin, allow=losses) if fail_if_worse else None
     if json:
-        print_json(found.to_document(show=show, gate=gate))
+        print_json(found.to_document(show=show, gate=gate), "compare")
     elif markdown:
         say(found.markdown(gate, flips=flips), end="")
     else:

@@ -71,7 +71,7 @@ def curriculum(
     if output is not None:
         found.write(output)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "curriculum")
         return
     say(found.text(samples=samples))
     if output is not None:

@@ -79,7 +79,7 @@ def diagnose(
         found = run(responses, with_, seed, across_blocks=across_blocks)
         found.save(output)
     if json:
-        print_json(show_document(found))
+        print_json(show_document(found), "diagnosis")
     else:
         say(found.text(learners=10, samples=5))
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
@@ -125,7 +125,7 @@ def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> No
     columns.refuse("with --dry-run", but=("learner", "sample", "response", "no_content"))
     roles = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
     plan = plan_fit(table, text, **roles)
-    print_json(plan.document()) if json else say(plan.text())
+    print_json(plan.document(), "fit-plan") if json else say(plan.text())
 
 
 def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":

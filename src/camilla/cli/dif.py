@@ -45,12 +45,6 @@ def dif(
     with progress("comparing groups") as watch:
         found = dif(responses, groups, focal=focal, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "groups": found.groups.to_dicts(),
-                "samples": found.samples.to_dicts(),
-            }
-        )
+        print_json(found.to_document(), "dif")
         return
     say(found.text(samples=samples))

@@ -69,7 +69,7 @@ def ensemble(
     if output is not None:
         found.committee.save(output)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "ensemble")
         return
     say(found.text(pairs=pairs))
     if output is not None:
@@ -116,4 +116,5 @@ def _apply(
         write_frame(found, output)
         aside(f"Answers to {found.height} samples written to {output}.")
     if json:
-        print_json({"committee": committee.to_document(), "answers": found.to_dicts()})
+        document = {"verdict": "answered", "committee": committee.to_document(), "answers": found.to_dicts()}
+        print_json(document, "ensemble-answers")

@@ -163,7 +163,10 @@ def epp(
 
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
         aside(f"Leaderboard written to {where}.")
-    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
+    if json:
+        _print_json(boards, findings, problems)
+    else:
+        say(_as_text(boards, findings, elo=elo))
 
 
 def _members(path: Path | None) -> dict[str, tuple[str, ...]] | None:
@@ -227,20 +230,20 @@ def _findings(
     return findings
 
 
-def _as_json(
+def _print_json(
     boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", problems: dict[str, str]
-) -> str:
-    import json
-
-    from camilla.ranking.board_folder import as_document, without_nan
+) -> None:
+    from camilla.ranking.board_folder import as_document
     from camilla.ranking.boards import compare_fits
 
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
-        return json.dumps(documents[""], indent=1, allow_nan=False)
-    comparison = without_nan(compare_fits(boards, findings).to_dicts())
+        print_json({"verdict": boards[""].verdict} | documents[""], "epp")
+        return
+    verdict = "ranked in part" if problems else "ranked"
+    comparison = compare_fits(boards, findings).to_dicts()
     whole = {"tournaments": documents, "comparison": comparison, "problems": problems}
-    return json.dumps(whole, indent=1, allow_nan=False)
+    print_json({"verdict": verdict} | whole, "epp-tournaments")
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", *, elo: bool) -> str:

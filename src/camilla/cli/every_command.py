@@ -35,6 +35,7 @@ def with_quiet_and_defaults(command: Callable[..., None]) -> Callable[..., None]
         quiet = quiet or invocation.quiet
         if has_quiet:
             given["quiet"] = quiet
+        options.WANTS_JSON.set(bool(given.get("json")))
         settings = options_from_file(context)
         token = options.FROM_FILE.set(frozenset(setting.parameter for setting in settings))
         try:

@@ -81,7 +81,7 @@ def experiment(
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
-        print_json({"results": results.to_dicts(), "summary": means})
+        print_json({"verdict": "done", "results": results.to_dicts(), "summary": means}, "experiment")
     elif name == "assumptions":
         _print_assumptions(results)
     else:

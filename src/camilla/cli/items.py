@@ -38,14 +38,6 @@ def items(
     with progress("judging samples") as watch:
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "samples": found.samples.to_dicts(),
-                "ablest_fail": found.ablest_fail.to_dicts(),
-                "twins": found.twins.to_dicts(),
-            }
-            | ({"shown": found.shown(show)} if show else {})
-        )
+        print_json(found.to_document(show=show), "items")
         return
     say(found.text(samples=samples, show=show))

@@ -35,6 +35,6 @@ def judges(
 
     found = judges(*paths, only=only or (), level=level, **columns.options())
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "judges")
     else:
         say(found.text(pairs=pairs, learners=learners))

@@ -84,7 +84,7 @@ def load(
             loaded = with_extras(loaded, {"skills": skills_from})
     written = [] if output is None else _write(loaded, output, as_)
     if json:
-        print_json(loaded.document() | {"written": [str(path) for path in written]})
+        print_json(loaded.document() | {"written": [str(path) for path in written]}, "load")
         return
     for line in loaded.lines():
         say(line)

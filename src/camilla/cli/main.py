@@ -1,5 +1,6 @@
 """The command line. Each command is one file; nothing heavy is imported before a command runs."""
 
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -32,19 +33,20 @@ from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
+from camilla.cli.schema import schema
 from camilla.cli.select import select
 from camilla.cli.serve import serve
 from camilla.cli.show import show
 from camilla.cli.skills import skills
 from camilla.cli.store import app as store
 from camilla.cli.submit import submit
-from camilla.display import say
-from camilla.errors import CamillaError
+from camilla.display import print_json, say
+from camilla.errors import CamillaError, error_document
 from camilla.names import shown
 
 DOCS = "docs/commands"  # where the page of each command is
 PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
-    "Logs": (load, check),
+    "Logs": (load, check, schema),
     "Decisions": (
         compare, rank, power, judges, ensemble, items, select, adapt, dif, curriculum,
     ),
@@ -100,21 +102,22 @@ for panel, commands in PANELS.items():
 def main() -> None:
     """Runs the command line; what a user can mend ends in one line and an exit code."""
     if sys.stdout is None:
-        _fail("standard output is closed. To see no output, send it to /dev/null.")
+        _fail("OSError", "standard output is closed. To see no output, send it to /dev/null.")
+    options.WANTS_JSON.set(False)
     try:
         code = _ended()
         say("", end="")
     except CamillaError as error:
-        _fail(str(error), error.exit_code)
+        _fail(type(error).__name__, str(error), error.exit_code)
     except MemoryError:
-        _fail("out of memory.")
+        _fail("MemoryError", "out of memory.")
     except OSError as error:
         where = f"{error.filename}: " if error.filename else ""
-        _fail(f"{where}{error.strerror or error}.")
+        _fail("OSError", f"{where}{error.strerror or error}.")
     except Exception as error:
         if not _is_of_polars(error):
             raise  # a bug shows its traceback
-        _fail(f"{str(error).splitlines()[0].rstrip('.')}.")
+        _fail("DataError", f"{str(error).splitlines()[0].rstrip('.')}.")
     sys.exit(code)
 
 
@@ -127,8 +130,30 @@ def _ended() -> int | str | None:
     try:
         app(prog_name="camilla")
     except SystemExit as end:
-        return 0 if isinstance(end.__context__, BrokenPipeError) else end.code
+        if isinstance(end.__context__, BrokenPipeError):
+            return 0
+        if _is_of_usage(end.__context__) and _wants_json():
+            _print_error("UsageError", end.__context__.format_message(), 2)  # type: ignore[union-attr]
+        return end.code
     return 0
+
+
+def _is_of_usage(error: BaseException | None) -> bool:
+    """Whether the line cannot be understood; some versions of Typer have a Click of their own."""
+    return any(kind.__name__ == "UsageError" for kind in type(error).__mro__)
+
+
+def _wants_json() -> bool:
+    """Whether --json is on the line, or a pyproject.toml says so."""
+    given = sys.argv[1:]
+    on_the_line = "--json" in (given[: given.index("--")] if "--" in given else given)
+    return on_the_line or options.WANTS_JSON.get()
+
+
+def _print_error(kind: str, message: str, code: int) -> None:
+    """The error as the one JSON object of standard output, if that can be written to."""
+    with contextlib.suppress(OSError):
+        print_json(error_document(kind, message, code), "error")
 
 
 def _is_of_polars(error: Exception) -> bool:
@@ -137,7 +162,10 @@ def _is_of_polars(error: Exception) -> bool:
     return polars is not None and isinstance(error, polars.exceptions.PolarsError)
 
 
-def _fail(message: str, code: int = 1) -> NoReturn:
+def _fail(kind: str, message: str, code: int = 1) -> NoReturn:
+    """The message on standard error and, with --json, as a document on standard output."""
     lines = message.split("\n")  # names of files are not ours either
     say("error: " + "\n".join(map(shown, lines)), err=True)
+    if sys.stdout is not None and _wants_json():
+        _print_error(kind, message, code)
     sys.exit(code)

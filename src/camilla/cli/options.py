@@ -20,6 +20,7 @@ Decorator = Callable[[Command], Command]
 
 
 # The options that [tool.camilla] has set: where they can do nothing, that is no error.
+WANTS_JSON: ContextVar[bool] = ContextVar("wants_json", default=False)
 FROM_FILE: ContextVar[frozenset[str]] = ContextVar("from_file", default=frozenset())
 
 

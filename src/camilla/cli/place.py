@@ -24,7 +24,8 @@ def place(
     placed = found.place(table)
     if json:
         skills = found.place_skills(table).to_dicts()
-        print_json({"provenance": found.provenance, "learners": placed.to_dicts(), "skills": skills})
+        document = {"verdict": "placed", "learners": placed.to_dicts(), "skills": skills}
+        print_json(document | {"provenance": found.provenance}, "place")
         return
     print_frame(
         placed.select("learner", "rank", "ability", "se", "low", "high", "accuracy", "n", "n_unknown"),

@@ -171,7 +171,7 @@ def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = No
         who, where = brief(failure["learner"]), brief(failure["data_set"])
         say(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
     if running.json:
-        print_json(document)
+        print_json(document | {"verdict": "failed in part" if document["failed"] else "complete"}, "pool")
     else:
         print_frame(summary(results), title=_title(document))
         say(f"Written to {output}.")

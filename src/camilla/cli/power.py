@@ -79,7 +79,7 @@ def power(
         icc=icc,
     )
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "power")
     else:
         say(found.text())
 

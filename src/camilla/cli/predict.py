@@ -43,7 +43,8 @@ def predict(
         write_frame(frame, output)
         aside(f"{frame.height} predictions written to {output}.")
     if json:
-        print_json({"provenance": found.provenance, "predictions": frame.to_dicts()})
+        document = {"verdict": "predicted", "predictions": frame.to_dicts()}
+        print_json(document | {"provenance": found.provenance}, "predict")
     elif output is None:
         more = "" if frame.height <= MOST_SHOWN else f", the first {MOST_SHOWN}; -o FILE writes all"
         print_frame(frame.head(MOST_SHOWN), title=f"{frame.height} predictions{more}")

@@ -39,6 +39,6 @@ def rank(
     with progress("ranking") as watch:
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
-        print_json(found.to_document(pairs=pairs, show=show))
+        print_json(found.to_document(pairs=pairs, show=show), "rank")
     else:
         say(found.text(learners=learners, show=show))

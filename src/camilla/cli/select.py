@@ -43,7 +43,7 @@ def select(
     if output is not None:
         write(found, output)
     if json:
-        print_json(document(found))
+        print_json(document(found), "select")
         return
     say(found.text())
     if output is not None:

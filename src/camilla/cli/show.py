@@ -41,14 +41,16 @@ def show(
         document = show_document(found)
         if like_these:
             document["learners"] = found.learners_like_these().to_dicts()
-        print_json(document)
+        print_json(document, "diagnosis")
     else:
         say(found.text(learners=learners, samples=samples, learner=learner, like_these=like_these))
 
 
 def show_document(found: "Diagnosis") -> dict[str, Any]:
     """Everything a person reads, as data."""
+    converged = found.provenance.get("converged")
     return {
+        "verdict": "closed form" if converged is None else "converged" if converged else "not converged",
         "provenance": found.provenance,
         "learners": found.learners.to_dicts(),
         "samples": found.samples.to_dicts(),

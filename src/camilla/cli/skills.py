@@ -53,7 +53,8 @@ def skills(
         found = find(responses, number, by=by, seed=seed, watch=watch)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
-        print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})
+        made = made_of(responses, number=number, by=by, seed=seed)
+        print_json(_document(found) | {"provenance": made}, "skills")
         return
     for note in found.notes:
         aside(f"note: {note}")
@@ -65,6 +66,7 @@ def skills(
 
 def _document(found: "FoundSkills") -> dict[str, Any]:
     return {
+        "verdict": "hold" if found.judgement.holds else "do not hold",
         "judgement": found.judgement.summary,
         "skills": found.judgement.skills.to_dicts(),
         "found_on": list(found.found_on),

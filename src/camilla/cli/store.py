@@ -65,7 +65,7 @@ def tokens(store: Place, json: options.JsonOption = False) -> None:
     with _opened(store) as opened:
         rows = known(opened)
     if json:
-        print_json({"tokens": rows})
+        print_json({"verdict": "listed", "tokens": rows}, "store-tokens")
     elif rows:
         print_frame(pl.DataFrame(rows, infer_schema_length=None), title=counted(len(rows), "token"))
     else:
@@ -140,7 +140,8 @@ def check(
     with progress("checking") as watch, _opened(store) as opened:
         found = look(opened, refit=refit, watch=watch)
     if json:
-        print_json({"counts": found.counts, "faults": found.faults})
+        verdict = "faulty" if found.faults else "consistent"
+        print_json({"verdict": verdict, "counts": found.counts, "faults": found.faults}, "store-check")
     else:
         say(f"{_counts(found.counts)} and {counted(found.counts['tokens'], 'token')}.")
         for fault in found.faults:

@@ -38,7 +38,7 @@ def submit(
     table = columns.read(*tables)
     answer = client.submit(name, table)
     if json:
-        print_json(answer)
+        print_json({"verdict": "received"} | answer, "submit")
         return
     for one in answer["received"]:
         if not one["new"]:

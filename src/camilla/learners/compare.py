@@ -325,7 +325,7 @@ def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95) ->
     macro = None if stratum is None else macro_effect(pair, stratum, level)
     return Comparison(
         a, b, level, overall, _by_task(names, stratum, pair, level), noise, _flipped(table, pair),
-        pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
+        pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, macro, noise)),
         made_of(table, a=a, b=b, level=level), macro, pair, stratum, table.content,
     )  # fmt: skip
 
@@ -389,7 +389,13 @@ def _flipped(table: ResponseTable, pair: PairedResponses) -> pl.DataFrame:
     )
 
 
-def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: Noise | None) -> list[str]:
+def _notes(
+    table: ResponseTable,
+    pair: PairedResponses,
+    overall: Effect,
+    macro: MacroEffect | None,
+    noise: Noise | None,
+) -> list[str]:
     notes = []
     if pair.only_a or pair.only_b:
         notes.append(
@@ -399,6 +405,11 @@ def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: 
         notes.append("all shared samples are of one cluster: no interval can be given.")
     elif overall.n_clusters is not None and overall.n_clusters < FEW:
         notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
+    if macro is not None and macro.se != macro.se:
+        notes.append(
+            "one task has a single shared sample or cluster, so that its spread is unknown: the macro "
+            "average has no interval."
+        )
     if table.trial is not None and noise is None:
         notes.append("no two shared samples were answered more than once by both: trial noise is not known.")
     return notes

@@ -99,6 +99,7 @@ class Ensemble(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": "committee" if self.better else "one learner",
             "answer": self.answer,
             "better": self.better,
             "exact": self.exact,

@@ -18,7 +18,7 @@ from camilla.statistics.clusters import FEW, MeanSpread, learner_spread
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import block_notes, overlap_of
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
-from camilla.statistics.strata import macro_rows
+from camilla.statistics.strata import ANSWERS, macro_rows
 from camilla.table.cells import zero_or_one
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.frames import WideRows
@@ -284,11 +284,12 @@ def _macro(
     matrix: Floats, task: Sequence[str], group: NDArray[np.integer] | None, level: float
 ) -> list[pl.Series]:
     """The mean over tasks of each learner's task means; null where it has not answered a task."""
-    spread = macro_rows(matrix, np.unique(np.array(task), return_inverse=True)[1], group)
-    counted_out = _is_binary(matrix)
-    ends = mean_ends(
-        spread.mean, spread.variance, spread.n, spread.df, np.zeros(len(matrix), bool), level, counted_out
-    )
+    binary = _is_binary(matrix)
+    more = np.where(binary & (group is None), ANSWERS, 0.0)
+    spread = macro_rows(matrix, np.unique(np.array(task), return_inverse=True)[1], group, more)
+    edge = (spread.mean <= 0) | (spread.mean >= 1)  # all wrong, all right: as many samples as tasks are worth
+    variance = np.where(edge, 0.0, spread.variance)
+    ends = mean_ends(spread.mean, variance, spread.n, spread.df, np.zeros(len(matrix), bool), level, binary)
     values = {
         "macro_mean": spread.mean, "macro_se": np.sqrt(spread.variance), "macro_low": ends.low,
         "macro_high": ends.high,

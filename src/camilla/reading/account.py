@@ -197,7 +197,10 @@ def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> s
 
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
+    refused = [] if loaded.merged is None else loaded.merged.conflicts
+    in_part = files.unknown or files.damaged or files.unusable or refused
     found: dict[str, Any] = {
+        "verdict": "read in part" if in_part else "read",
         "formats": {
             name: {
                 "files": len(paths),

@@ -98,9 +98,16 @@ class SampleQuality(Printable):
             for row in self.samples.filter(~ALIKE).head(show).to_dicts()
         ]
 
-    def shown(self, show: int) -> list[dict[str, Any]]:
-        """The first `show` samples as plain data: what they ask, and what learners named there answered."""
-        return shown_samples(self.content, self.looks(show))
+    def to_document(self, *, show: int = 0) -> dict[str, Any]:
+        """Everything as plain data; with `show` also the content of that many samples."""
+        document = {
+            "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
+            "samples": self.samples.to_dicts(),
+            "ablest_fail": self.ablest_fail.to_dicts(),
+            "twins": self.twins.to_dicts(),
+            "provenance": self.provenance,
+        }
+        return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
 
     def _alike_lines(self) -> list[str]:
         """The samples that all learners solved or failed, which nothing can be said of."""

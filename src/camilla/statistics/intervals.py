@@ -89,11 +89,10 @@ def tango(won: ArrayLike, lost: ArrayLike, n: ArrayLike, level: float, *, df: fl
     """Tango's (1998) score interval of a paired difference of shares, (won − lost)/n.
 
     All d with |won − lost − n d| ≤ z √(n (2q + d(1 − d))), where q is the share lost of the highest
-    likelihood when d is the difference. It holds 0 exactly if McNemar's χ² is within z². With `df` Student's
-    t stands for z.
+    likelihood when d is the difference. It holds 0 exactly if McNemar's χ² is within z².
     """
     won, lost, n = np.broadcast_arrays(*(np.asarray(part, np.float64) for part in (won, lost, n)))
-    found, critical = (won - lost) / n, critical_value(level, df)
+    found, critical = (won - lost) / n, critical_value(level, np.inf)
 
     def end(edge: float) -> Floats:
         inside, outside = found, np.full(found.shape, edge)

@@ -9,6 +9,11 @@ task and pushes S_ct = Σ(x − x̄_t) over its samples there:
 Γ is the covariance of what clusters push, where samples of a task vary as much as its mean's variance says.
 Clusters that stay within a task add up: the variance is Σ_t v_t/T², and df is Welch's (1947). One task is
 `clusters.spread_of`. The average over all samples, which weighs a task by its size, is the micro average.
+
+A small task without a wrong answer, or without a flip, would seem to be known exactly, and has the weight of
+a large one. Right/wrong responses without clusters therefore get one right and one wrong answer more, and
+differences one flip each way (after Agresti and Coull, 1998; Bonett and Price, 2012). The tasks share them,
+and only the variance counts them, not the mean. `docs/results/macro.md` has the coverage with and without.
 """
 
 from collections.abc import Sequence
@@ -19,8 +24,11 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.statistics.clusters import MeanSpread, learner_spread, spread_of
-from camilla.statistics.intervals import NONE, Ends, tango
+from camilla.statistics.intervals import NONE
 from camilla.statistics.paired import PairedResponses, difference_ends
+
+FLIPS = 2.0  # one each way
+ANSWERS = 1.0  # one right, one wrong, at most
 
 
 class MacroEffect(NamedTuple):
@@ -42,14 +50,16 @@ def nested(stratum: NDArray[np.integer], group: NDArray[np.integer] | None) -> b
     return len(np.unique(np.stack([group, stratum]), axis=1).T) == len(np.unique(group))
 
 
-def mean_of_means(parts: Sequence[MeanSpread]) -> MeanSpread:
+def mean_of_means(parts: Sequence[MeanSpread], more: Floats | float = 0.0) -> MeanSpread:
     """The mean of independent means, one per task: Σv/T², on Welch's degrees of freedom.
 
+    `more` is the sum of squares of the answers that all tasks together get more, 0 where there are none.
     `n` is what the same number of samples in tasks of one size would be: T²/Σ(1/n). A task whose samples do
     not differ adds nothing; where none do, the degrees of freedom add up.
     """
     mean, own, df, n, units = (np.stack(column) for column in zip(*parts, strict=True))
     tasks = len(parts)
+    own = own + more / (tasks * n**2)
     with np.errstate(invalid="ignore", divide="ignore"):
         welch = own.sum(axis=0) ** 2 / np.sum(np.where(own > 0, own**2 / df, 0.0), axis=0)
         worth = tasks**2 / np.sum(1 / n, axis=0)
@@ -59,13 +69,13 @@ def mean_of_means(parts: Sequence[MeanSpread]) -> MeanSpread:
 
 
 def macro_spread(
-    values: Floats, stratum: NDArray[np.integer], group: NDArray[np.integer] | None
+    values: Floats, stratum: NDArray[np.integer], group: NDArray[np.integer] | None, more: float = 0.0
 ) -> MeanSpread:
     """Of values [samples], `stratum` being the number of each sample's task, from 0 on."""
     tasks = [stratum == t for t in range(int(stratum.max()) + 1)]
     groups = [None if group is None else numbered(group[rows]) for rows in tasks]
     parts = [spread_of(values[rows], codes) for rows, codes in zip(tasks, groups, strict=True)]
-    spread = mean_of_means(parts)
+    spread = mean_of_means(parts, more)
     if group is None or nested(stratum, group):
         return spread
     means = np.array([float(part.mean) for part in parts])
@@ -75,7 +85,12 @@ def macro_spread(
     return spread._replace(variance=np.asarray(variance), df=np.asarray(df), units=units)
 
 
-def macro_rows(matrix: Floats, stratum: NDArray[np.integer], group: NDArray[np.integer] | None) -> MeanSpread:
+def macro_rows(
+    matrix: Floats,
+    stratum: NDArray[np.integer],
+    group: NDArray[np.integer] | None,
+    more: Floats | float = 0.0,
+) -> MeanSpread:
     """`macro_spread` of each row of a matrix [learners, samples], NaN where missing.
 
     NaN of rows that have no response in one of the tasks.
@@ -85,7 +100,7 @@ def macro_rows(matrix: Floats, stratum: NDArray[np.integer], group: NDArray[np.i
             learner_spread(matrix[:, stratum == t], None if group is None else group[stratum == t])
             for t in range(int(stratum.max()) + 1)
         ]
-        spread = mean_of_means(parts)
+        spread = mean_of_means(parts, more)
     if group is None or nested(stratum, group):
         return spread
     rows = [np.flatnonzero(~np.isnan(row)) for row in matrix]
@@ -125,27 +140,13 @@ def crossed(
 
 
 def macro_effect(pair: PairedResponses, stratum: NDArray[np.integer], level: float) -> MacroEffect:
-    """B less A with each task counted once, whatever its number of samples.
-
-    Right/wrong without clusters: Tango's score interval for m = (q − d²)/v samples, where q is the share that
-    differ, d the difference and v its variance, with Student's t for z. Else Student's t.
-    """
-    difference = pair.difference
-    spread = macro_spread(difference, stratum, pair.group)
+    """B less A with each task counted once, whatever its number of samples; Student's t."""
+    counted = pair.group is None and pair.is_binary
+    spread = macro_spread(pair.difference, stratum, pair.group, FLIPS if counted else 0.0)
     size = np.bincount(stratum)
     weight = 1 / (len(size) * size[stratum])
-    if pair.group is None and pair.is_binary:
-        won, lost = (float(weight @ (side * difference > 0)) for side in (1, -1))
-        ends = _score_ends(spread, won, lost, level)
-    else:
-        ends = difference_ends(spread, level)
+    ends = difference_ends(spread, level)
     return MacroEffect(
         len(size), float(weight @ pair.a), float(weight @ pair.b), float(spread.mean),
         float(np.sqrt(spread.variance)), float(np.clip(ends.low, -1, 1)), float(np.clip(ends.high, -1, 1)),
     )  # fmt: skip
-
-
-def _score_ends(spread: MeanSpread, won: float, lost: float, level: float) -> Ends:
-    """Of the shares won and lost; where no task varies, m is the worth of its samples."""
-    m = float(spread.n) if spread.is_flat else (won + lost - (won - lost) ** 2) / float(spread.variance)
-    return tango(won * m, lost * m, m, level, df=float(spread.df))
