@@ -18,9 +18,8 @@ from camilla.errors import SettingError
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
-
-# The options that [tool.camilla] has set: where they can do nothing, that is no error.
 WANTS_JSON: ContextVar[bool] = ContextVar("wants_json", default=False)
+# The options that [tool.camilla] has set: where they can do nothing, that is no error.
 FROM_FILE: ContextVar[frozenset[str]] = ContextVar("from_file", default=frozenset())
 
 
