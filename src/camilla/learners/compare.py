@@ -20,13 +20,14 @@ from camilla.statistics.paired import (
     Estimate,
     Noise,
     PairedResponses,
+    Verdict,
     estimate,
     noise_of,
     pair_of,
     paired_test,
+    verdict_of,
 )
 from camilla.statistics.strata import MacroEffect, macro_effect
-from camilla.statistics.verdicts import Verdict, verdict_of
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.responses import ResponseTable
 
