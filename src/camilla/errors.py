@@ -12,9 +12,6 @@ CamillaWarning           something was done that a caller should know of
 └── ConvergenceWarning   a fit stopped before it arrived; its results are where it stood
 """
 
-import re
-from typing import Any
-
 
 class CamillaError(Exception):
     """The base of all errors that the caller can fix. The message says how.
@@ -29,23 +26,6 @@ class CamillaError(Exception):
     """
 
     exit_code = 1
-
-    def to_document(self) -> dict[str, Any]:
-        """What `--json` prints of the error: the message, its class, the exit code, and what to do."""
-        return error_document(type(self).__name__, str(self), self.exit_code)
-
-
-def error_document(kind: str, message: str, exit_code: int) -> dict[str, Any]:
-    """An error as plain data; `remedy` is the last sentence if it says what to do."""
-    last = re.split(r"(?<=[.?!])\s+(?=[A-Z\"'])", message.strip())[-1]
-    remedy = last if REMEDY.match(last) else None
-    return {"verdict": "error", "error": message, "kind": kind, "exit_code": exit_code, "remedy": remedy}
-
-
-REMEDY = re.compile(  # how a sentence begins that says what to do
-    "(Add|Ask|Check|Choose|Close|Did you mean|Drop|Fill|Fit|Give|Have|Install|Join|Leave|Load|Log|Make|Map"
-    "|Merge|Name|Pass|Put|Read|Remove|Rename|Rescale|Run|Save|Say|See|Set|Split|Take|To |Try|Use|Was|Write)\\b"
-)
 
 
 class DataError(CamillaError):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli.options import checked_seed
-from camilla.display import aside, progress, say
+from camilla.display import aside, print_json, progress, say
 
 REPLICATES = 1000
 MOST_PROBLEMS = 10  # tournaments whose problem is printed

@@ -41,8 +41,9 @@ from camilla.cli.skills import skills
 from camilla.cli.store import app as store
 from camilla.cli.submit import submit
 from camilla.display import print_json, say
-from camilla.errors import CamillaError, error_document
+from camilla.errors import CamillaError
 from camilla.names import shown
+from camilla.schemas import error_document
 
 DOCS = "docs/commands"  # where the page of each command is
 PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {

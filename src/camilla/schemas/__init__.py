@@ -5,6 +5,7 @@ each command's output against it.
 """
 
 import json
+import re
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -14,6 +15,11 @@ from camilla.names import nearest
 
 SHARED = "shared"
 REFERENCE = f"{SHARED}.json#/$defs/"
+REMEDY = re.compile(  # how a sentence begins that says what to do
+    "(Add|Ask|Check|Choose|Close|Did you mean|Drop|Fill|Fit|Give|Have|Install|Join|Leave|Load|Log|Make"
+    "|Map|Merge|Name|Pass|Put|Read|Remove|Rename|Rescale|Run|Save|Say|See|Set|Split|Take|To |Try|Use|Was"
+    "|Write)\\b"
+)
 
 
 def schema_names() -> list[str]:
@@ -55,6 +61,13 @@ def stamped(document: dict[str, Any], name: str) -> dict[str, Any]:
     version = _read(name)["properties"]["schema"]["properties"]["version"]["const"]
     first = {"schema": {"name": name, "version": version}, "verdict": document["verdict"]}
     return first | document
+
+
+def error_document(kind: str, message: str, exit_code: int) -> dict[str, Any]:
+    """An error as plain data; `remedy` is the last sentence if it says what to do."""
+    last = re.split(r"(?<=[.?!])\s+(?=[A-Z\"'])", message.strip())[-1]
+    remedy = last if REMEDY.match(last) else None
+    return {"verdict": "error", "error": message, "kind": kind, "exit_code": exit_code, "remedy": remedy}
 
 
 def _with_local_references(value: Any, parts: dict[str, Any], used: dict[str, Any]) -> Any:
