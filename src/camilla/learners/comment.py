@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from camilla.display import counted, percent, signed
+from camilla.learners.sentences import macro_sentence, sentence
 from camilla.markdown import code, details, entities, table
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ MOST_TASKS = 100  # rows; a comment has 65,536 characters at most
 
 def comment(found: "Comparison", gate: "Gate | None", *, flips: int) -> str:
     """The whole comment, ending in a line break."""
-    from camilla.learners.compare import macro_sentence, sentence
-
     overall = found.overall
     paragraphs = [
         MARK,
