@@ -1,6 +1,6 @@
 """Prints the oldest version of each package that pyproject.toml admits, as constraints for pip.
 
-    python scripts/minimum_versions.py > build/constraints-minimum.txt
+    python scripts/minimum_versions.py > constraints-minimum.txt
 
 `make test-minimum` runs the tests with them. Tools such as pytest are not constrained: no user runs them.
 """

@@ -10,6 +10,25 @@ import typer
 
 Completer = Callable[[typer.Context, str], list[str]]
 SPECIAL = re.compile(r"[^\w.,:=@%+/-]")  # what a shell would act on
+# Written out, because loading the diagnosers takes longer than a person waits for a word.
+DIAGNOSERS = (
+    "auto",
+    "bayes",
+    "camilla",
+    "camilla-base",
+    "dina",
+    "gaussian",
+    "hier-mirt",
+    "hier-ncd",
+    "irt",
+    "ka-ncd",
+    "mf",
+    "mirt",
+    "neural-cd",
+    "qc-cdm",
+    "skill-vanilla",
+    "vanilla",
+)
 LARGEST = 20_000_000  # bytes of a diagnosis.json that is read while somebody waits for a word
 
 
@@ -24,11 +43,8 @@ def one_of(*choices: str) -> Completer:
 
 def diagnosers(context: typer.Context, incomplete: str) -> list[str]:
     """Proposes diagnosers, also behind a comma where several can be named."""
-    from camilla.diagnosing import AUTO
-    from camilla.models import DIAGNOSERS
-
     before, comma, last = incomplete.rpartition(",")
-    return [before + comma + name for name in sorted([AUTO, *DIAGNOSERS]) if name.startswith(last)]
+    return [before + comma + name for name in DIAGNOSERS if name.startswith(last)]
 
 
 def names_of(kind: str) -> Completer:

@@ -32,15 +32,15 @@ class Defaults(NamedTuple):
 
 
 class Option(NamedTuple):
-    """An option: its parameter, the values it takes, and whether it says how tables are read."""
+    """An option: its parameter, the values it takes, and its panel in the help text."""
 
     parameter: str
     kind: Any
-    reads_tables: bool
+    panel: str | None
 
 
 Options = dict[str, Option]  # by the words of the command line, without dashes: fail-if-worse
-Commands = dict[str, "Options | Commands"]
+Commands = dict[str, Any]  # options, or the commands of a group
 
 
 def read_defaults(app: typer.Typer, folder: Path) -> Defaults | None:
@@ -63,14 +63,13 @@ def _settings(file: Path) -> Any:
 
 def commands_of(app: typer.Typer) -> Commands:
     """The options of every command, by its name; those of a group by the names of its commands."""
-    groups = {str(group.name): commands_of(group.typer_instance) for group in app.registered_groups
-              if group.typer_instance is not None}  # fmt: skip
-    commands = {
+    commands: Commands = {
         command.name or command.callback.__name__.replace("_", "-"): _options(command.callback)
         for command in app.registered_commands
         if command.callback is not None
     }
-    return {**commands, **groups}
+    groups = [group.typer_instance for group in app.registered_groups if group.typer_instance is not None]
+    return commands | {str(group.info.name): commands_of(group) for group in groups}
 
 
 def _options(command: Callable[..., Any]) -> Options:
@@ -78,9 +77,10 @@ def _options(command: Callable[..., Any]) -> Options:
     for name, parameter in inspect.signature(command).parameters.items():
         kind, *info = get_args(parameter.annotation) or (None,)
         if info and isinstance(info[0], OptionInfo):
-            long = [text for text in info[0].param_decls or () if text.startswith("--")]
-            words = long[0].split("/")[0].removeprefix("--") if long else name.replace("_", "-")
-            found[words] = Option(name, kind, info[0].rich_help_panel in TABLE_PANELS)
+            words = [info[0].default, *(info[0].param_decls or ())]  # in Annotated, the first is the default
+            long = [text for text in words if isinstance(text, str) and text.startswith("--")]
+            option = long[0].partition("/")[0].removeprefix("--") if long else name.replace("_", "-")
+            found[option] = Option(name, kind, info[0].rich_help_panel)
     return found
 
 
@@ -90,75 +90,64 @@ class _Reader(NamedTuple):
     file: Path
 
     def by_command(self, settings: Any, commands: Commands) -> dict[str, Any]:
-        """What is set for all commands and for each; the narrower setting wins."""
-        everywhere, parts = self._parted(settings, (), [*SHARED, TABLE, *commands])
-        self._check_shared(everywhere)
-        table = self._table(parts.pop(TABLE, {}), commands)
-        return self._merged(commands, everywhere, table, parts, ())
+        """What is set for each command; the narrower setting wins."""
+        named = self._named(settings, (), [*SHARED, TABLE, *commands])
+        every = [options for options in commands.values() if not _is_group(options)]
+        shared = {key: options[key] for options in every for key in SHARED if key in options}
+        reading = {
+            key: option for options in every for key, option in options.items() if _reads_tables(option)
+        }
+        wide = self._checked({key: named[key] for key in SHARED if key in named}, (), shared)
+        table = self._checked(named.get(TABLE, {}), (TABLE,), reading)
+        return self._merged(commands, named, (wide, table), ())
 
     def _merged(
-        self, commands: Commands, everywhere: Mapping[str, Any], table: Mapping[str, Any],
-        parts: Mapping[str, Any], path: tuple[str, ...],
+        self, commands: Commands, settings: Mapping[str, Any], wider: tuple[dict[str, Any], dict[str, Any]],
+        path: tuple[str, ...],
     ) -> dict[str, Any]:  # fmt: skip
-        merged: dict[str, Any] = {}
+        wide, table = wider
+        merged = {}
         for name, options in commands.items():
-            here = (*path, name)
+            here, own = (*path, name), settings.get(name, {})
             if _is_group(options):
-                own = self._parted(parts.get(name, {}), here, list(options))[1]
-                merged[name] = self._merged(options, everywhere, table, own, here)  # type: ignore[arg-type]
+                merged[name] = self._merged(options, self._named(own, here, list(options)), wider, here)
                 continue
-            set_here = self._parted(parts.get(name, {}), here, list(options))[0]
-            usable = {key: value for key, value in everywhere.items() if key in options}
+            usable = {key: value for key, value in wide.items() if key in options}
             usable |= {
-                key: value
-                for key, value in table.items()
-                if key in options and options[key].reads_tables  # type: ignore[union-attr]
+                key: value for key, value in table.items() if key in options and _reads_tables(options[key])
             }
-            merged[name] = {
-                options[key].parameter: self._checked(here, key, value, options[key].kind)  # type: ignore[union-attr]
-                for key, value in (usable | set_here).items()
-            }
+            values = usable | self._checked(own, here, options)
+            merged[name] = {options[key].parameter: value for key, value in values.items()}
         return merged
 
-    def _table(self, settings: Any, commands: Commands) -> dict[str, Any]:
-        known = {
-            key for options in commands.values() if not _is_group(options)
-            for key, option in options.items() if option.reads_tables  # type: ignore[union-attr]
-        }  # fmt: skip
-        return self._parted(settings, (TABLE,), sorted(known))[0]
-
-    def _parted(
-        self, settings: Any, path: tuple[str, ...], known: Sequence[str]
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Values and tables of a part of the file; a name that is not known is an error."""
+    def _named(self, settings: Any, path: tuple[str, ...], known: Sequence[str]) -> dict[str, Any]:
+        """The settings by the words of the command line; a name that is not known is an error."""
         if not isinstance(settings, dict):
             raise SettingError(f"{self._at(path)} is a table of settings; {in_quotes(settings)} came.")
         named = {key.replace("_", "-"): value for key, value in settings.items()}
         for key in named:
             if key not in known:
                 raise SettingError(f"{self._at(path)} has no setting {in_quotes(key)}. {nearest(key, known)}")
-        parts = {key: value for key, value in named.items() if isinstance(value, dict)}
-        return {key: value for key, value in named.items() if key not in parts}, parts
+        return named
 
-    def _check_shared(self, settings: Mapping[str, Any]) -> None:
-        for key in settings:
-            if key not in SHARED:
-                raise SettingError(
-                    f"{self._at((key,))} is a table of settings; {in_quotes(settings[key])} came."
-                )
-
-    def _checked(self, path: tuple[str, ...], key: str, value: Any, kind: Any) -> Any:
-        plain = _without_none(kind)
-        if not _fits(value, plain):
-            raise SettingError(f"{self._at(path)}: {key} is {_described(plain)}; {in_quotes(value)} came.")
-        return value
+    def _checked(self, settings: Any, path: tuple[str, ...], options: Mapping[str, Option]) -> dict[str, Any]:
+        named = self._named(settings, path, list(options))
+        for key, value in named.items():
+            kind = _without_none(options[key].kind)
+            if not _fits(value, kind):
+                raise SettingError(f"{self._at(path)}: {key} is {_described(kind)}; {in_quotes(value)} came.")
+        return named
 
     def _at(self, path: tuple[str, ...]) -> str:
         return f"{self.file}: [{'.'.join(('tool', 'camilla', *path))}]"
 
 
-def _is_group(options: Any) -> bool:
+def _is_group(options: Mapping[str, Any]) -> bool:
     return any(isinstance(value, dict) for value in options.values())
+
+
+def _reads_tables(option: Option) -> bool:
+    return option.panel in TABLE_PANELS
 
 
 def _without_none(kind: Any) -> Any:

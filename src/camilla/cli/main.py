@@ -129,7 +129,7 @@ def _ended() -> int | str | None:
     is no failure.
     """
     try:
-        app()
+        app(prog_name="camilla")
     except SystemExit as end:
         if isinstance(end.__context__, BrokenPipeError):
             return 0

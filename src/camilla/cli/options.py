@@ -18,9 +18,8 @@ from camilla.errors import SettingError
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
-
-# The options that [tool.camilla] has set: where they can do nothing, that is no error.
 WANTS_JSON: ContextVar[bool] = ContextVar("wants_json", default=False)
+# The options that [tool.camilla] has set: where they can do nothing, that is no error.
 FROM_FILE: ContextVar[frozenset[str]] = ContextVar("from_file", default=frozenset())
 
 
@@ -173,6 +172,13 @@ class TableOptions:
         str | None, typer.Option(help="Skill map: FILE (0/1 table), FILE:column,column, or :column of TABLE.")
     ] = None
     skill_graph: SkillGraphFile = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Features of samples: FILE, FILE:column,column, .npy, or :column; repeatable."),
+    ] = None
+    learner_features: Annotated[
+        list[str] | None, typer.Option(help="Features of learners, as --features; repeatable.")
+    ] = None
     learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
     sample: SampleOption = None
     response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
@@ -288,13 +294,14 @@ def recipe(given: dict[str, Any]) -> "Recipe | None":
 
 TABLE_PANEL, CONTENT_PANEL, LOGS_PANEL = "Table options", "Content options", "Log options"
 CONTENT = ("prompt", "reference", "choices", "image", "answer", "reason", "no_content")
+FEATURES = ("features", "learner_features")
 OF_LOGS = ("metric", "filter", "join", "on_error", "one_benchmark", "skip_damaged")
 PANELS = {
     **{field.name: TABLE_PANEL for field in fields(TableOptions)},
     **dict.fromkeys(CONTENT, CONTENT_PANEL),
     **dict.fromkeys(OF_LOGS, LOGS_PANEL),
 }
-SPECIAL = {"skills", "skill_graph", "cluster", "key", *CONTENT}  # options of some commands alone
+SPECIAL = {"skills", "skill_graph", "cluster", "key", *FEATURES, *CONTENT}  # options of some commands alone
 
 
 def checked_show(show: int, columns: TableOptions) -> int:

@@ -165,7 +165,7 @@ class SampleQuality(Printable):
     def _twin_lines(self) -> list[str]:
         lines = [
             f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
-            f"({row['agreement']:.1%} equal, residual correlation {row['residual_correlation']:.2f})."
+            f"({100 * row['agreement']:.1f} % equal, residual correlation {row['residual_correlation']:.2f})."
             for row in self.twins.head(TWINS).to_dicts()
         ]
         if (more := self.provenance["twin_pairs"] - TWINS) > 0:

@@ -18,6 +18,7 @@ from camilla.names import quoted, repeated
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, texts
 from camilla.table.content import KeptContent, write_beside
+from camilla.table.features import Features
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
@@ -59,6 +60,8 @@ class ResponseTable:
         The scale of the responses before they were rescaled to [0, 1].
     content : KeptContent, optional
         Prompts, references and answers, read from disk when asked for.
+    sample_features, learner_features : Features, optional
+        What is known of samples and of learners before any response, with rows in the order of the table's.
 
     Examples
     --------
@@ -87,6 +90,8 @@ class ResponseTable:
     n_missing: int = 0  # responses that were given as missing
     scale: Scale = PLAIN  # on which the responses came, before they were rescaled to [0, 1]
     content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
+    sample_features: Features | None = None  # rows in the order of samples
+    learner_features: Features | None = None  # rows in the order of learners
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
@@ -462,6 +467,7 @@ class ResponseTable:
             key=None if self.key is None else tuple(self.key[i] for i in chosen),
             skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
             sample_metadata=_only(self.sample_metadata, "sample", samples),
+            sample_features=None if self.sample_features is None else self.sample_features.take(chosen),
         )
 
     def take_learners(self, indices: ArrayLike) -> Self:
@@ -492,6 +498,7 @@ class ResponseTable:
             learners=learners,
             learner=place[self.learner[rows]],
             learner_metadata=_only(self.learner_metadata, "learner", learners),
+            learner_features=None if self.learner_features is None else self.learner_features.take(chosen),
         )
 
     def in_fitting_order(self) -> "ResponseTable":
@@ -535,6 +542,41 @@ class ResponseTable:
         ResponseTable(3 learners × 4 samples, 12 responses, 2 skills)
         """
         return replace(self, skill_map=skill_map, skill_graph=graph)
+
+    def with_features(self, samples: Any = None, learners: Any = None) -> Self:
+        """Attaches what is known of samples or learners before any response.
+
+        Parameters
+        ----------
+        samples, learners : path, dataframe, Features or list of them, optional
+            FILE or FILE:column,column of a table file, a dataframe, or an `.npy` matrix with its rows in the
+            order of `samples` or `learners`. What is not given stays as it is.
+
+        Returns
+        -------
+        ResponseTable
+            The same responses with these features. Notes of the features say what was left out.
+
+        Raises
+        ------
+        DataError
+            A sample or learner has no features, or a feature cannot be read.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 4, seed=1).table
+        >>> words = pl.DataFrame({"sample": table.samples, "words": [12, 40, 3, 9]})
+        >>> table.with_features(samples=words).sample_features
+        Features(4 samples: 1 number)
+        """
+        table = self
+        if samples is not None:
+            found = Features.read(samples, of="sample", names=self.samples)
+            table = replace(table, sample_features=found)
+        if learners is not None:
+            found = Features.read(learners, of="learner", names=self.learners)
+            table = replace(table, learner_features=found)
+        return table
 
     def canonical(self) -> "Canonical":
         """Sorts learners and samples by name, and remembers where each came from.
@@ -652,8 +694,9 @@ class ResponseTable:
     def digest(self) -> str:
         """Returns a fingerprint of the data: the SHA-256 of names, responses, weights, skills and clusters.
 
-        The order of rows, learners, samples and skills does not matter, nor the names of clusters, nor
-        whether a repeated row is given as trials or as a weight. Numbers count to 12 decimals.
+        Features count where there are any. The order of rows, learners, samples and skills does not matter,
+        nor the names of clusters, nor whether a repeated row is given as trials or as a weight. Numbers count
+        to 12 decimals.
 
         Returns
         -------
@@ -684,6 +727,9 @@ class ResponseTable:
             number: dict[str, int] = {}
             together = [number.setdefault(self.cluster[i], len(number)) for i in sample_order]
             sha.update(json.dumps({"cluster": together}).encode())
+        for features in (self.sample_features, self.learner_features):
+            if features is not None:
+                sha.update(features.digest().encode())
         return sha.hexdigest()
 
 
@@ -790,9 +836,20 @@ def check_samples(table: ResponseTable) -> None:
             raise DataError(
                 f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."
             )
+    _check_features(table)
     if table.skill_graph is not None:
         if table.skill_map is None:
             raise DataError(
                 "a skill graph joins skills of a skill map, and the table has none. Give one with --skills."
             )
         table.skill_graph.among(table.skill_map.skills)
+
+
+def _check_features(table: ResponseTable) -> None:
+    """Features have a row for each sample or learner, in the table's order."""
+    for features, names in ((table.sample_features, table.samples), (table.learner_features, table.learners)):
+        if features is not None and features.names != names:
+            raise DataError(
+                f"{features.source}: its rows are not the table's {features.of}s in their order. Attach them "
+                "with table.with_features(…), which puts them in order."
+            )
