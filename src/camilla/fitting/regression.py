@@ -11,17 +11,21 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
 
 from camilla.arrays import Floats
 
 FREEDOM = 1.0  # of the half-t standard deviations: half-Cauchy
-LANDMARKS = 60  # of a kernel expansion
-REACHES = (1.0, 2.0)  # of the kernels, over the root mean square distance between rows
+LANDMARKS = 100  # of a kernel expansion
+REACHES = (1.0, 8.0)  # of the kernels, over the root mean square distance between rows
 TINY = 1e-10
 
 
 class Kernel(NamedTuple):
-    """A Nyström expansion of exp(−d²/2ℓ²): features of a row are its kernels to landmarks, decorrelated."""
+    """A Nyström expansion of exp(−d/ℓ), the Matérn kernel of a rough function.
+
+    Features of a row are its kernels to landmarks, decorrelated.
+    """
 
     landmark: Floats  # [landmarks, columns]
     reach: float  # ℓ
@@ -39,7 +43,7 @@ class Kernel(NamedTuple):
         plain = _kernel(rows, landmark, reach) @ root
         centre = plain.mean(axis=0)
         value, vector = np.linalg.eigh(np.atleast_2d(np.cov(plain.T, bias=True)))
-        kept = value > 1e-4 * max(value.sum(), TINY)
+        kept = value > 1e-5 * max(value.sum(), TINY)
         if not kept.any():
             return None
         root = root @ vector[:, kept][:, ::-1] / np.sqrt(value[kept].sum())
@@ -56,7 +60,7 @@ def _squared_distance(one: Floats, other: Floats) -> Floats:
 
 
 def _kernel(one: Floats, other: Floats, reach: float) -> Floats:
-    return np.asarray(np.exp(-_squared_distance(one, other) / (2 * reach**2)))
+    return np.asarray(np.exp(-np.sqrt(_squared_distance(one, other)) / reach))
 
 
 def _pivots(rows: Floats, reach: float, most: int) -> NDArray[np.intp]:
@@ -90,6 +94,21 @@ class Expansion(NamedTuple):
         own = [np.full(one.root.shape[1], number + k) for k, one in enumerate(kernels)]
         return cls(kernels, np.concatenate([block, *own]).astype(np.intp))
 
+    def arrays(self) -> tuple[Floats, ...]:
+        """Everything that `restored` needs, as arrays."""
+        parts: list[Floats] = [self.block.astype(np.float64)]
+        for one in self.kernels:
+            parts += [one.landmark, np.array([one.reach]), one.root, one.centre]
+        return tuple(parts)
+
+    @classmethod
+    def restored(cls, arrays: Sequence[Floats]) -> Self:
+        """What `arrays` came from."""
+        block, rest = arrays[0], arrays[1:]
+        four = (rest[at : at + 4] for at in range(0, len(rest), 4))
+        kernels = [Kernel(a, float(b[0]), c, d) for a, b, c, d in four]
+        return cls(tuple(kernels), block.astype(np.intp))
+
     def of(self, rows: Floats) -> Floats:
         """[rows, columns]"""
         return np.hstack([rows, *(one.of(rows) for one in self.kernels)])
@@ -107,19 +126,20 @@ class Regression:
         self.gram = design.T @ design
         self.weight = np.zeros((design.shape[1], len(scale)))
         self.variance: Floats = 0.1 * self.scale**2  # of weights: [blocks, factors]
-        self.mean = np.zeros((len(design), len(scale)))
+        self.mean: Floats = np.zeros((len(design), len(scale)))
 
     def draw(self, rng: np.random.Generator, target: Floats, precision: Floats) -> None:
         """Weights given factors less their overall mean, whose residuals have this precision."""
         left = self.design.T @ target - self.gram @ self.weight  # Z'(target − ZW)
         for k in range(self.weight.shape[1]):
             own = precision[k, k]
-            information = own * self.gram
+            information: Floats = own * self.gram
             information[np.diag_indices(len(information))] += 1 / self.variance[self.block, k]
-            linear = left @ precision[:, k] + own * (self.gram @ self.weight[:, k])
+            linear: Floats = left @ precision[:, k] + own * (self.gram @ self.weight[:, k])
             root = np.linalg.cholesky(information)
-            drawn = np.linalg.solve(root, linear) + rng.standard_normal(len(linear))
-            drawn = np.linalg.solve(root.T, drawn)
+            drawn = solve_triangular(root, linear, lower=True, check_finite=False)
+            drawn += rng.standard_normal(len(linear))
+            drawn = solve_triangular(root, drawn, lower=True, trans=1, check_finite=False)
             left[:, k] -= self.gram @ (drawn - self.weight[:, k])
             self.weight[:, k] = drawn
         self._draw_variances(rng)
@@ -133,7 +153,7 @@ class Regression:
         np.add.at(square, self.block, self.weight**2)
         rate = FREEDOM / auxiliary + 0.5 * square
         shape = 0.5 * (FREEDOM + self.sizes)[:, None]
-        self.variance = np.maximum(rate / rng.standard_gamma(shape, size=rate.shape), TINY)
+        self.variance[:] = np.maximum(rate / rng.standard_gamma(shape, size=rate.shape), TINY)
 
     def shift_gain(self, shift: Floats) -> float:
         """What a change of origin, c − v·shift, makes of the weights' density."""
