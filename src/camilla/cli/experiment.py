@@ -20,24 +20,32 @@ TITLES = {
     "rank-consistency": "ability against mean responses",
     "rank-stability": "ability on disjoint samples",
 }
+UNSEEN_SCORES = ("auc", "log_loss", "rmse", "r2")
 
 
 @reads_table("skills", "skill_graph")
 def experiment(
     name: Annotated[
-        str, typer.Argument(help="reliability, rank-consistency, rank-stability or assumptions.")
+        str,
+        typer.Argument(
+            help="reliability, rank-consistency, rank-stability, assumptions, unseen-samples, unseen-learners "
+            "or unseen-tasks."
+        ),
     ],
     tables: Annotated[
         list[Path], typer.Argument(metavar="TABLE…", help="Responses: CSV, TSV, JSONL or Parquet.")
     ],
     with_: Annotated[
-        str, typer.Option("--with", help="Diagnosers, comma-separated, settings after colons; or all.")
-    ] = "vanilla,irt,auto",
+        str | None, typer.Option("--with", help="Diagnosers, comma-separated, settings after colons; or all.")
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Seeds, comma-separated; the ten of the paper if not given.")
     ] = None,
     sizes: Annotated[
         str | None, typer.Option(help="rank-stability: samples of a partition, comma-separated.")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="unseen-…: parts that are held out in turn; 5 if not given.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
@@ -49,7 +57,7 @@ def experiment(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Run a protocol of the Camilla paper; finished runs are reused."""
+    """Compare diagnosers on responses, samples, learners or tasks that no fit saw; finished runs are reused."""
     from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
@@ -58,16 +66,18 @@ def experiment(
     _check_names(read, tables)
     with progress("experiment") as watch:
         results = run(
-            name, read, diagnosers=_names(with_),
+            name, read, diagnosers=None if with_ is None else _names(with_),
             seeds=SEEDS if seeds is None else [*map(options.checked_seed, _numbers("--seeds", seeds))],
             sizes=None if sizes is None else _numbers("--sizes", sizes),
-            store=output, jobs=jobs, watch=watch,
+            folds=folds, store=output, jobs=jobs, watch=watch,
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
         print_json({"results": results.to_dicts(), "summary": means})
     elif name == "assumptions":
         _print_assumptions(results)
+    elif name.startswith("unseen-"):
+        _print_unseen(name, experiment_summary(results))
     else:
         _print_means(name, experiment_summary(results))
     if output is not None:
@@ -101,6 +111,26 @@ def _print_means(name: str, means: "pl.DataFrame") -> None:
             frame.sort(by[:-1], maintain_order=True) if len(by) > 1 else frame,
             title=f"{shown(str(table))}: {TITLES[name]}, mean over seeds and 95 % intervals (Student's t)",
         )
+
+
+def _print_unseen(name: str, means: "pl.DataFrame") -> None:
+    """What each contender scores, and by how much that is better than the constant."""
+    import polars as pl
+
+    from camilla.experiments.results import wide
+
+    what = name.replace("-", " ")
+    for (table,), part in means.group_by("table", maintain_order=True):
+        scores = tuple(score for score in UNSEEN_SCORES if score in part["score"])
+        for gain in (False, True):
+            some = part.filter(pl.col("comparison").is_not_null() == gain)
+            best = pl.col("mean").filter(pl.col("score") == scores[0]).first().over("diagnoser")
+            frame = wide(some.sort(best, descending=scores[0] == "auc"), scores[:2], ("diagnoser",))
+            title = f"gain over the constant on {what}; positive is better" if gain else f"on {what}"
+            if gain:
+                frame = frame.filter(pl.col("diagnoser") != "constant")
+            if len(frame):
+                print_frame(frame, title=f"{shown(str(table))}: {title}, 95 % intervals over what was held out")
 
 
 def _print_assumptions(results: "pl.DataFrame") -> None:

@@ -1,7 +1,7 @@
 """Unseen samples, learners and tasks: whole units held out, and what predicts their responses."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,15 @@ from camilla.table.features import Features
 from camilla.table.responses import ResponseTable
 
 Index = NDArray[np.integer]
-Unseen = Literal["unseen-samples", "unseen-learners", "unseen-tasks"]
-UNSEEN: tuple[Unseen, ...] = get_args(Unseen)
 FOLDS = 5
 GAIN = "gain"  # the comparison with the constant: positive where a contender is better
 LOSSES = ("log_loss", "rmse")  # the smaller, the better
-PER_CELL = "cells"  # of a cell, Σ weight × log-loss and so on are means over cells
 
 
 class Units(NamedTuple):
     """What is held out: the rows (samples or learners) of a table, and the unit that each belongs to."""
 
-    name: Unseen
+    name: str  # of the experiment
     kind: Literal["sample", "learner"]
     unit: Index  # [rows]
     word: str  # what a unit is: sample, learner, cluster, task or skill
@@ -46,7 +43,7 @@ class Units(NamedTuple):
         return int(self.unit.max()) + 1
 
 
-def units_of(name: Unseen, table: ResponseTable) -> Units:
+def units_of(name: str, table: ResponseTable) -> Units:
     """Samples (or their clusters), learners, or tasks: those of the table, else its skills."""
     if name == "unseen-learners":
         return Units(name, "learner", np.arange(table.n_learners), "learner")
