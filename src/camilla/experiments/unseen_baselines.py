@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, log_loss, rounded, sigmoid
-from camilla.statistics.row_levels import Grid, row_levels
+from camilla.statistics.ridge import PENALTIES, ridge_regression
+from camilla.statistics.row_levels import Grid, row_levels, shrunk_logits
 
-PENALTIES = np.logspace(-2, 5, 15)  # of squared weights; each feature has a variance of 1
 CHOOSING_COLUMNS = 50  # columns that a penalty is chosen on, drawn at random from more
 CHOOSING_FOLDS = 5
 NEWTON_STEPS = 25
@@ -48,34 +48,17 @@ def ridge(seen: Seen) -> Prediction:
     """Ridge regression of each row's level on its features, beside the columns' levels.
 
     A level is the logit of a row's response at the mean column. The penalty has the smallest
-    leave-one-out error, and that error widens the prediction: E σ(m + e) ≈ σ(m / √(1 + π Var(e) / 8)).
+    leave-one-out error, and that error draws predictions to one half.
     """
     level = row_levels(seen.grid, np.ones((len(seen.features), 1)))
-    x, unseen = seen.features, seen.unseen
-    root = np.sqrt(level.trust)
-    mean = np.average(level.observed, weights=level.trust)
-    centre = np.average(x, axis=0, weights=level.trust)
-    u, d, vt = np.linalg.svd((x - centre) * root[:, None], full_matrices=False)
-    target = u.T @ ((level.observed - mean) * root)
-    errors, weights = [], []
-    for penalty in PENALTIES:
-        shrunk = d**2 / (d**2 + penalty)
-        hat = (u**2) @ shrunk + level.trust / level.trust.sum()
-        weights.append(vt.T @ (d / (d**2 + penalty) * target))
-        residual = level.observed - mean - (x - centre) @ weights[-1]
-        left_out = residual / np.maximum(1 - hat, 0.05)
-        errors.append(float(np.average(left_out**2, weights=level.trust)))
-    best = int(np.argmin(rounded(np.array(errors))))
-    noise = np.average(level.variance * (1 / level.trust - 1), weights=level.trust)
-    variance = max(errors[best] - float(noise), 0.0)
-    row = mean + (unseen - centre) @ weights[best]
-    logits = (row[:, None] + level.columns) / np.sqrt(1 + np.pi * variance / 8)
-    return Prediction(logits, {"penalty": float(PENALTIES[best])})
+    found = ridge_regression(seen.features, level.observed, level.trust)
+    logits = shrunk_logits(found.predict(seen.unseen), level, found.error)
+    return Prediction(logits, {"penalty": found.penalty})
 
 
 def logistic(seen: Seen) -> Prediction:
     """Logistic regression on the features for each column, with one penalty for all, chosen on held-out rows."""
-    x, unseen = seen.features, seen.unseen
+    x, unseen = _rotated(seen.features, seen.unseen)
     rng = np.random.default_rng(seen.seed)
     n_rows, n_columns = seen.grid.weight.shape
     some = np.sort(rng.permutation(n_columns)[:CHOOSING_COLUMNS])
@@ -95,6 +78,15 @@ def logistic(seen: Seen) -> Prediction:
             losses[place] += log_loss(right[test][observed] / of, logits[observed], of) if of.size else 0.0
     penalty = float(PENALTIES[int(np.argmin(rounded(losses)))])
     return Prediction(_logits(_logistic_fits(seen.grid, x, penalty), unseen), {"penalty": penalty})
+
+
+def _rotated(x: Floats, unseen: Floats) -> tuple[Floats, Floats]:
+    """Both in the directions in which the first varies: fewer columns, and the same penalised fit."""
+    if x.shape[1] == 0:
+        return x, unseen
+    _, d, vt = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    turn = vt[d > 1e-9 * d.max(initial=1e-9)].T
+    return (x - x.mean(axis=0)) @ turn, (unseen - x.mean(axis=0)) @ turn
 
 
 def _logits(coefficients: Floats, x: Floats) -> Floats:

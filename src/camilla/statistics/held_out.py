@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.statistics.clusters import ClusterPart, clustered_spread
-from camilla.statistics.paired import difference_ends
+from camilla.statistics.intervals import NONE, student
 
 Index = NDArray[np.integer]
 
@@ -130,9 +130,10 @@ def unit_interval(sums: UnitSums, other: UnitSums | None = None) -> ScoreInterva
         return ScoreInterval(*[float("nan")] * 3)
     part = ClusterPart(total[kept], sums.size[kept].astype(np.float64))
     spread = clustered_spread(lambda: [part], stacked=True)
+    value = float(spread.mean) if abs(spread.mean) > NONE else 0.0
     if int(spread.units) < 2:
-        return ScoreInterval(float(spread.mean), float("nan"), float("nan"))
+        return ScoreInterval(value, float("nan"), float("nan"))
     if spread.is_flat:
-        return ScoreInterval(*[float(spread.mean)] * 3)
-    ends = difference_ends(spread, 0.95)
-    return ScoreInterval(float(spread.mean), float(ends.low), float(ends.high))
+        return ScoreInterval(value, value, value)
+    ends = student(spread.mean, np.sqrt(spread.variance), spread.df)
+    return ScoreInterval(value, float(ends.low), float(ends.high))

@@ -21,6 +21,7 @@ TOLERANCE = 1e-4  # logits that the largest change of a round may have at the en
 LEAST_VARIANCE = 1e-6
 BLOCK_CELLS = 2_000_000
 LARGEST_STEP = 2.0  # logits
+COLUMN_PRECISION = 0.1  # of a normal prior: keeps a column finite where all its responses are the same
 
 
 class Grid(NamedTuple):
@@ -82,6 +83,16 @@ def row_levels(grid: Grid, features: Floats) -> RowLevels:
     return RowLevels(weights, covariance, variance, level, observed, trust, columns, moved < TOLERANCE)
 
 
+def shrunk_logits(row: Floats, fitted: RowLevels, error: float) -> Floats:
+    """Logits of new rows, [rows, columns], from predicted levels with this mean squared error.
+
+    The noise of observed levels is taken off the error e²; E σ(m + e) ≈ σ(m / √(1 + π e² / 8)).
+    """
+    noise = np.average(fitted.variance * (1 / fitted.trust - 1), weights=fitted.trust)
+    spread = max(error - float(noise), 0.0)
+    return np.asarray((row[:, None] + fitted.columns) / np.sqrt(1 + np.pi * spread / 8))
+
+
 def _start(right: Floats, total: Floats) -> Floats:
     """Logits of means, each drawn to one half by one response."""
     return np.log(right + 0.5) - np.log(total - right + 0.5)
@@ -92,7 +103,7 @@ def _expected(
 ) -> tuple[Floats, Floats, Floats]:
     """Mean and variance of each row's level given its responses, and Newton's step for the columns."""
     mean, square = np.empty_like(level), np.empty_like(level)
-    slope, curve = np.zeros(len(columns)), np.full(len(columns), 1e-9)
+    slope, curve = -COLUMN_PRECISION * columns, np.full(len(columns), COLUMN_PRECISION)
     size = max(1, BLOCK_CELLS // len(columns))
     for start in range(0, len(level), size):
         rows = slice(start, start + size)
