@@ -23,7 +23,7 @@ TITLES = {
 UNSEEN_SCORES = ("auc", "log_loss", "rmse", "r2")
 
 
-@reads_table("skills", "skill_graph")
+@reads_table("skills", "skill_graph", "cluster", *options.FEATURES)
 def experiment(
     name: Annotated[
         str,

@@ -17,6 +17,7 @@ from camilla.cli.dif import dif
 from camilla.cli.ensemble import ensemble
 from camilla.cli.epp import epp
 from camilla.cli.experiment import experiment
+from camilla.cli.features import features
 from camilla.cli.items import items
 from camilla.cli.judges import judges
 from camilla.cli.load import load
@@ -74,6 +75,7 @@ for command in (
     check,
     judges,
     ensemble,
+    features,
     items,
     select,
     adapt,
