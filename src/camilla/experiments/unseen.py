@@ -10,7 +10,7 @@ from camilla.arrays import Floats, sigmoid
 from camilla.errors import DataError, SettingError
 from camilla.experiments.unseen_baselines import BASELINES, CONSTANT, Seen
 from camilla.statistics.held_out import (
-    Tested,
+    HeldOut,
     UnitSums,
     auc_sums,
     mean_sums,
@@ -140,14 +140,14 @@ def held_out_scores(
         logits[fold == held] = last.logits
         constants[fold == held] = baseline_predictor(CONSTANT)(data).logits
     assert last is not None
-    tested = Tested(cells.response, cells.weight, row, units.unit[row], fold[row])
+    tested = HeldOut(cells.response, cells.weight, row, units.unit[row], fold[row])
     own = _score_sums(tested, logits[row, column], constants[row, column], binary=table.is_binary)
     other = _score_sums(tested, constants[row, column], constants[row, column], binary=table.is_binary)
     prediction = last._replace(converged=None if last.converged is None else all(converged))
     return _score_rows(own, other), prediction
 
 
-def _score_sums(tested: Tested, logit: Floats, constant: Floats, *, binary: bool) -> dict[str, UnitSums]:
+def _score_sums(tested: HeldOut, logit: Floats, constant: Floats, *, binary: bool) -> dict[str, UnitSums]:
     predicted = sigmoid(logit)
     sums = {"auc": auc_sums(tested, logit)} if binary else {}
     loss = np.logaddexp(0, logit) - tested.response * logit

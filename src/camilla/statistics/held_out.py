@@ -22,7 +22,7 @@ from camilla.statistics.intervals import NONE, student
 Index = NDArray[np.integer]
 
 
-class Tested(NamedTuple):
+class HeldOut(NamedTuple):
     """Cells that were held out, one entry per cell; `row` is the sample or learner that was not seen."""
 
     response: Floats
@@ -47,7 +47,7 @@ class UnitSums(NamedTuple):
     size: Floats
 
 
-def auc_sums(tested: Tested, predicted: Floats) -> UnitSums:
+def auc_sums(tested: HeldOut, predicted: Floats) -> UnitSums:
     """The AUC within each fold, the mean over folds by the weight of their cells.
 
     Folds without both right and wrong responses have no AUC and are left out.
@@ -85,7 +85,7 @@ def _mid_share(level: Index, mass: Floats) -> Floats:
     return ((np.cumsum(at) - at / 2) / at.sum())[level]
 
 
-def mean_sums(tested: Tested, values: Floats) -> UnitSums:
+def mean_sums(tested: HeldOut, values: Floats) -> UnitSums:
     """The mean of a value per cell."""
     n = int(tested.unit.max()) + 1
     return UnitSums(
@@ -93,7 +93,7 @@ def mean_sums(tested: Tested, values: Floats) -> UnitSums:
     )
 
 
-def rmse_sums(tested: Tested, predicted: Floats) -> UnitSums:
+def rmse_sums(tested: HeldOut, predicted: Floats) -> UnitSums:
     """The root of the mean squared error, linear about its value."""
     total, size = mean_sums(tested, (tested.response - predicted) ** 2)
     mean = total.sum() / size.sum()
@@ -101,7 +101,7 @@ def rmse_sums(tested: Tested, predicted: Floats) -> UnitSums:
     return UnitSums(root * size + (total - mean * size) / (2 * root), size)
 
 
-def r2_sums(tested: Tested, predicted: Floats, constant: Floats) -> UnitSums:
+def r2_sums(tested: HeldOut, predicted: Floats, constant: Floats) -> UnitSums:
     """1 − Σ(m − p)² / Σ(m − c)² over the held-out rows: their mean response m, predicted p or by a constant c.
 
     The means are over the cells that a row has.
