@@ -33,7 +33,9 @@ def swebench() -> camilla.ResponseTable:
 
 def metabench(*, learners: int | None = None) -> camilla.ResponseTable:
     """1,075 items of six benchmarks with their prompts; all learners, or some drawn at random."""
-    long = pl.read_parquet(DATA / "metabench/metabench.parquet").with_columns(pl.col("learner").cast(pl.String))
+    long = pl.read_parquet(DATA / "metabench/metabench.parquet").with_columns(
+        pl.col("learner").cast(pl.String)
+    )
     if learners is not None:
         names = long["learner"].unique().sort().to_list()
         drawn = np.random.default_rng(0).permutation(len(names))[:learners]
@@ -44,13 +46,13 @@ def metabench(*, learners: int | None = None) -> camilla.ResponseTable:
 
 
 def show(experiment: str, label: str, table: camilla.ResponseTable, store: Path, **options: object) -> None:
-    """Prints the summary of an experiment: value, interval over units, spread over partitions, CPU seconds."""
+    """Prints a summary: value, interval over units, spread over partitions, CPU seconds."""
     results = camilla.experiment(experiment, {label: table}, store=store, **options)  # type: ignore[arg-type]
     means = camilla.experiment_summary(results)
     for row in means.sort("comparison", "score", "mean", nulls_last=False).iter_rows(named=True):
         print(
             f"{experiment} {label} {row['diagnoser']:10} {row['comparison'] or 'score':6} {row['score']:9} "
-            f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]  sd over partitions {row['sd'] or 0:.4f}  "
+            f"{row['mean']:.4f} [{row['low']:.4f}, {row['high']:.4f}]  sd {row['sd'] or 0:.4f}  "
             f"{row['seconds']:.1f} CPU s"
         )
 
@@ -59,7 +61,8 @@ def effects(label: str, table: camilla.ResponseTable, **options: object) -> None
     """Prints which features matter."""
     started = time.process_time()
     found = camilla.feature_effects(table, **options)  # type: ignore[arg-type]
-    print(f"\n{label}: {time.process_time() - started:.1f} CPU s; variance explained {found.variance_explained:.3f}")
+    seconds = time.process_time() - started
+    print(f"\n{label}: {seconds:.1f} CPU s; variance explained {found.variance_explained:.3f}")
     print(found.text())
 
 
@@ -77,7 +80,11 @@ def main() -> None:
         effects("SWE-bench issues", table)
     if "agents" in wanted:
         bare = swebench()
-        for label, columns in (("base", ":base_model"), ("base+scaffold", ":base_model,scaffold"), ("all", "")):
+        for label, columns in (
+            ("base", ":base_model"),
+            ("base+scaffold", ":base_model,scaffold"),
+            ("all", ""),
+        ):
             table = bare.with_features(learners=f"{AGENTS}{columns}")
             show("unseen-learners", f"agents, {label}", table, given.store, seeds=SEEDS[:3],
                  diagnosers=["ridge"], folds=10)  # fmt: skip

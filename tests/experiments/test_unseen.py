@@ -1,4 +1,4 @@
-"""Unseen samples, learners and tasks: whole units are held out, nothing of them leaks, and figures are right."""
+"""Unseen samples, learners and tasks: whole units are held out, nothing leaks, and figures are right."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -98,10 +98,13 @@ def test_responses_of_what_is_held_out_change_nothing() -> None:
 
 def test_whole_tasks_and_clusters_are_held_out() -> None:
     task = tuple(f"task {k % 7}" for k in range(TABLE.n_samples))
-    for table, name in ((replace(TABLE, task=task), "unseen-tasks"), (replace(TABLE, cluster=task), "unseen-samples")):
+    for table, name in (
+        (replace(TABLE, task=task), "unseen-tasks"),
+        (replace(TABLE, cluster=task), "unseen-samples"),
+    ):
         units = units_of(name, table)
         fold = dealt_folds(units, 3, 0)
-        assert units.count == 7
+        assert units.n_units == 7
         assert all(len(set(fold[np.array(task) == one])) == 1 for one in set(task))
         assert value(summary(name, table, diagnosers="ridge"), diagnoser="ridge", score="r2")["low"] > 0.3
 
@@ -114,14 +117,21 @@ def test_a_logistic_regression_per_learner_is_scikit_learns() -> None:
     strength = 1 / found.chosen["penalty"]
     for k in range(4):
         expected = LogisticRegression(C=strength, tol=1e-10).fit(x, right[:, k]).decision_function(x)
-        np.testing.assert_allclose(found.logits[:, k], expected, atol=0.03)  # ours also draws the intercept to 0
+        np.testing.assert_allclose(
+            found.logits[:, k], expected, atol=0.03
+        )  # ours also draws the intercept to 0
 
 
 def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
     said: list[str] = []
     for _ in range(2):
         found = camilla.experiment(
-            "unseen-samples", TABLE, diagnosers="ridge", seeds=[1], store=tmp_path / "r.parquet", watch=said.append
+            "unseen-samples",
+            TABLE,
+            diagnosers="ridge",
+            seeds=[1],
+            store=tmp_path / "r.parquet",
+            watch=said.append,
         )
     assert "2 of 2 are there already" in said
     assert set(found["diagnoser"]) == {"constant", "ridge"}
@@ -167,10 +177,15 @@ def test_grades_of_issues_predict_unseen_issues_as_published(data_folder: Path) 
 
 
 def test_base_model_and_scaffold_predict_unseen_agents(data_folder: Path) -> None:
-    """Above the pool's mean on each issue, by base model and scaffold alone; the date of release adds more."""
-    table = camilla.read(data_folder / "swebench/swebench_verified_agents.parquet", rows="samples", ignore=["repo"])
+    """Above the pool's mean on each issue, by base model and scaffold alone; the date adds more."""
+    table = camilla.read(
+        data_folder / "swebench/swebench_verified_agents.parquet", rows="samples", ignore=["repo"]
+    )
     named = table.with_features(learners=f"{AGENTS}:base_model,scaffold")
     means = summary("unseen-learners", named, diagnosers="ridge")
     assert value(means, diagnoser="ridge", score="auc", comparison="gain")["low"] > 0.015
     dated = summary("unseen-learners", table.with_features(learners=AGENTS), diagnosers="ridge")
-    assert value(dated, diagnoser="ridge", score="auc")["low"] > value(means, diagnoser="ridge", score="auc")["mean"]
+    assert (
+        value(dated, diagnoser="ridge", score="auc")["low"]
+        > value(means, diagnoser="ridge", score="auc")["mean"]
+    )

@@ -70,7 +70,10 @@ def test_a_difference_is_paired() -> None:
     """A predictor and itself with a little noise differ by far less than either varies."""
     tested, p = world(3)
     noisy = p + np.random.default_rng(0).normal(0, 0.01, len(p))
-    alone, paired = unit_interval(auc_sums(tested, p)), unit_interval(auc_sums(tested, p), auc_sums(tested, noisy))
+    alone, paired = (
+        unit_interval(auc_sums(tested, p)),
+        unit_interval(auc_sums(tested, p), auc_sums(tested, noisy)),
+    )
     assert paired.high - paired.low < 0.2 * (alone.high - alone.low)
     same = unit_interval(auc_sums(tested, p), auc_sums(tested, p))
     assert same == (0.0, 0.0, 0.0)

@@ -28,8 +28,8 @@ def experiment(
     name: Annotated[
         str,
         typer.Argument(
-            help="reliability, rank-consistency, rank-stability, assumptions, unseen-samples, unseen-learners "
-            "or unseen-tasks."
+            help="reliability, rank-consistency, rank-stability, assumptions, unseen-samples, "
+            "unseen-learners or unseen-tasks."
         ),
     ],
     tables: Annotated[
@@ -57,7 +57,7 @@ def experiment(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare diagnosers on responses, samples, learners or tasks that no fit saw; finished runs are reused."""
+    """Compare diagnosers on what no fit saw: responses, samples, learners, tasks. Finished runs are reused."""
     from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
@@ -130,7 +130,9 @@ def _print_unseen(name: str, means: "pl.DataFrame") -> None:
             if gain:
                 frame = frame.filter(pl.col("diagnoser") != "constant")
             if len(frame):
-                print_frame(frame, title=f"{shown(str(table))}: {title}, 95 % intervals over what was held out")
+                print_frame(
+                    frame, title=f"{shown(str(table))}: {title}, 95 % intervals over what was held out"
+                )
 
 
 def _print_assumptions(results: "pl.DataFrame") -> None:

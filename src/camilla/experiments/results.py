@@ -96,8 +96,8 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
 
     Intervals are cut at the ends of a score's range: no correlation is above 1. With one seed there is no
     interval, but for unseen samples, learners and tasks: their intervals are over what was held out, and the
-    mean of their ends over seeds is given. Results on other data with the same name, or from another version of Camilla, have rows of their
-    own.
+    mean of their ends over seeds is given. Results on other data with the same name, or from another
+    version of Camilla, have rows of their own.
 
     Parameters
     ----------
@@ -148,12 +148,15 @@ def _with_stored_ends(summary: pl.DataFrame) -> pl.DataFrame:
     ends = summary.filter(is_end).with_columns(
         end=score.str.extract("_(low|high)$"), score=score.str.replace("_(low|high)$", "")
     )
-    ends = ends.select(*keys, "end", "mean").pivot("end", index=keys, values="mean", aggregate_function="first")
+    ends = ends.select(*keys, "end", "mean").pivot(
+        "end", index=keys, values="mean", aggregate_function="first"
+    )
     own = summary.filter(~is_end)
     found = own.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left", suffix="_own")
     stored = pl.col("experiment").is_in(UNSEEN)
     return found.with_columns(
-        pl.when(stored).then(pl.col(f"{end}_own")).otherwise(pl.col(end)).alias(end) for end in ("low", "high")
+        pl.when(stored).then(pl.col(f"{end}_own")).otherwise(pl.col(end)).alias(end)
+        for end in ("low", "high")
     ).select(summary.columns)
 
 

@@ -22,18 +22,6 @@ from camilla.experiments.protocols import (
     sizes_for,
     split,
 )
-from camilla.experiments.unseen import (
-    FOLDS,
-    Predictor,
-    baseline_predictor,
-    check_baseline,
-    check_folds,
-    Units,
-    features_of,
-    held_out_scores,
-    units_of,
-)
-from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
 from camilla.experiments.results import (
     ORDER,
     SCHEMA,
@@ -44,6 +32,18 @@ from camilla.experiments.results import (
     rows_of,
     write_results,
 )
+from camilla.experiments.unseen import (
+    FOLDS,
+    Predictor,
+    Units,
+    baseline_predictor,
+    check_baseline,
+    check_folds,
+    features_of,
+    held_out_scores,
+    units_of,
+)
+from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.reading.inputs import TableLike, as_table

@@ -39,7 +39,7 @@ class Units(NamedTuple):
     word: str  # what a unit is: sample, learner, cluster, task or skill
 
     @property
-    def count(self) -> int:
+    def n_units(self) -> int:
         return int(self.unit.max()) + 1
 
 
@@ -67,9 +67,9 @@ def check_folds(folds: int, units: Units) -> int:
     """The number of folds, at most one per unit."""
     if folds < 2:
         raise SettingError(f"folds must be 2 or more, not {folds}.")
-    if units.count < 2:
+    if units.n_units < 2:
         raise DataError(f"{units.name}: the table has one {units.word}; two at least were wanted.")
-    return min(folds, units.count)
+    return min(folds, units.n_units)
 
 
 def check_baseline(name: str, table: ResponseTable, units: Units) -> None:
@@ -186,7 +186,8 @@ def encoded(data: FoldData) -> tuple[Floats, Floats]:
     """Features of seen and unseen rows as numbers, by an encoder that knows the seen rows alone."""
     train, unseen = (features_of(table, data.units) for table in (data.train, data.unseen))
     if train is None or unseen is None:
-        return tuple(np.empty((_shape(table, data.units)[0], 0)) for table in (data.train, data.unseen))
+        n_seen, n_unseen = (_shape(table, data.units)[0] for table in (data.train, data.unseen))
+        return np.empty((n_seen, 0)), np.empty((n_unseen, 0))
     encoder = Encoder.fit(train)
     return encoder.matrix(train), encoder.matrix(unseen)
 
@@ -195,7 +196,9 @@ def _fold_data(table: ResponseTable, units: Units, fold: Index, held: int, seed:
     take = table.take_samples if units.kind == "sample" else table.take_learners
     train = take(np.flatnonzero(fold != held))
     if not train.n_responses:
-        raise DataError(f"{units.name}: no response is left when fold {held + 1} is held out. Give more folds.")
+        raise DataError(
+            f"{units.name}: no response is left when fold {held + 1} is held out. Give more folds."
+        )
     return FoldData(train, take(np.flatnonzero(fold == held)), units, seed)
 
 

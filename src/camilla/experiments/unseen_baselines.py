@@ -57,7 +57,7 @@ def ridge(seen: Seen) -> Prediction:
 
 
 def logistic(seen: Seen) -> Prediction:
-    """Logistic regression on the features for each column, with one penalty for all, chosen on held-out rows."""
+    """Logistic regression on the features for each column; held-out rows choose the penalty of all."""
     x, unseen = _rotated(seen.features, seen.unseen)
     rng = np.random.default_rng(seen.seed)
     n_rows, n_columns = seen.grid.weight.shape

@@ -1,4 +1,4 @@
-"""Features as a design matrix for inference: one effect per number, per level of a category, none per text."""
+"""Features as a design matrix: one effect per number and per level of a category, none per text."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -89,19 +89,22 @@ def _block_terms(block: Block, start: int, row_space: Floats) -> list[Term]:
     place[:, start : start + len(place)] = np.eye(len(place))
     if block.kind != "category":
         found = [(name, rows, weights @ place) for name, rows, weights in block.terms]
-        return [Term(block.feature, *one) if _known(one[2], row_space) else _lost(block, one) for one in found]
+        return [
+            Term(block.feature, *term) if _known(term[2], row_space) else _lost(block, *term[:2])
+            for term in found
+        ]
     levels = np.vstack([np.zeros(n), place])  # the first level has no column
     sizes = np.array([rows for _, rows, _ in block.terms], np.float64)
     if len(levels) == 2:  # one difference, said once
         name, rows = block.terms[1][0], block.terms[1][1]
         term = Term(block.feature, f"{name}, not {block.terms[0][0]}", rows, levels[1])
-        return [term if _known(levels[1], row_space) else _lost(block, term[1:])]
+        return [term if _known(levels[1], row_space) else _lost(block, *term[1:3])]
     out = []
     for level, (name, rows, _) in enumerate(block.terms):
         alike = np.array([_known(levels[level] - other, row_space) for other in levels])
         share = sizes * alike / sizes[alike].sum()
         term = Term(block.feature, name, rows, levels[level] - share @ levels)
-        out.append(term if alike.sum() > 1 else _lost(block, term[1:]))
+        out.append(term if alike.sum() > 1 else _lost(block, *term[1:3]))
     return out
 
 
@@ -109,8 +112,8 @@ def _known(contrast: Floats, row_space: Floats) -> bool:
     return bool(np.abs(contrast @ row_space - contrast).max() < ESTIMABLE)
 
 
-def _lost(block: Block, term: tuple[str, int, Floats]) -> Term:
-    return Term(block.feature, term[0], term[1], None)
+def _lost(block: Block, name: str, rows: int) -> Term:
+    return Term(block.feature, name, rows, None)
 
 
 def _blocks(features: Features, column: str, kind: str, n: int) -> list[Block]:

@@ -15,7 +15,8 @@ from camilla.names import in_quotes, nearest
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.feature_design import Design, Term, design_of, lost_notes
-from camilla.statistics.held_out import ScoreInterval, HeldOut, UnitSums, r2_sums, unit_interval
+from camilla.statistics.held_out import HeldOut, ScoreInterval, UnitSums, r2_sums, unit_interval
+from camilla.statistics.intervals import LEVEL
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.ridge import ridge_regression
 from camilla.statistics.row_effects import Effect, Regression, contrasts, joint_p, regression
@@ -152,8 +153,8 @@ def _few_notes(grid: Responses, of: str) -> list[str]:
     if typical >= FEW_RESPONSES:
         return []
     return [
-        f"a {of} has {typical:g} responses (median): with fewer than {FEW_RESPONSES}, effects are drawn to 0 and "
-        "their intervals hold them less often than 95 %"
+        f"a {of} has {typical:g} responses (median): with fewer than {FEW_RESPONSES}, effects are drawn to 0 "
+        "and their intervals hold them less often than 95 %"
     ]
 
 
@@ -171,7 +172,9 @@ def _known(table: ResponseTable, of: str | None) -> _Known:
     features = both[wanted]
     if features is None:
         option = "--learner-features" if of == "learners" else "--features"
-        raise DataError(f"the table has no features of {wanted if of else 'samples or learners'}. Give {option}.")
+        raise DataError(
+            f"the table has no features of {wanted if of else 'samples or learners'}. Give {option}."
+        )
     return _Known(wanted, features)
 
 
@@ -196,12 +199,14 @@ def _within(known: _Known, within: str | None) -> _Within:
     sizes = features.frame.select(pl.when(pl.col(within).is_not_null()).then(pl.len().over(within)))
     kept = np.flatnonzero((sizes.to_series().fill_null(0) >= 2).to_numpy())
     if len(kept) < 4:
-        raise DataError(f"{in_quotes(within)}: no level has two {known.of}, so nothing can be compared within.")
+        raise DataError(
+            f"{in_quotes(within)}: no level has two {known.of}, so nothing can be compared within."
+        )
     part = features.take(kept)
     groups = part.frame[within].rank("dense").to_numpy().astype(np.int64) - 1
     note = (
-        f"{len(kept)} of {len(features.names)} {known.of} are compared: those whose {in_quotes(within)} is known "
-        f"and shared by another, {groups.max() + 1} levels"
+        f"{len(kept)} of {len(features.names)} {known.of} are compared: those whose {in_quotes(within)} is "
+        f"known and shared by another, {groups.max() + 1} levels"
     )
     return _Within(kept, part.without([within]).varying(), groups, (note,))
 
@@ -258,7 +263,9 @@ def _effects(fitted: _Fitted, of: str) -> pl.DataFrame:
     """One row per effect; effects on difficulty have the other sign than those on the response."""
     sign = -1.0 if of == "samples" else 1.0
     terms = fitted.design.terms
-    beside = _signed(contrasts(fitted.full, np.array([term.contrast for term in terms])), sign) if terms else None
+    beside = (
+        _signed(contrasts(fitted.full, np.array([term.contrast for term in terms])), sign) if terms else None
+    )
     alone = [_alone(fitted, term, sign) for term in terms]
     columns: dict[str, Any] = {
         "feature": [term.feature for term in terms],
@@ -267,7 +274,9 @@ def _effects(fitted: _Fitted, of: str) -> pl.DataFrame:
     }
     if beside is None:
         names = ("effect", "low", "high", "p_value", "holm_p", "points", "alone", "alone_low", "alone_high")
-        schema = {"feature": pl.String, "term": pl.String, "rows": pl.Int64} | dict.fromkeys(names, pl.Float64)
+        schema = {"feature": pl.String, "term": pl.String, "rows": pl.Int64} | dict.fromkeys(
+            names, pl.Float64
+        )
         return pl.DataFrame(schema=schema)
     columns |= {"effect": beside.value, "low": beside.low, "high": beside.high, "p_value": beside.p_value}
     columns |= {
@@ -371,7 +380,17 @@ def _features(features: Features, fitted: _Fitted, held: _Predictions) -> pl.Dat
         own = fitted.design.own.get(name, np.empty(0, np.int64))
         p = joint_p(fitted.full, own) if 0 < len(own) < fitted.full.df else np.nan
         rows.append((name, kind, *alone, *lost, p))
-    names = ["feature", "kind", "alone", "alone_low", "alone_high", "lost", "lost_low", "lost_high", "p_value"]
+    names = [
+        "feature",
+        "kind",
+        "alone",
+        "alone_low",
+        "alone_high",
+        "lost",
+        "lost_low",
+        "lost_high",
+        "p_value",
+    ]
     frame = pl.DataFrame(rows, schema=names, orient="row")
     adjusted = holm(np.nan_to_num(frame["p_value"].to_numpy(), nan=1.0))
     frame = frame.with_columns(pl.Series("holm_p", adjusted), pl.col(pl.Float64).fill_nan(None))
@@ -384,23 +403,26 @@ def _answer(found: FeatureEffects) -> str:
     ends = f"95 % CI {percent(max(explained.low, -1))} to {percent(explained.high)}".replace("-", "−")
     where = f", {in_quotes(found.within)} among them," if found.within else ""
     if not explained.low > 0:
-        text = (
+        return (
             f"The features{where} do not predict {what} of held-out {found.of} better than a constant does "
             f"({percent(explained.value)} of the variance, {ends})."
         ).replace("(-", "(−")
-        return text
     text = (
         f"The features{where} explain {percent(explained.value)} of the variance of {what} of held-out "
         f"{found.of} ({ends})."
     )
     first = found.features.row(0, named=True)
     if (first["lost_low"] or 0) > 0 and found.features.height > 1:
+        lost, low, high = (100 * first[name] for name in ("lost", "lost_low", "lost_high"))
         text += (
-            f" {in_quotes(brief(first['feature']))} matters most: without it the share falls by "
-            f"{100 * first['lost']:.1f} points ({100 * first['lost_low']:.1f} to {100 * first['lost_high']:.1f})."
+            f" {in_quotes(brief(first['feature']))} matters most: without it the share falls by {lost:.1f} "
+            f"points ({low:.1f} to {high:.1f})."
         )
-    sure = found.effects.filter(pl.col("holm_p") < 0.05)
-    return f"{text} {counted(sure.height, 'effect')} of {found.effects.height} {'is' if sure.height == 1 else 'are'} significant after Holm's correction."
+    if not found.effects.height:
+        return text
+    sure = found.effects.filter(pl.col("holm_p") < 1 - LEVEL).height
+    verb = "is" if sure == 1 else "are"
+    return f"{text} {counted(sure, 'effect')} of {found.effects.height} {verb} significant after Holm's correction."
 
 
 def _feature_grid(found: FeatureEffects) -> Grid:
@@ -416,9 +438,7 @@ def _feature_grid(found: FeatureEffects) -> Grid:
             "p (Holm)": frame["holm_p"],
         }
     )
-    title = (
-        f"Share of the variance explained on held-out {found.of}: by a feature alone, and lost without it"
-    )
+    title = f"Share of the variance explained on held-out {found.of}: by a feature alone, and lost without it"
     return Grid(title, shown, fixed=("alone, 95 % CI", "lost, 95 % CI"), spare=("kind",))
 
 

@@ -102,7 +102,7 @@ def rmse_sums(tested: HeldOut, predicted: Floats) -> UnitSums:
 
 
 def r2_sums(tested: HeldOut, predicted: Floats, constant: Floats) -> UnitSums:
-    """1 − Σ(m − p)² / Σ(m − c)² over the held-out rows: their mean response m, predicted p or by a constant c.
+    """1 − Σ(m − p)² / Σ(m − c)² over held-out rows: mean response m, predicted p, a constant c.
 
     The means are over the cells that a row has.
     """
