@@ -57,7 +57,7 @@ def experiment(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare diagnosers on what no fit saw: responses, samples, learners, tasks. Finished runs are reused."""
+    """Compare diagnosers on what no fit saw: responses, samples, learners, tasks; finished runs are kept."""
     from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run

@@ -422,7 +422,8 @@ def _answer(found: FeatureEffects) -> str:
         return text
     sure = found.effects.filter(pl.col("holm_p") < 1 - LEVEL).height
     verb = "is" if sure == 1 else "are"
-    return f"{text} {counted(sure, 'effect')} of {found.effects.height} {verb} significant after Holm's correction."
+    holds = f"{counted(sure, 'effect')} of {found.effects.height} {verb} significant"
+    return f"{text} {holds} after Holm's correction."
 
 
 def _feature_grid(found: FeatureEffects) -> Grid:
