@@ -18,7 +18,7 @@ import camilla
 DATA = Path(os.environ.get("CAMILLA_DATA", "."))
 AGENTS = Path(__file__).parent.parent / "tests/experiments/swebench_agents.csv"
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)
-DRAWN = 1000  # learners of metabench, for the experiment
+DRAWN = 1000  # learners of metabench, of 6,349
 
 
 def swebench() -> camilla.ResponseTable:
@@ -31,15 +31,14 @@ def swebench() -> camilla.ResponseTable:
     return table
 
 
-def metabench(*, learners: int | None = None) -> camilla.ResponseTable:
-    """1,075 items of six benchmarks with their prompts; all learners, or some drawn at random."""
+def metabench(*, learners: int = DRAWN) -> camilla.ResponseTable:
+    """1,075 items of six benchmarks with their prompts; learners drawn at random."""
     long = pl.read_parquet(DATA / "metabench/metabench.parquet").with_columns(
         pl.col("learner").cast(pl.String)
     )
-    if learners is not None:
-        names = long["learner"].unique().sort().to_list()
-        drawn = np.random.default_rng(0).permutation(len(names))[:learners]
-        long = long.filter(pl.col("learner").is_in([names[k] for k in drawn]))
+    names = long["learner"].unique().sort().to_list()
+    drawn = np.random.default_rng(0).permutation(len(names))[:learners]
+    long = long.filter(pl.col("learner").is_in([names[k] for k in drawn]))
     items = pl.read_parquet(DATA / "metabench/metabench.items.parquet")
     table = camilla.ResponseTable.from_long(long, sample="item")
     return table.with_features(samples=items.rename({"item": "sample"}))
@@ -91,10 +90,10 @@ def main() -> None:
         effects("agents", table, of="learners")
         effects("agents within a base model", table, of="learners", within="base_model")
     if "metabench" in wanted:
-        show("unseen-samples", "metabench", metabench(learners=DRAWN), given.store, seeds=SEEDS[:3])
-        everybody = metabench()
-        effects("metabench items", everybody)
-        effects("metabench items within a benchmark", everybody, within="bench")
+        drawn = metabench()
+        show("unseen-samples", "metabench", drawn, given.store, seeds=SEEDS[:3])
+        effects("metabench items", drawn)
+        effects("metabench items within a benchmark", drawn, within="bench")
 
 
 if __name__ == "__main__":
