@@ -189,3 +189,17 @@ def test_base_model_and_scaffold_predict_unseen_agents(data_folder: Path) -> Non
         value(dated, diagnoser="ridge", score="auc")["low"]
         > value(means, diagnoser="ridge", score="auc")["mean"]
     )
+
+
+@pytest.mark.parametrize("name", ["unseen-samples", "unseen-learners"])
+def test_a_diagnoser_predicts_what_is_unseen_and_its_intervals_are_judged(name: str) -> None:
+    """The features make nearly all of what differs: bayes does as well as ridge, up to .03 in AUC."""
+    small = TABLE.take_samples(np.arange(60))
+    found = camilla.experiment(name, small, seeds=[1], folds=3, diagnosers=["ridge", "bayes:draws=100"])
+    means = camilla.experiment_summary(found)
+    areas = {who: value(means, diagnoser=who, score="auc")["mean"] for who in ("ridge", "bayes:draws=100")}
+    assert areas["bayes:draws=100"] == pytest.approx(areas["ridge"], abs=0.03)
+    assert value(means, diagnoser="bayes:draws=100", score="auc", comparison="gain")["low"] > 0
+    coverage = value(means, diagnoser="bayes:draws=100", score="coverage")
+    assert coverage["high"] > 0.93
+    assert coverage["mean"] > 0.85

@@ -39,6 +39,7 @@ from camilla.experiments.unseen import (
     baseline_predictor,
     check_baseline,
     check_folds,
+    diagnoser_predictor,
     features_of,
     held_out_scores,
     units_of,
@@ -46,6 +47,7 @@ from camilla.experiments.unseen import (
 from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
+from camilla.models import DIAGNOSERS
 from camilla.reading.inputs import TableLike, as_table
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
@@ -236,7 +238,14 @@ def _predictor(text: str, table: ResponseTable, units: Units) -> Predictor:
     if text in BASELINES:
         check_baseline(text, table, units)
         return baseline_predictor(text)
-    raise SettingError(f"no contender {text!r} for {units.name}; there are {', '.join(BASELINES)}.")
+    name = text.split(":", maxsplit=1)[0].strip()
+    if name not in (*DIAGNOSERS, diagnosing.AUTO):
+        raise SettingError(
+            f"no contender {text!r} for {units.name}; there are {', '.join(BASELINES)}, and diagnosers such "
+            "as bayes."
+        )
+    check_names(contender(text), size_of(table))
+    return diagnoser_predictor(text)
 
 
 def _frames(

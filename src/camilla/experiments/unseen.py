@@ -4,11 +4,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
+from camilla import diagnosing
 from camilla.arrays import Floats, sigmoid
 from camilla.errors import DataError, SettingError
 from camilla.experiments.unseen_baselines import BASELINES, CONSTANT, Seen
+from camilla.names import name_index
 from camilla.statistics.held_out import (
     HeldOut,
     UnitSums,
@@ -18,6 +21,7 @@ from camilla.statistics.held_out import (
     rmse_sums,
     unit_interval,
 )
+from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.row_levels import Grid, grid_of
 from camilla.table.cells import Cells
 from camilla.table.encoding import Encoder
@@ -26,6 +30,8 @@ from camilla.table.responses import ResponseTable
 
 Index = NDArray[np.integer]
 FOLDS = 5
+ROUNDING = 1e-9  # of a mean response at the end of its interval
+SMALLEST_CHANCE = 1e-6
 GAIN = "gain"  # the comparison with the constant: positive where a contender is better
 LOSSES = ("log_loss", "rmse")  # the smaller, the better
 
@@ -114,6 +120,7 @@ class FoldPrediction(NamedTuple):
     logits: Floats
     chosen: dict[str, Any]
     converged: bool | None
+    ends: Floats | None = None  # [unseen rows, 2]: 95 % intervals of their mean responses
 
 
 Predictor = Callable[[FoldData], FoldPrediction]
@@ -132,19 +139,52 @@ def held_out_scores(
     row, column = _by_row(cells, units)
     n_rows, n_columns = _shape(table, units)
     logits, constants = np.full((2, n_rows, n_columns), np.nan)
+    ends = np.full((n_rows, 2), np.nan)
     last, converged = None, [True]
     for held in range(folds):
         data = _fold_data(table, units, fold, held, seed)
         last = predictor(data)
         converged.append(last.converged is not False)
         logits[fold == held] = last.logits
+        if last.ends is not None:
+            ends[fold == held] = last.ends
         constants[fold == held] = baseline_predictor(CONSTANT)(data).logits
     assert last is not None
     tested = HeldOut(cells.response, cells.weight, row, units.unit[row], fold[row])
     own = _score_sums(tested, logits[row, column], constants[row, column], binary=table.is_binary)
     other = _score_sums(tested, constants[row, column], constants[row, column], binary=table.is_binary)
     prediction = last._replace(converged=None if last.converged is None else all(converged))
-    return _score_rows(own, other), prediction
+    rows = _score_rows(own, other)
+    if last.ends is not None:
+        rows += _coverage_rows(tested, ends)
+    return rows, prediction
+
+
+def _coverage_rows(tested: HeldOut, ends: Floats) -> list[dict[str, Any]]:
+    """The share of held-out rows whose mean response lies in its interval (Wilson's, over units)."""
+    weight = np.bincount(tested.row, tested.weight, len(ends))
+    rows = np.flatnonzero(weight)
+    mean = np.bincount(tested.row, tested.weight * tested.response, len(ends))[rows] / weight[rows]
+    inside = (mean >= ends[rows, 0] - ROUNDING) & (mean <= ends[rows, 1] + ROUNDING)
+    units = np.zeros(len(ends), np.int64)
+    units[tested.row] = tested.unit
+    n_units = len(np.unique(units[rows]))
+    found = (float(inside.mean()), *map(float, wilson(inside.mean(), n_units, Z)))
+    return [
+        {"score": f"coverage{end}", "value": value, "comparison": None}
+        for end, value in zip(("", "_low", "_high"), found, strict=True)
+    ]
+
+
+def _places(frame: pl.DataFrame, names: Sequence[str]) -> Index:
+    """Where each name is in the first column of a frame."""
+    index = name_index(frame.to_series().to_list())
+    return np.array([index[name] for name in names], np.int64)
+
+
+def _logit(chance: Floats) -> Floats:
+    inside = np.clip(chance, SMALLEST_CHANCE, 1 - SMALLEST_CHANCE)
+    return np.asarray(np.log(inside) - np.log1p(-inside))
 
 
 def _score_sums(tested: HeldOut, logit: Floats, constant: Floats, *, binary: bool) -> dict[str, UnitSums]:
@@ -178,6 +218,26 @@ def baseline_predictor(name: str) -> Predictor:
         seen = Seen(_grid(data.train, data.units), features, unseen, data.seed)
         found = BASELINES[name](seen)
         return FoldPrediction(found.logits, found.chosen, None)
+
+    return predict
+
+
+def diagnoser_predictor(label: str) -> Predictor:
+    """A diagnoser, fitted with the features of the seen rows and asked for the unseen ones."""
+
+    def predict(data: FoldData) -> FoldPrediction:
+        found = diagnosing.diagnose(data.train, label, seed=data.seed, progress=False)
+        of, table = data.units.kind, data.unseen
+        names = table.samples if of == "sample" else table.learners
+        given = features_of(table, data.units) or list(names)
+        new = found.predict_new(**{f"{of}s": given})
+        shape = (len(new.learners), len(new.samples))
+        chance = new.responses["probability"].to_numpy().reshape(shape)
+        chance = chance[np.ix_(_places(new.learners, table.learners), _places(new.samples, table.samples))]
+        rows = new.samples if of == "sample" else new.learners
+        ends = rows.select("low", "high").to_numpy()[_places(rows, names)]
+        logits = _logit(chance.T if of == "sample" else chance)
+        return FoldPrediction(logits, found.provenance["settings"], found.provenance["converged"], ends)
 
     return predict
 
