@@ -191,6 +191,14 @@ def test_base_model_and_scaffold_predict_unseen_agents(data_folder: Path) -> Non
     )
 
 
+def test_a_diagnoser_without_features_is_the_constant() -> None:
+    """It expects every unseen sample to be like a random one: the AUC is the constant's, up to resampling."""
+    found = camilla.experiment("unseen-samples", TABLE, seeds=[1], folds=3, diagnosers="vanilla")
+    gain = value(camilla.experiment_summary(found), diagnoser="vanilla", score="auc", comparison="gain")
+    assert abs(gain["mean"]) < 0.01
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["unseen-samples", "unseen-learners"])
 def test_a_diagnoser_predicts_what_is_unseen_and_its_intervals_are_judged(name: str) -> None:
     """The features make nearly all of what differs: bayes does as well as ridge, up to .03 in AUC."""

@@ -291,6 +291,7 @@ def _effects(fitted: _Fitted, of: str) -> pl.DataFrame:
 
 def _alone(fitted: _Fitted, term: Term, sign: float) -> Effect:
     found, columns = fitted.alone[term.feature]
+    assert term.contrast is not None
     return _signed(contrasts(found, term.contrast[None, columns]), sign)
 
 
