@@ -6,6 +6,7 @@ Every figure is printed with its interval. Runs are kept in the store and are no
 """
 
 import argparse
+import dataclasses
 import os
 import time
 from pathlib import Path
@@ -94,6 +95,12 @@ def main() -> None:
         show("unseen-samples", "metabench", drawn, given.store, seeds=SEEDS[:3])
         effects("metabench items", drawn)
         effects("metabench items within a benchmark", drawn, within="bench")
+        bench = np.array([name.split("#")[0] for name in drawn.samples])
+        for name in np.unique(bench):
+            part = drawn.take_samples(np.flatnonzero(bench == name))
+            assert part.sample_features is not None
+            prompt = part.sample_features.without(["bench"])
+            effects(f"metabench, prompts of {name} alone", dataclasses.replace(part, sample_features=prompt))
 
 
 if __name__ == "__main__":

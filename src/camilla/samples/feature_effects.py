@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, one_blas_thread, sigmoid
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, percent, signed
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, signed
 from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, nearest
 from camilla.provenance import made_of
@@ -406,15 +406,15 @@ def _features(features: Features, fitted: _Fitted, held: _Predictions) -> pl.Dat
 def _answer(found: FeatureEffects) -> str:
     what = "success rates" if found.of == "samples" else "mean responses"
     explained = found.explained
-    ends = f"95 % CI {percent(max(explained.low, -1))} to {percent(explained.high)}".replace("-", "−")
+    ends = f"95 % CI {_percents(explained.low)} to {_percents(explained.high)}"
     where = f", {in_quotes(found.within)} among them," if found.within else ""
     if not explained.low > 0:
         return (
             f"The features{where} do not predict {what} of held-out {found.of} better than a constant does "
-            f"({percent(explained.value)} of the variance, {ends})."
-        ).replace("(-", "(−")
+            f"({_percents(explained.value)} of the variance, {ends})."
+        )
     text = (
-        f"The features{where} explain {percent(explained.value)} of the variance of {what} of held-out "
+        f"The features{where} explain {_percents(explained.value)} of the variance of {what} of held-out "
         f"{found.of} ({ends})."
     )
     first = found.features.row(0, named=True)
@@ -430,6 +430,10 @@ def _answer(found: FeatureEffects) -> str:
     verb = "is" if sure == 1 else "are"
     holds = f"{counted(sure, 'effect')} of {found.effects.height} {verb} significant"
     return f"{text} {holds} after Holm's correction."
+
+
+def _percents(share: float) -> str:
+    return f"{100 * share + 0.0:.1f} %".replace("-0.0", "0.0").replace("-", "−")
 
 
 def _feature_grid(found: FeatureEffects) -> Grid:
