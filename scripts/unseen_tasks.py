@@ -1,7 +1,7 @@
 """AUC of responses to unseen SWE-bench tasks, and coverage of their success rates, over random partitions.
 
-python scripts/unseen_tasks.py [SEED …] [--repo] [--draws N]: five folds over tasks per seed; the AUC of all
-(agent, task) pairs of a held-out fold, averaged over folds, as published for these features.
+python scripts/unseen_tasks.py [SEED …] [--repo] [--dimensions K] [--draws N]: five folds over tasks per seed.
+The AUC is of all (agent, task) pairs of a held-out fold, averaged over folds, as it was published.
 """
 
 import argparse
@@ -31,6 +31,7 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("seeds", nargs="*", type=int, default=list(range(10)))
     parser.add_argument("--repo", action="store_true", help="use the repository of a task as well")
+    parser.add_argument("--dimensions", type=int, default=20)
     parser.add_argument("--draws", type=int, default=600)
     given = parser.parse_args()
     features = [DATA / "swebench_features/swebench_verified_features.parquet"] + [":repo"] * given.repo
@@ -45,7 +46,7 @@ def main() -> None:
             held = np.sort(order[fold::FOLDS])
             seen = table.take_samples(np.setdiff1d(np.arange(table.n_samples), held))
             unseen = table.take_samples(held)
-            found = camilla.diagnose(seen, "bayes", draws=given.draws)
+            found = camilla.diagnose(seen, "bayes", dimensions=given.dimensions, draws=given.draws)
             new = found.predict_new(samples=unseen.sample_features)
             response = unseen.matrix()  # [learners, samples]
             chance = new.responses["probability"].to_numpy()  # learner by learner, in the order of the fit

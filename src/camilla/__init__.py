@@ -56,6 +56,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.select import select as select
     from camilla.samples.skills import FoundSkills as FoundSkills
     from camilla.samples.skills import skills as skills
+    from camilla.schemas import schema as schema
     from camilla.show.report.build import report as report
     from camilla.statistics.power import Design as Design
     from camilla.table.examples import digits as digits
@@ -122,6 +123,7 @@ _WHERE: dict[str, str] = {
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
+    "schema": "camilla.schemas",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",
     "skills": "camilla.samples.skills",

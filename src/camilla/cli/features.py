@@ -28,13 +28,16 @@ def features(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Estimate what makes samples hard, or learners able, from their features."""
+    """Estimate what makes samples hard, or learners able, from their features.
+
+    Example: camilla features responses.csv --features prompts.csv
+    """
     from camilla.samples.feature_effects import feature_effects
 
     responses = columns.read(*tables)
     with progress("effects of features"):
         found = feature_effects(responses, of=of, within=within, seed=seed)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "features")
     else:
         say(found.text(effects=effects))

@@ -25,8 +25,7 @@ from camilla.statistics.row_levels import RowLevels, grid_of, row_levels, shrunk
 from camilla.table.encoding import Encoder
 from camilla.table.features import Features
 from camilla.table.frames import WideRows
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 FOLDS = 10
 MOST_CELLS = 100_000  # that the points of an effect are averaged over
@@ -69,6 +68,7 @@ class FeatureEffects(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": "explained" if self.explained.low > 0 else "not explained",
             "answer": self.answer,
             "of": self.of,
             "scale": self.scale,
