@@ -121,11 +121,11 @@ def feature_effects(
 
     Examples
     --------
-    >>> table = camilla.digits()
-    >>> ink = pl.DataFrame({"sample": table.samples, "digit": [name[-1] for name in table.samples]})
-    >>> found = camilla.feature_effects(table.with_features(samples=ink))
-    >>> found.of, found.scale, found.effects.height
-    ('samples', 'difficulty', 10)
+    >>> table, truth = camilla.simulate(20, 80, seed=1)
+    >>> steps = pl.DataFrame({"sample": table.samples, "steps": truth.difficulty.round(1)})
+    >>> found = camilla.feature_effects(table.with_features(samples=steps))
+    >>> found.of, found.scale, bool(found.effects["low"][0] > 0)
+    ('samples', 'difficulty', True)
     """
     table = as_table(table, rows=rows)
     check_diagnosable(table)
