@@ -38,7 +38,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write(folder / "t.parquet")
     names = list(table.learners)
     pl.DataFrame({"learner": names, "group": ["x", "y"] * 12}).write_csv(folder / "groups.csv")
-    known = {"sample": table.samples, "steps": rng.normal(size=40), "topic": ["law", "art"] * 20}
+    known = {
+        "sample": table.samples,
+        "steps": np.random.default_rng(2).normal(size=40),
+        "topic": ["law", "art"] * 20,
+    }
     pl.DataFrame(known).write_csv(folder / "known.csv")
     judged = [
         (learner, f"s{j}", judge, int(rng.random() < 0.3 + 0.15 * place))
