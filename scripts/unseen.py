@@ -19,6 +19,7 @@ import camilla
 DATA = Path(os.environ.get("CAMILLA_DATA", "."))
 AGENTS = Path(__file__).parent.parent / "tests/experiments/swebench_agents.csv"
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)
+FEW = 300  # learners, for one benchmark at a time
 DRAWN = 1000  # learners of metabench, of 6,349
 
 
@@ -88,6 +89,8 @@ def main() -> None:
             table = bare.with_features(learners=f"{AGENTS}{columns}")
             show("unseen-learners", f"agents, {label}", table, given.store, seeds=SEEDS[:3],
                  diagnosers=["ridge"], folds=10)  # fmt: skip
+        show("unseen-learners", "agents, bayes", table, given.store, seeds=SEEDS[:1],
+             diagnosers=["bayes:draws=200"])  # fmt: skip
         effects("agents", table, of="learners")
         effects("agents within a base model", table, of="learners", within="base_model")
     if "metabench" in wanted:
@@ -95,9 +98,10 @@ def main() -> None:
         show("unseen-samples", "metabench", drawn, given.store, seeds=SEEDS[:3])
         effects("metabench items", drawn)
         effects("metabench items within a benchmark", drawn, within="bench")
-        bench = np.array([name.split("#")[0] for name in drawn.samples])
+        few = metabench(learners=FEW)
+        bench = np.array([name.split("#")[0] for name in few.samples])
         for name in np.unique(bench):
-            part = drawn.take_samples(np.flatnonzero(bench == name))
+            part = few.take_samples(np.flatnonzero(bench == name))
             assert part.sample_features is not None
             prompt = part.sample_features.without(["bench"])
             effects(f"metabench, prompts of {name} alone", dataclasses.replace(part, sample_features=prompt))
