@@ -50,6 +50,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.adapt import adapt as adapt
     from camilla.samples.curriculum import curriculum as curriculum
     from camilla.samples.dif import dif as dif
+    from camilla.samples.feature_effects import feature_effects as feature_effects
     from camilla.samples.items import items as items
     from camilla.samples.replay import replay as replay
     from camilla.samples.select import select as select
@@ -108,6 +109,7 @@ _WHERE: dict[str, str] = {
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
     "experiment_summary": "camilla.experiments.results",
+    "feature_effects": "camilla.samples.feature_effects",
     "fit_by_rounds": "camilla.ranking.boards",
     "items": "camilla.samples.items",
     "judges": "camilla.learners.judges",

@@ -38,6 +38,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write(folder / "t.parquet")
     names = list(table.learners)
     pl.DataFrame({"learner": names, "group": ["x", "y"] * 12}).write_csv(folder / "groups.csv")
+    known = {
+        "sample": table.samples,
+        "steps": np.random.default_rng(2).normal(size=40),
+        "topic": ["law", "art"] * 20,
+    }
+    pl.DataFrame(known).write_csv(folder / "known.csv")
     judged = [
         (learner, f"s{j}", judge, int(rng.random() < 0.3 + 0.15 * place))
         for place, learner in enumerate("abcd")
@@ -82,6 +88,8 @@ COMMANDS = {
     "power t.csv --samples 20": ("power", 0),
     "judges judged.csv": ("judges", 0),
     "ensemble t.csv --splits 2": ("ensemble", 0),
+    "features t.csv --features known.csv": ("features", 0),
+    "experiment unseen-samples t.csv --features known.csv --seeds 0 --jobs 1": ("experiment", 0),
     "items t.csv": ("items", 0),
     "items t.csv --show 1": ("items", 0),
     "dif t.csv --group groups.csv": ("dif", 0),
