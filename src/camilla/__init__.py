@@ -58,6 +58,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.statistics.power import Design as Design
     from camilla.table.examples import digits as digits
     from camilla.table.examples import simulate as simulate
+    from camilla.table.features import Features as Features
     from camilla.table.responses import ResponseTable as ResponseTable
     from camilla.table.skills import SkillGraph as SkillGraph
     from camilla.table.skills import SkillMap as SkillMap
@@ -74,6 +75,7 @@ _WHERE: dict[str, str] = {
     "DataError": "camilla.errors",
     "Design": "camilla.statistics.power",
     "Diagnosis": "camilla.diagnosis",
+    "Features": "camilla.table.features",
     "FormatError": "camilla.errors",
     "LayoutError": "camilla.errors",
     "FoundSkills": "camilla.samples.skills",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from camilla.table.skills import SkillMap
 
 
-@reads_table("skills", "skill_graph", *options.CONTENT)
+@reads_table("skills", "skill_graph", *options.FEATURES, *options.CONTENT)
 def diagnose(
     table: options.TableOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],

@@ -147,6 +147,13 @@ class TableOptions:
         str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
     ] = None
     skill_graph: SkillGraphFile = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Features of samples: FILE, FILE:column,column, .npy, or :column; repeatable."),
+    ] = None
+    learner_features: Annotated[
+        list[str] | None, typer.Option(help="Features of learners, as --features; repeatable.")
+    ] = None
     learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
     sample: SampleOption = None
     response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
@@ -263,7 +270,8 @@ def recipe(given: dict[str, Any]) -> "Recipe | None":
 
 
 CONTENT = ("prompt", "reference", "choices", "image", "answer", "reason", "no_content")
-SPECIAL = {"skills", "skill_graph", "cluster", "key", *CONTENT}  # options of some commands alone
+FEATURES = ("features", "learner_features")
+SPECIAL = {"skills", "skill_graph", "cluster", "key", *FEATURES, *CONTENT}  # options of some commands alone
 
 
 def checked_show(show: int, columns: TableOptions) -> int:

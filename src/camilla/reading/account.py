@@ -290,6 +290,7 @@ def _notes(loaded: Reading) -> list[str]:
         skill_map = loaded.responses.skill_map
         notes = [*(() if skill_map is None else skill_map.notes), *_scale(loaded.responses)]
         notes = [*judge_notes(loaded.passed_over), *loaded.table_notes, *notes]
+        notes += _of_features(loaded.responses)
         return [*notes, *repeated_rows_note(loaded.repeated_rows)]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
@@ -298,6 +299,7 @@ def _notes(loaded: Reading) -> list[str]:
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
     out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged), *_limited(merged)]
     out += [*_scale(merged.table), *_stated(merged), *_of_joining(loaded), *_no_skills(merged)]
+    out += [] if loaded.responses is None else _of_features(loaded.responses)
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -306,6 +308,12 @@ def _notes(loaded: Reading) -> list[str]:
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
+
+
+def _of_features(table: ResponseTable) -> list[str]:
+    """What was done to features to make them fit."""
+    both = (table.sample_features, table.learner_features)
+    return [shown(note) for features in both if features is not None for note in features.notes]
 
 
 def _of_joining(loaded: Reading) -> list[str]:

@@ -14,6 +14,7 @@ from camilla.errors import CamillaError, CamillaWarning, DataError, LayoutError,
 from camilla.names import nearest
 from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
 from camilla.reading.content import Spill
+from camilla.reading.features import own_columns, with_features
 from camilla.reading.formats import all_formats, loader_of
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
@@ -41,7 +42,8 @@ ONLY_TABLES = (
     "reference", "choices", "image", "missing", "ignore", "percent", "judge", "scale", "lower_is_better",
 )  # fmt: skip
 COLLECTING = ("format", "join", "learner_by", "skip_damaged", "content")
-OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content")
+FEATURES = ("features", "learner_features")
+OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content", *FEATURES)
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
@@ -67,6 +69,8 @@ class ReadOptions(TypedDict, total=False):
     image: str | None
     skills: str | Path | Sequence[str] | None
     skill_graph: str | Path | None
+    features: Any
+    learner_features: Any
     missing: str | Sequence[str]
     ignore: str | Sequence[str]
     percent: bool
@@ -119,6 +123,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         list names several such columns.
     skill_graph : str or path, optional
         A file of edges between skills, with columns parent and child.
+    features, learner_features : str, path, dataframe, Features or list of them, optional
+        What is known of samples, or of learners, before any response: FILE or FILE:column,column, an `.npy`
+        matrix with its rows in the table's order, or :column of the table or logs themselves.
     missing : str or list of str, optional
         Texts that stand for a missing response. An empty cell always does.
     ignore : str or list of str, optional
@@ -275,7 +282,7 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("missing", "ignore", "tasks", "learner_by"):
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
-    return {name: value for name, value in given.items() if value not in (None, (), [])}
+    return {name: value for name, value in given.items() if name in FEATURES or value not in (None, (), [])}
 
 
 def read_as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
@@ -317,17 +324,28 @@ def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str
             f"{'files' if idle[0] == 'map' else 'logs'}."
         )
     try:
-        read = read_table(source, **given)
+        read = read_table(source, **_without_features(given))
     except LayoutError as error:
         if isinstance(source, pl.DataFrame) or "rows" in given:
             raise
         raise LayoutError(f"{error} {proposal([source])}") from error
     files = Files(read={"table": [called]}, reasons={"table": "one table"})
+    described = read.table.sample_metadata is not None or read.table.learner_metadata is not None
+    table = with_features(read.table, given, None if described else source)
     return Reading(
-        read.table, None, files, repeated_rows=read.repeated,
+        table, None, files, repeated_rows=read.repeated,
         passed_over=() if read.passed_over is None else [read.passed_over],
         judged=partial(answers_of_tables, read.judged) if read.judged else None, table_notes=read.notes,
     )  # fmt: skip
+
+
+def _without_features(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the reader of a table is to know; features in its own columns are no responses."""
+    plain = {name: value for name, value in given.items() if name not in FEATURES}
+    own = [name for name in own_columns(given) if name not in (plain.get("task"), plain.get("cluster"))]
+    if own and "rows" in given:
+        plain["ignore"] = tuple(dict.fromkeys([*plain.get("ignore", ()), *own]))
+    return plain
 
 
 def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -358,7 +376,7 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = with_skill_source(table, source, own)
     if "skill_graph" in given:
         table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
-    return reading.with_table(table)
+    return reading.with_table(with_features(table, given, None))
 
 
 def load_logs(

@@ -20,7 +20,6 @@ from camilla.reading.content import (
 )
 from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
-    SkillSource,
     key_source,
     read_skill_graph,
     read_skills,
@@ -33,7 +32,14 @@ from camilla.reading.skills import (
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, name_column, scale_of, texts
 from camilla.table.content import content_beside
 from camilla.table.files import has_written_header
-from camilla.table.frame_files import called, column_names, frame_with_lines, is_written_text, read_frame
+from camilla.table.frame_files import (
+    FileColumns,
+    called,
+    column_names,
+    frame_with_lines,
+    is_written_text,
+    read_frame,
+)
 from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
 from camilla.table.responses import ResponseTable
 
@@ -308,7 +314,7 @@ def _check_wide(
         raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
 
 
-def _own_columns(source: SkillSource | None, path: TableSource) -> tuple[str, ...]:
+def _own_columns(source: FileColumns | None, path: TableSource) -> tuple[str, ...]:
     """The columns of the table itself that are its skills."""
     if source is None:
         return ()
@@ -437,7 +443,7 @@ def _read(
     return Source(frame, Origin(called(path), place)._replace(**spelled._asdict()))
 
 
-def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
+def _with_skills(loaded: LoadedTable, source: FileColumns | None, own: Sequence[str]) -> ResponseTable:
     table, frame, origin, id = loaded[:4]
     if source is None:
         return table

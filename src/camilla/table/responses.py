@@ -17,6 +17,7 @@ from camilla.errors import DataError
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, texts
 from camilla.table.content import KeptContent, write_beside
+from camilla.table.features import Features
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
@@ -59,6 +60,8 @@ class ResponseTable:
         The scale of the responses before they were rescaled to [0, 1].
     content : KeptContent, optional
         Prompts, references and answers, read from disk when asked for.
+    sample_features, learner_features : Features, optional
+        What is known of samples and of learners before any response, with rows in the order of the table's.
 
     Examples
     --------
@@ -87,6 +90,8 @@ class ResponseTable:
     n_missing: int = 0  # responses that were given as missing
     scale: Scale = PLAIN  # on which the responses came, before they were rescaled to [0, 1]
     content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
+    sample_features: Features | None = None  # rows in the order of samples
+    learner_features: Features | None = None  # rows in the order of learners
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
@@ -462,6 +467,7 @@ class ResponseTable:
             key=None if self.key is None else tuple(self.key[i] for i in chosen),
             skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
             sample_metadata=_only(self.sample_metadata, "sample", samples),
+            sample_features=None if self.sample_features is None else self.sample_features.take(chosen),
         )
 
     def take_learners(self, indices: ArrayLike) -> Self:
@@ -492,6 +498,7 @@ class ResponseTable:
             learners=learners,
             learner=place[self.learner[rows]],
             learner_metadata=_only(self.learner_metadata, "learner", learners),
+            learner_features=None if self.learner_features is None else self.learner_features.take(chosen),
         )
 
     def in_fitting_order(self) -> "ResponseTable":
@@ -535,6 +542,41 @@ class ResponseTable:
         ResponseTable(3 learners × 4 samples, 12 responses, 2 skills)
         """
         return replace(self, skill_map=skill_map, skill_graph=graph)
+
+    def with_features(self, samples: Any = None, learners: Any = None) -> Self:
+        """Attaches what is known of samples or learners before any response.
+
+        Parameters
+        ----------
+        samples, learners : path, dataframe, Features or list of them, optional
+            FILE or FILE:column,column of a table file, a dataframe, or an `.npy` matrix with its rows in the
+            order of `samples` or `learners`. What is not given stays as it is.
+
+        Returns
+        -------
+        ResponseTable
+            The same responses with these features. Notes of the features say what was left out.
+
+        Raises
+        ------
+        DataError
+            A sample or learner has no features, or a feature cannot be read.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 4, seed=1).table
+        >>> words = pl.DataFrame({"sample": table.samples, "words": [12, 40, 3, 9]})
+        >>> table.with_features(samples=words).sample_features
+        Features(4 samples: 1 number)
+        """
+        table = self
+        if samples is not None:
+            found = Features.read(samples, of="sample", names=self.samples)
+            table = replace(table, sample_features=found)
+        if learners is not None:
+            found = Features.read(learners, of="learner", names=self.learners)
+            table = replace(table, learner_features=found)
+        return table
 
     def canonical(self) -> "Canonical":
         """Sorts learners and samples by name, and remembers where each came from.
@@ -642,8 +684,9 @@ class ResponseTable:
     def digest(self) -> str:
         """Returns a fingerprint of the data: the SHA-256 of names, responses, weights, skills and clusters.
 
-        The order of rows, learners, samples and skills does not matter, nor the names of clusters, nor
-        whether a repeated row is given as trials or as a weight. Numbers count to 12 decimals.
+        Features count where there are any. The order of rows, learners, samples and skills does not matter,
+        nor the names of clusters, nor whether a repeated row is given as trials or as a weight. Numbers count
+        to 12 decimals.
 
         Returns
         -------
@@ -674,6 +717,9 @@ class ResponseTable:
             number: dict[str, int] = {}
             together = [number.setdefault(self.cluster[i], len(number)) for i in sample_order]
             sha.update(json.dumps({"cluster": together}).encode())
+        for features in (self.sample_features, self.learner_features):
+            if features is not None:
+                sha.update(features.digest().encode())
         return sha.hexdigest()
 
 

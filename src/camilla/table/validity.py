@@ -88,9 +88,20 @@ def check_samples(table: "ResponseTable") -> None:
             raise DataError(
                 f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."
             )
+    _check_features(table)
     if table.skill_graph is not None:
         if table.skill_map is None:
             raise DataError(
                 "a skill graph joins skills of a skill map, and the table has none. Give one with --skills."
             )
         table.skill_graph.among(table.skill_map.skills)
+
+
+def _check_features(table: "ResponseTable") -> None:
+    """Features have a row for each sample or learner, in the table's order."""
+    for features, names in ((table.sample_features, table.samples), (table.learner_features, table.learners)):
+        if features is not None and features.names != names:
+            raise DataError(
+                f"{features.source}: its rows are not the table's {features.of}s in their order. Attach them "
+                "with table.with_features(…), which puts them in order."
+            )
