@@ -315,25 +315,37 @@ def _weights(
     full, names = np.nan_to_num(target), [name for name, _ in added]
     wanted = _centred(full, answered)
     offered = np.array([_centred(values, answered) for values in added.values()])
-    contrast = _if_better(offered, wanted, units)
+    contrast = _of_methods(names, offered, wanted, units)
     shared = np.maximum(answered.sum(axis=0), 1)
     wanted = (np.where(answered, full, 0.0).sum(axis=0) / shared)[None]
     offered = np.array([np.where(answered, one, 0.0).sum(axis=0) / shared for one in added.values()])[:, None]
-    common = _if_better(offered, wanted, units)
-    return dict(zip(names, contrast, strict=True)), dict(zip(names, common, strict=True))
+    return contrast, _of_methods(names, offered, wanted, units)
 
 
-def _if_better(offered: Floats, wanted: Floats, units: NDArray[np.integer]) -> list[float]:
-    """Weights of [methods, rows, samples] for [rows, samples], if they predict better than nothing does."""
+def _of_methods(
+    names: Sequence[str], offered: Floats, wanted: Floats, units: NDArray[np.integer]
+) -> dict[str, float]:
+    """Weights of all methods; neighbours, which a route has to carry, only where the others do worse."""
+    light = [at for at, name in enumerate(names) if name != "neighbours"]
+    weights, plain = np.zeros(len(names)), (wanted**2).sum(axis=0)
+    for taken in (light, list(range(len(names)))):
+        if not taken or (len(taken) == len(light) and taken is not light):
+            continue
+        some = _least_squares(offered[taken], wanted)
+        loss = ((wanted - np.tensordot(some, offered[taken], 1)) ** 2).sum(axis=0)
+        spread = spread_of(plain - loss, units)
+        if float(spread.mean) > NEEDED * float(np.sqrt(spread.variance)):
+            weights[:] = 0
+            weights[taken], plain = some, loss
+    return {name: float(one) for name, one in zip(names, rounded(weights), strict=True)}
+
+
+def _least_squares(offered: Floats, wanted: Floats) -> Floats:
+    """Non-negative weights of [methods, rows, samples] for [rows, samples]."""
     from scipy.optimize import nnls
 
     flat = offered.reshape(len(offered), -1)
     cross, own = flat @ flat.T, flat @ wanted.ravel()
     scale = max(float(np.trace(cross)), 1e-300)
     root = np.linalg.cholesky(cross / scale + 1e-9 * np.eye(len(cross)))
-    weights = np.asarray(nnls(root.T, np.linalg.solve(root, own / scale))[0])
-    better = (wanted**2 - (wanted - np.tensordot(weights, offered, 1)) ** 2).sum(axis=0)
-    spread = spread_of(better, units)
-    if not float(spread.mean) > NEEDED * float(np.sqrt(spread.variance)) or not np.isfinite(spread.variance):
-        return [0.0] * len(weights)
-    return [float(one) for one in rounded(weights)]
+    return np.asarray(nnls(root.T, np.linalg.solve(root, own / scale))[0])
