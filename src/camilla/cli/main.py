@@ -27,6 +27,7 @@ from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
+from camilla.cli.route import app as route
 from camilla.cli.select import select
 from camilla.cli.serve import serve
 from camilla.cli.show import show
@@ -83,6 +84,7 @@ for command in (
     submit,
 ):
     app.command()(command)
+app.add_typer(route, name="route")
 app.add_typer(pool, name="pool")
 app.add_typer(store, name="store")
 

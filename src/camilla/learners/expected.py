@@ -300,11 +300,11 @@ def _best_settings(added: dict[Setting, Floats], target: Floats) -> list[Setting
     """Of each method the setting with the smallest squared error of differences between learners."""
     answered = ~np.isnan(target)
     wanted = _centred(np.nan_to_num(target), answered)
-    loss = {
-        one: float(np.sum((wanted - _centred(values, answered)) ** 2)) for one, values in added.items()
-    }
+    loss = {one: float(np.sum((wanted - _centred(values, answered)) ** 2)) for one, values in added.items()}
     names = dict.fromkeys(name for name, _ in added)
-    return [min((one for one in added if one[0] == name), key=lambda one: rounded(loss[one])) for name in names]
+    return [
+        min((one for one in added if one[0] == name), key=lambda one: rounded(loss[one])) for name in names
+    ]
 
 
 def _weights(

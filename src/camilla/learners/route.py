@@ -426,7 +426,9 @@ def _frontier(curves: Curves, judge: _Judge) -> pl.DataFrame:
             ends = judge.difference(values, ("quality", "low", "high"))
             row |= {name: None if one is None else float(np.clip(one, 0, 1)) for name, one in ends.items()}
             rows.append(row | judge.difference(values - mixed[number], over))
-    kinds = {"way": pl.String} | dict.fromkeys(("budget", "paid", "quality", "low", "high", *over), pl.Float64)
+    kinds = {"way": pl.String} | dict.fromkeys(
+        ("budget", "paid", "quality", "low", "high", *over), pl.Float64
+    )
     return pl.DataFrame(rows, schema=kinds)
 
 
@@ -476,7 +478,9 @@ def _route(
     better: bool,
 ) -> _Fitted:  # fmt: skip
     """The route made of all samples, at the price that met the budget on held-out ones."""
-    fit = fit_on(problem, np.arange(len(problem.samples)), np.random.default_rng([asked.seed, 1]), asked.methods)
+    fit = fit_on(
+        problem, np.arange(len(problem.samples)), np.random.default_rng([asked.seed, 1]), asked.methods
+    )
     expectation = fit.cascade if way == CASCADE and fit.cascade is not None else fit.expectation
     costs = cascade_costs(problem.costs, problem.first) if way == CASCADE else problem.costs
     held_out = [one.cascade if way == CASCADE and one.cascade is not None else one.expected for one in folds]
@@ -639,7 +643,9 @@ def _frontier_grid(found: Routing, most: int) -> Grid:
 
 def _apgr_grid(found: Routing) -> Grid:
     interval = f"{percent(found.level)} CI"
-    frame = found.apgr.select("way", "apgr", pl.Series(interval, intervals(found.apgr, "low", "high"), pl.String))
+    frame = found.apgr.select(
+        "way", "apgr", pl.Series(interval, intervals(found.apgr, "low", "high"), pl.String)
+    )
     title = (
         f"Share of the gap between {brief(found.weak)} and {brief(found.single)} that is recovered, averaged "
         "over budgets (APGR; lots: 0.5)"
@@ -654,7 +660,9 @@ def _learners_grid(found: Routing) -> Grid:
         "learner", "cost", "mean", pl.Series(interval, intervals(rows, "low", "high"), pl.String), "share"
     )
     more = f", the first {most} of {found.learners.height}" if found.learners.height > most else ""
-    return Grid(f"Learners{more}; share is the part of the samples that the route gives them", frame, (interval,))
+    return Grid(
+        f"Learners{more}; share is the part of the samples that the route gives them", frame, (interval,)
+    )
 
 
 def _portfolio_grid(found: Routing) -> Grid:

@@ -88,7 +88,9 @@ def problem_of(ordered: ResponseTable, costs: Costs, confidence: Floats | None, 
             f"had no part in it takes {FEWEST_UNITS} at least."
         )
     if skipped := ordered.n_samples - len(judged):
-        notes.append(f"{counted(skipped, 'sample')} that some learner did not answer help to fit, not to judge.")
+        notes.append(
+            f"{counted(skipped, 'sample')} that some learner did not answer help to fit, not to judge."
+        )
     learners = tuple(ordered.learners[i] for i in active)
     described = _described(ordered)
     asked = _first(learners, costs.mean[active], confidence, active, first)
@@ -275,7 +277,12 @@ def curves_of(problem: Problem, folds: list[Fold], budget: float | None) -> Curv
     if problem.first >= 0:
         paths[CASCADE] = [path_of(one.cascade, through) for one in folds if one.cascade is not None]
     paths[ORACLE] = [path_of(problem.responses[:, one.inside], costs) for one in folds]
-    dearest = max([float(costs[strong]), *(float(one.cost[-1]) for way in (ROUTED, CASCADE) for one in paths.get(way, []))])
+    dearest = max(
+        [
+            float(costs[strong]),
+            *(float(one.cost[-1]) for way in (ROUTED, CASCADE) for one in paths.get(way, [])),
+        ]
+    )
     budgets = budgets_between(float(costs.min()), dearest)
     if budget is not None:
         budgets = np.unique(np.append(budgets, budget))
@@ -361,9 +368,7 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
         cost.append(path.earned(np.repeat(costs[:, None], inside.shape[1], axis=1), budgets))
     corrected = at_fixed_cost(np.concatenate(quality, axis=1), budgets, np.concatenate(cost, axis=1))
     weak_responses = responses[weak]
-    return Recovery(
-        np.concatenate(exact) - weak_responses, corrected.mean(axis=0) - weak_responses, gap
-    )
+    return Recovery(np.concatenate(exact) - weak_responses, corrected.mean(axis=0) - weak_responses, gap)
 
 
 def portfolio_rows(problem: Problem, folds: list[Fold], size: int) -> dict[str, Floats]:

@@ -30,6 +30,8 @@ FORMAT, VERSION = "camilla route", 1
 WAYS = ("single", "by sample", "cascade")
 LENGTH_OF = "characters of "  # a feature made from a text
 CONFIDENCE = "confidence"
+MANY = 50_000  # numbers of an array beyond which it is saved with half precision
+MOST_OF_HALF = 60_000.0
 
 
 class Sight(NamedTuple):
@@ -90,7 +92,8 @@ def with_lengths(features: Features) -> Features:
 
 class _Array(msgspec.Struct):
     shape: list[int]
-    data: str  # float32, little-endian, zlib, base64
+    kind: str  # <f4, or <f2 of what is large and counts in sums alone
+    data: str  # little-endian, zlib, base64
 
 
 class _Saved(msgspec.Struct):
@@ -332,7 +335,9 @@ def _features(
     for name in missing:  # not known of any of these samples
         kind = kinds[name]
         if kind == "vector":
-            raise DataError(f"{origin.name}: column {in_quotes(name)} is empty; a vector per sample was wanted.")
+            raise DataError(
+                f"{origin.name}: column {in_quotes(name)} is empty; a vector per sample was wanted."
+            )
         empty = pl.DataFrame({name: [None] * frame.height},
                              schema={name: pl.Float64 if kind == "number" else pl.String})  # fmt: skip
         found = found.beside(Features(found.names, empty, {name: kind}))
@@ -349,14 +354,18 @@ def _confidence(frame: pl.DataFrame, n: int) -> Floats:
 
 
 def _packed(values: Any) -> _Array:
-    array = np.asarray(values, "<f4")
+    """Half precision where there are many numbers: each is then right to 1 in 2,000."""
+    small = np.size(values) <= MANY or np.abs(values).max() > MOST_OF_HALF
+    array = np.asarray(values, "<f4" if small else "<f2")
     data = base64.b64encode(zlib.compress(array.tobytes(), 6)).decode()
-    return _Array(list(array.shape), data)
+    return _Array(list(array.shape), array.dtype.str, data)
 
 
 def _unpacked(saved: _Array) -> Floats:
+    if saved.kind not in ("<f4", "<f2"):
+        raise FormatError(f"numbers of kind {saved.kind!r} are not known.")
     data = zlib.decompress(base64.b64decode(saved.data, validate=True))
-    return np.frombuffer(data, "<f4").reshape(saved.shape).astype(np.float64)
+    return np.frombuffer(data, saved.kind).reshape(saved.shape).astype(np.float64)
 
 
 def _keep(saved: _Saved, expectation: Expectation, sight: Sight) -> None:
@@ -385,7 +394,9 @@ def _fields(saved: _Saved) -> dict[str, Any]:
         if expectation is None or len(saved.means) != len(saved.learners):
             raise FormatError("it has not one mean per learner.")
         expectation = expectation._replace(methods=_methods(saved, arrays))
-        inside = {name.removeprefix("encoder."): one for name, one in arrays.items() if name.startswith("encoder.")}
+        inside = {
+            name.removeprefix("encoder."): one for name, one in arrays.items() if name.startswith("encoder.")
+        }
         encoder = None if saved.encoder is None else Encoder.restored(saved.encoder, inside)
         sight = Sight(encoder, tuple(saved.tasks), saved.task_column)
     middle = (saved.middle[0], saved.middle[1]) if saved.middle else (0.0, 1.0)
