@@ -1,7 +1,7 @@
 """`camilla route`: which learner should answer each sample, at what cost; `camilla route apply` uses it."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -10,16 +10,13 @@ from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_json, progress, say
 
-if TYPE_CHECKING:
-    import click
-
 APPLY, MAKE = "apply", "make"
 
 
 class TableOrApply(TyperGroup):
     """`camilla route TABLE …` makes a route; the word apply in place of the table applies one."""
 
-    def parse_args(self, ctx: "click.Context", args: list[str]) -> list[str]:
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Puts in the command that a table stands for."""
         if not args or args[0] not in (APPLY, MAKE):
             args = [MAKE, *(args or ["--help"])]
@@ -101,7 +98,10 @@ def route(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose a learner per sample at a cost, judged on samples that had no part in the choice."""
+    """Choose a learner per sample at a cost, judged on samples that had no part in the choice.
+
+    `camilla route apply ROUTE NEW -o FILE` uses a route that was written with -o.
+    """
     from camilla.learners.route import route
 
     options.keep_input(output, tables)

@@ -72,12 +72,12 @@ def confidences_of(source: Any, learners: Sequence[str], samples: Sequence[str])
     if values.is_infinite().any() or values.null_count() == len(values):
         raise DataError(
             f"{origin.name}: column {in_quotes(found.column)} of confidence holds "
-            f"{'infinite numbers' if values.is_infinite().any() else 'no number'}; finite numbers were wanted."
+            f"{'infinite numbers' if values.is_infinite().any() else 'no number'}; finite ones were wanted."
         )
     cells = _cells(names, sample, values.to_numpy(), learners, samples)
     if np.isnan(cells).all():
         raise DataError(
-            f"{origin.name}: has no confidence of a learner on a sample of the table. Names must be the same: "
+            f"{origin.name}: has no confidence of the table's learners on its samples. Names must be the same: "
             f"it has learner {in_quotes(names[0])} and sample {in_quotes(sample[0])}, the table "
             f"{in_quotes(learners[0])} and {in_quotes(samples[0])}."
         )

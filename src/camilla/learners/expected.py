@@ -1,10 +1,10 @@
 """Expected responses of learners to samples that nobody answered yet, from features of the samples.
 
-    q = mean of the learner + Σ w (what the method adds for this learner) + Σ v (what it adds for all learners)
+    q = mean of the learner + Σ w (what a method adds for this learner) + Σ v (what it adds for all)
 
 Three methods: tasks (shrunken means), a logistic regression per learner, the mean of the nearest samples. The
-weights w and v come from cross-fitting within the samples of the fit, by non-negative least squares. Where the
-methods together do not predict differences between learners better than the means do, by more than a standard
+weights w and v come from cross-fitting within the samples of the fit, by non-negative least squares. Where
+the methods together do not predict differences between learners better than the means do, by more than a standard
 error, all weights are 0: then every sample gets the same expected responses.
 """
 
@@ -72,11 +72,11 @@ class Neighbours(NamedTuple):
     x: NDArray[np.float32]  # [samples, columns]
     beyond: NDArray[np.float32]  # [learners, samples]
     answered: NDArray[np.float32]  # [learners, samples], 0 or 1
-    count: int
+    nearest: int  # how many of them are asked
 
     def added(self, known: Known) -> Floats:
         """Beyond the means: [learners, samples]."""
-        return _neighbour_means(self, known.x, (self.count,))[0]
+        return _neighbour_means(self, known.x, (self.nearest,))[0]
 
 
 Method = TaskMeans | Regression | Neighbours

@@ -2,8 +2,8 @@
 
 With expected responses q and costs c, a price μ gives sample i to the learner with the largest q − μ c. All
 prices together are a path: every sample starts at its best learner of the lowest cost, and moves are made in
-the order of their expected gain per cost. A budget is the point of the path with that mean cost. Moves of equal
-rates are made together, in part where the budget ends among them: as by lot.
+the order of their expected gain per cost. A budget is the point of the path with that mean cost. Moves of
+equal rates are made together, in part where the budget ends among them: as by lot.
 """
 
 from typing import NamedTuple
@@ -119,7 +119,7 @@ def _ordered(start: Indices, moves: list[tuple[Indices, Indices, Indices, Floats
 
 
 def chosen_at(expected: Floats, costs: Floats, price: float) -> Indices:
-    """The learner of each sample at a price: the largest q − μ c; of equals the cheaper one, then the first."""
+    """The learner of each sample at a price: the largest q − μ c, of equals the cheapest."""
     order = np.lexsort((np.arange(len(costs)), costs))
     worth = rounded(expected - price * costs[:, None])
     return order[np.argmax(worth[order], axis=0)]

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, percent, signed, watching
+from camilla.display import Grid, Part, Printable, brief, intervals, percent, signed, watching
 from camilla.errors import DataError, SettingError
 from camilla.learners.costs import confidences_of, costs_of
 from camilla.learners.expected import METHODS
@@ -433,7 +433,7 @@ def _frontier(curves: Curves, judge: _Judge) -> pl.DataFrame:
 
 
 def _same_quality(curves: Curves, way: str, judge: _Judge) -> dict[str, Any]:
-    """The lowest budget at which a way is as good as the best single learner, by its difference's interval."""
+    """The lowest budget at which a way is as good as the best single learner, by its difference."""
     names = ("difference", "low", "high")
     rows = [judge.difference(values - curves.single, names) for values in curves.ways[way].at_budget]
 
@@ -500,8 +500,8 @@ def _route(
     shares = _shares(path, len(learners), budget)
     best = learners[int(np.argmax(np.round(means, 9)))]
     first = problem.learners[problem.first] if way == CASCADE else ""
-    made = Route(NAMES[way], learners, tuple(problem.costs.tolist()), price, best, expectation, fit.sight, first,
-                 fit.middle, facts)  # fmt: skip
+    made = Route(NAMES[way], learners, tuple(problem.costs.tolist()), price, best, expectation,
+                 fit.sight, first, fit.middle, facts)  # fmt: skip
     return _Fitted(made, shares, methods, expectation.tells_apart)
 
 
@@ -615,8 +615,8 @@ def _ways_grid(found: Routing) -> Grid:
         "p_value",
     )
     title = (
-        f"At a budget of {found.budget:.4g} per sample: mean response on held-out samples, and difference from "
-        "the best single learner"
+        f"At a budget of {found.budget:.4g} per sample: mean response on held-out samples, and "
+        "difference from the best single learner"
     )
     return Grid(title, frame, fixed=("way", interval, "CI of difference"), spare=("p_value",))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -29,6 +29,7 @@ from camilla.table.responses import ResponseTable
 Indices = NDArray[np.int64]
 FEWEST_UNITS = 20  # samples or clusters; with fewer, what is held out says nothing
 LEAST_ANSWERED = 0.5  # of the samples, by a learner that can be chosen
+TASK_COLUMNS = ("task", "skill")  # categories whose means are methods of their own
 MIXING, ROUTED, CASCADE, ORACLE = "random mixing", "chosen by sample", "cascade", "oracle"
 
 
@@ -109,50 +110,50 @@ class _Described(NamedTuple):
 
 
 def _described(table: ResponseTable) -> _Described:
-    """Features with the length of texts, the task or skill of samples as a category, skills as numbers."""
-    parts, notes, task_column = list[Features](), list[str](), ""
-    if table.sample_features is not None:
-        parts.append(with_lengths(table.sample_features))
-    columns: dict[str, Any] = {}
-    kinds: dict[str, Kind] = {}
+    """Features with the length of texts, and beside them the tasks and skills of the table."""
+    given = None if table.sample_features is None else with_lengths(table.sample_features)
+    columns = _columns_of(table)
+    clash = [] if given is None else [name for name in columns if name in given.kinds]
+    notes = [f"{name!r} is a feature and the table's own; the feature is used." for name in clash]
+    own = {name: one for name, one in columns.items() if name not in clash}
+    features = given
+    if own:
+        kinds: dict[str, Kind] = {
+            name: "category" if isinstance(values[0], str) else "number" for name, values in own.items()
+        }
+        beside = Features(table.samples, pl.DataFrame(own), kinds)
+        features = beside if given is None else given.beside(beside)
+    tasks = [name for name in TASK_COLUMNS if features and features.kinds.get(name) == "category"]
+    return _Described(features, tasks[0] if tasks else "", tuple(notes))
+
+
+def _columns_of(table: ResponseTable) -> dict[str, list[str] | list[float]]:
+    """The task of each sample, and its skill where it needs one alone, else 0 or 1 for each skill."""
+    columns: dict[str, list[str] | list[float]] = {}
     if table.task is not None and len(set(table.task)) > 1:
-        task_column, columns["task"], kinds["task"] = "task", list(table.task), "category"
-    if table.skill_map is not None:
-        mask, skills = table.skill_map.mask.astype(np.float64), table.skill_map.skills
-        if not task_column and (mask.sum(axis=1) == 1).all() and len(skills) > 1:
-            task_column, kinds["skill"] = "skill", "category"
-            columns["skill"] = [skills[k] for k in mask.argmax(axis=1)]
-        else:
-            columns |= {name: mask[:, k] for k, name in enumerate(skills) if np.ptp(mask[:, k]) > 0}
-            kinds |= {name: "number" for name in columns if name not in kinds}
-    taken = set() if not parts else set(parts[0].kinds)
-    if clash := [name for name in columns if name in taken]:
-        notes.append(f"the table has {clash[0]!r} and a feature of that name; the feature is used.")
-        task_column = "" if task_column in clash else task_column
-        if "task" in clash or "skill" in clash:
-            task_column = clash[0] if parts[0].kinds[clash[0]] == "category" else ""
-        columns = {name: values for name, values in columns.items() if name not in taken}
-        kinds = {name: kind for name, kind in kinds.items() if name not in taken}
-    if columns:
-        parts.append(Features(table.samples, pl.DataFrame(columns), kinds))
-    if not parts:
-        return _Described(None, "", tuple(notes))
-    features = parts[0] if len(parts) == 1 else parts[0].beside(parts[1])
-    return _Described(features, task_column, tuple(notes))
+        columns["task"] = list(table.task)
+    if table.skill_map is None:
+        return columns
+    mask, skills = table.skill_map.mask.astype(np.float64), table.skill_map.skills
+    if len(skills) > 1 and (mask.sum(axis=1) == 1).all():
+        return columns | {"skill": [skills[k] for k in mask.argmax(axis=1)]}
+    return columns | {name: mask[:, k].tolist() for k, name in enumerate(skills) if np.ptp(mask[:, k]) > 0}
 
 
 def _first(
     learners: tuple[str, ...], costs: Floats, confidence: Floats | None, active: Indices, first: str | None
 ) -> int:
-    """The first learner of a cascade: the cheapest with confidences for half of the samples, or the one named."""
+    """The first learner of a cascade: the one named, or the cheapest with enough confidences."""
     if confidence is None:
         return -1
     known = (~np.isnan(confidence[active])).mean(axis=1) >= LEAST_ANSWERED
     if first is not None:
         at = learners.index(first) if first in learners else -1
         if at < 0 or not known[at]:
-            raise DataError(f"learner {first!r} has no confidence for at least half of the samples; the first "
-                            "learner of a cascade needs one.")  # fmt: skip
+            raise DataError(
+                f"learner {first!r} has no confidence for at least half of the samples; the first learner of "
+                "a cascade needs one."
+            )
         return at
     if not known.any():
         raise DataError("no learner has a confidence for at least half of the samples; a cascade needs one.")
@@ -303,19 +304,19 @@ def best_single(means: Floats, costs: Floats) -> int:
 
 def _curve(problem: Problem, folds: list[Fold], paths: list[Path], budgets: Floats, costs: Floats) -> Curve:
     """A way over all folds, each with the prices that meet the budgets in it."""
-    extra = 0 if costs is problem.costs else problem.cost_cells[problem.first]
+    is_cascade = costs is not problem.costs
     quality, cost, paid = [], [], []
     for fold, path in zip(folds, paths, strict=True):
         inside = fold.inside
         cells = problem.cost_cells[:, inside]
-        if np.ndim(extra):
-            cells = cells + extra[inside]
+        if is_cascade:
+            cells = cells + cells[problem.first]
             cells[problem.first] = problem.cost_cells[problem.first, inside]
         quality.append(path.earned(problem.responses[:, inside], budgets))
         cost.append(path.earned(np.repeat(costs[:, None], len(inside), axis=1), budgets))
         paid.append(path.earned(cells, budgets))
-    whole = [np.concatenate(part, axis=1) for part in (quality, cost, paid)]
-    return Curve(*whole, at_fixed_cost(whole[0], budgets, whole[1]))
+    right, spent, bill = (np.concatenate(part, axis=1) for part in (quality, cost, paid))
+    return Curve(right, spent, bill, at_fixed_cost(right, budgets, spent))
 
 
 def _mixed(problem: Problem, folds: list[Fold], budgets: Floats) -> Curve:
@@ -326,8 +327,8 @@ def _mixed(problem: Problem, folds: list[Fold], budgets: Floats) -> Curve:
         quality.append(weights @ problem.responses[:, fold.inside])
         cost.append(np.repeat(weights @ problem.costs[:, None], len(fold.inside), axis=1))
         paid.append(weights @ problem.cost_cells[:, fold.inside])
-    whole = [np.concatenate(part, axis=1) for part in (quality, cost, paid)]
-    return Curve(*whole, whole[0])
+    right, spent, bill = (np.concatenate(part, axis=1) for part in (quality, cost, paid))
+    return Curve(right, spent, bill, right)
 
 
 class Recovery(NamedTuple):

@@ -28,6 +28,7 @@ from camilla.table.frames import as_polars
 
 FORMAT, VERSION = "camilla route", 1
 WAYS = ("single", "by sample", "cascade")
+_NEAR = ("x", "beyond", "answered")
 LENGTH_OF = "characters of "  # a feature made from a text
 CONFIDENCE = "confidence"
 MANY = 50_000  # numbers of an array beyond which it is saved with half precision
@@ -376,7 +377,7 @@ def _keep(saved: _Saved, expectation: Expectation, sight: Sight) -> None:
             if isinstance(values, np.ndarray):
                 saved.arrays[f"{name}.{part}"] = _packed(values)
         if isinstance(method, Neighbours):
-            saved.neighbours = method.count
+            saved.neighbours = method.nearest
     saved.tasks, saved.task_column = list(sight.tasks), sight.task_column
     if sight.encoder is not None:
         saved.encoder = sight.encoder.document()
@@ -401,9 +402,9 @@ def _fields(saved: _Saved) -> dict[str, Any]:
         sight = Sight(encoder, tuple(saved.tasks), saved.task_column)
     middle = (saved.middle[0], saved.middle[1]) if saved.middle else (0.0, 1.0)
     return {
-        "way": saved.way, "learners": tuple(saved.learners), "costs": tuple(saved.costs), "price": saved.price,
-        "single": saved.single, "expectation": expectation, "sight": sight, "first": saved.first,
-        "middle": middle, "facts": saved.facts,
+        "way": saved.way, "learners": tuple(saved.learners), "costs": tuple(saved.costs),
+        "price": saved.price, "single": saved.single, "expectation": expectation, "sight": sight,
+        "first": saved.first, "middle": middle, "facts": saved.facts,
     }  # fmt: skip
 
 
@@ -413,8 +414,8 @@ def _methods(saved: _Saved, arrays: Mapping[str, Floats]) -> dict[str, Any]:
         if f"{name}.{kind._fields[0]}" in arrays:
             out[name] = kind(*(arrays[f"{name}.{part}"] for part in kind._fields))
     if "neighbours.x" in arrays:
-        parts = (arrays[f"neighbours.{part}"].astype(np.float32) for part in Neighbours._fields[:3])
-        out["neighbours"] = Neighbours(*parts, saved.neighbours)
+        x, beyond, answered = (arrays[f"neighbours.{part}"].astype(np.float32) for part in _NEAR)
+        out["neighbours"] = Neighbours(x, beyond, answered, saved.neighbours)
     if absent := [name for name in out if name not in saved.contrast or name not in saved.common]:
         raise FormatError(f"it has no weight of {absent[0]}.")
     return out
