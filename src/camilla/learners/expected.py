@@ -4,8 +4,8 @@
 
 Three methods: tasks (shrunken means), a logistic regression per learner, the mean of the nearest samples. The
 weights w and v come from cross-fitting within the samples of the fit, by non-negative least squares. Where
-the methods together do not predict differences between learners better than the means do, by more than a standard
-error, all weights are 0: then every sample gets the same expected responses.
+the methods together do not predict differences between learners better than the means do, by more than a
+standard error, all weights are 0: then every sample gets the same expected responses.
 """
 
 from collections.abc import Sequence

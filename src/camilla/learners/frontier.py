@@ -15,6 +15,7 @@ from camilla.arrays import Floats, rounded
 
 Indices = NDArray[np.int64]
 GRID = 101  # budgets at which a frontier is drawn and its intervals are made
+FIRST_PRICE = 1.001  # times the highest rate: too dear for all samples that were seen
 SLOPE_REACH = 10  # budgets to either side over which a slope is taken
 
 
@@ -56,10 +57,15 @@ class Path(NamedTuple):
         return values[self.start, np.arange(n)] + total
 
     def price(self, budget: float) -> float:
-        """The rate of the moves that the budget ends among; 0 where all of them are paid for."""
+        """Between the rates of the moves that the budget pays for and of those it does not, or not wholly.
+
+        It is 0 where all are paid for.
+        """
         at = int(np.searchsorted(self.cost, budget * (1 + 1e-12), side="right")) - 1
-        firsts = np.flatnonzero(np.diff(self.group, prepend=-1))
-        return float(self.rate[firsts[at]]) if 0 <= at < len(firsts) else 0.0
+        rates = self.rate[np.flatnonzero(np.diff(self.group, prepend=-1))]
+        if at >= len(rates):
+            return 0.0
+        return float((rates[at] + rates[at - 1]) / 2 if at else rates[0] * FIRST_PRICE)
 
 
 def _by_turn(sample: Indices) -> list[Indices]:

@@ -416,6 +416,9 @@ def _methods(saved: _Saved, arrays: Mapping[str, Floats]) -> dict[str, Any]:
     if "neighbours.x" in arrays:
         x, beyond, answered = (arrays[f"neighbours.{part}"].astype(np.float32) for part in _NEAR)
         out["neighbours"] = Neighbours(x, beyond, answered, saved.neighbours)
+    weighed = {name for part in (saved.contrast, saved.common) for name, weight in part.items() if weight}
+    if absent := sorted(weighed - set(out)):
+        raise FormatError(f"it has lost the numbers of {absent[0]}.")
     if absent := [name for name in out if name not in saved.contrast or name not in saved.common]:
         raise FormatError(f"it has no weight of {absent[0]}.")
     return out
