@@ -13,7 +13,7 @@ from camilla.display import Grid, Part, Printable, brief, intervals, percent, si
 from camilla.errors import DataError, SettingError
 from camilla.learners.costs import confidences_of, costs_of
 from camilla.learners.expected import METHODS
-from camilla.learners.frontier import Path, path_of
+from camilla.learners.frontier import Path, chosen_at, path_of
 from camilla.learners.rank import learner_ends
 from camilla.learners.routed import (
     CASCADE,
@@ -36,12 +36,14 @@ from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.clusters import spread_of
 from camilla.statistics.intervals import student
+from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import student_p
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 SINGLE = "best single learner"
 PRINTED_BUDGETS = 6
+PRINTED_TASKS = 10
 PORTFOLIOS = (2, 3)
 NAMES = {ROUTED: "by sample", CASCADE: "cascade"}
 FRONTIER_WAYS = (ROUTED, CASCADE, MIXING, ORACLE)
@@ -55,7 +57,7 @@ class Routing(Printable):
     per sample only where that is significantly better than drawing lots at the same cost.
     """
 
-    on_a_screen: ClassVar[dict[str, Any]] = {"budgets": 4}
+    on_a_screen: ClassVar[dict[str, Any]] = {"budgets": 4, "tasks": 4}
 
     route: Route
     better: bool
@@ -70,6 +72,9 @@ class Routing(Printable):
     same_quality: Mapping[str, Any]  # cost, low, high: of the quality of the best single learner
     ways: pl.DataFrame  # at the budget: way, cost, quality, low, high, difference, …
     learners: pl.DataFrame  # learner, cost, mean, low, high, share
+    tasks: (
+        pl.DataFrame
+    )  # task, samples, learner (most chosen), quality, single, difference, low, high, holm_p
     portfolios: pl.DataFrame  # size, learners, oracle, …, routed, …
     methods: pl.DataFrame  # method, contrast, common
     notes: tuple[str, ...]
@@ -80,21 +85,23 @@ class Routing(Printable):
         """The verdict, its evidence, and what to use."""
         return _answer(self)
 
-    def parts(self, *, budgets: int = PRINTED_BUDGETS) -> list[Part]:
-        """The verdict, the ways at the budget, the frontier, learners, portfolios and notes."""
+    def parts(self, *, budgets: int = PRINTED_BUDGETS, tasks: int = PRINTED_TASKS) -> list[Part]:
+        """The verdict, the ways at the budget, the frontier, learners, tasks, portfolios and notes."""
         out: list[Part] = [self.answer, _ways_grid(self)]
         if budgets and self.frontier["budget"].n_unique() > 1:
             out.append(_frontier_grid(self, budgets))
         if self.apgr.height:
             out.append(_apgr_grid(self))
         out.append(_learners_grid(self))
+        if tasks and self.tasks.height:
+            out.append(_tasks_grid(self, tasks))
         if self.portfolios.height:
             out.append(_portfolio_grid(self))
         return [*out, *(f"note: {note}" for note in self.notes)]
 
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
-        frames = ("apgr", "frontier", "ways", "learners", "portfolios", "methods")
+        frames = ("apgr", "frontier", "ways", "learners", "tasks", "portfolios", "methods")
         return {
             "answer": self.answer,
             "better": self.better,
@@ -322,6 +329,7 @@ def _result(
         _same_quality(curves, way, judge),
         ways,
         _learners(problem, curves, folds, fitted.shares, judge),
+        _tasks(problem, folds, curves, way, at, judge),
         _portfolios(problem, folds, sizes, curves, judge),
         fitted.methods,
         (*problem.notes, *_notes(problem, fitted, asked, given=given)),
@@ -527,6 +535,42 @@ def _learners(
     return frame.sort(pl.col("share").round(9), pl.col("mean").round(9), descending=True, maintain_order=True)
 
 
+def _tasks(
+    problem: Problem, folds: list[Fold], curves: Curves, way: str, at: int, judge: _Judge
+) -> pl.DataFrame:
+    """Of each task what the way gets at the budget, beside the best single learner; Holm is over tasks."""
+    kinds: dict[str, Any] = {"task": pl.String, "samples": pl.Int64, "learner": pl.String}
+    numbers = ("quality", "single", "difference", "low", "high", "holm_p")
+    kinds |= dict.fromkeys(numbers, pl.Float64)
+    if problem.features is None or not problem.task_column:
+        return pl.DataFrame(schema=kinds)
+    labels = problem.features.frame[problem.task_column].fill_null("").to_numpy()[curves.samples]
+    chosen = _chosen(problem, folds, way, float(curves.budgets[at]))
+    quality, gain = curves.ways[way].quality[at], curves.ways[way].quality[at] - curves.single
+    rows = []
+    for label in sorted(set(labels.tolist())):
+        inside = labels == label
+        group = None if judge.group is None else np.unique(judge.group[inside], return_inverse=True)[1]
+        of_task = _Judge(group, judge.level)
+        row = of_task.difference(gain[inside], ("difference", "low", "high", "p"))
+        most = problem.learners[int(np.argmax(np.bincount(chosen[inside])))]
+        means = {"quality": float(quality[inside].mean()), "single": float(curves.single[inside].mean())}
+        rows.append({"task": label, "samples": int(inside.sum()), "learner": most} | means | row)
+    adjusted = holm(np.array([1.0 if row["p"] is None else row["p"] for row in rows]))
+    frame = pl.DataFrame(rows, schema=kinds | {"p": pl.Float64}).drop("p", "holm_p")
+    return frame.with_columns(holm_p=pl.Series(adjusted, dtype=pl.Float64)).select(list(kinds))
+
+
+def _chosen(problem: Problem, folds: list[Fold], way: str, budget: float) -> NDArray[np.integer]:
+    """The learner of each judged sample at the price of the budget in its fold."""
+    costs = cascade_costs(problem.costs, problem.first) if way == CASCADE else problem.costs
+    out = []
+    for fold in folds:
+        expected = fold.cascade if way == CASCADE and fold.cascade is not None else fold.expected
+        out.append(chosen_at(expected, costs, path_of(expected, costs).price(budget)))
+    return np.concatenate(out)
+
+
 def _portfolios(
     problem: Problem, folds: list[Fold], sizes: tuple[int, ...], curves: Curves, judge: _Judge
 ) -> pl.DataFrame:
@@ -663,6 +707,18 @@ def _learners_grid(found: Routing) -> Grid:
     return Grid(
         f"Learners{more}; share is the part of the samples that the route gives them", frame, (interval,)
     )
+
+
+def _tasks_grid(found: Routing, most: int) -> Grid:
+    interval = f"{percent(found.level)} CI"
+    rows = found.tasks.sort(pl.col("difference").round(9), descending=True, maintain_order=True).head(most)
+    frame = rows.select(
+        "task", "samples", "learner", "quality", "single", "difference",
+        pl.Series(interval, intervals(rows, "low", "high"), pl.String), "holm_p",
+    )  # fmt: skip
+    more = f", the first {most} of {found.tasks.height}" if found.tasks.height > most else ""
+    title = f"Tasks by their difference from the best single learner, held-out samples{more}"
+    return Grid(title, frame, fixed=(interval,), spare=("single", "samples"))
 
 
 def _portfolio_grid(found: Routing) -> Grid:
