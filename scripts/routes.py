@@ -86,7 +86,8 @@ def routellm(name: str) -> dict[str, Any]:
     document = whole.to_document()
     return {
         "rows": rows, "others": others, "answer": document["answer"], "gain": document["gain"],
-        "oracle": whole.apgr.filter(pl.col("way") == "oracle").row(0, named=True), "learners": document["learners"],
+        "oracle": whole.apgr.filter(pl.col("way") == "oracle").row(0, named=True),
+        "learners": document["learners"],
         "same_quality": document["same_quality"], "command_cpu_seconds": round(cpu() - before, 1),
         "cpu_seconds": round(cpu() - start, 1),
     }  # fmt: skip
@@ -115,8 +116,11 @@ def chances(kind: str, rng: np.random.Generator, n: int) -> tuple[Any, Any]:
     return x, p
 
 
-WORLDS = {f"{kind}, {n:,} samples": (kind, n, share) for kind, n, share in (
-    ("alike", 400, 1.0), ("alike", 2000, 0.5), ("different", 400, 1.0), ("different", 2000, 0.5))}  # fmt: skip
+WORLDS = {
+    f"{kind}, {n:,} samples": (kind, n, share)
+    for kind in ("alike", "different")
+    for n, share in ((400, 1.0), (2000, 0.5))
+}
 PEOPLE = 40_000  # samples on which the routes of a world are judged truly
 
 
@@ -220,27 +224,33 @@ def routellm_text(name: str, found: dict[str, Any]) -> str:
         f"### {name.upper()}\n\n{found['answer']}\n\n"
         "| partition | APGR | 95 % CI | half | 95 % CI | CPU s |\n|---|---|---|---|---|---|\n"
         f"{rows}\n| otherwise | partitions | APGR | 95 % CI | half |\n|---|---|---|---|---|\n{others}\n"
-        f"Oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); drawing lots: .500. Reached elsewhere: "
-        f"{FLOORS[name]}. The command, with the route made of all prompts, took {found['command_cpu_seconds']:.0f} "
+        f"Oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); drawing lots: .500. Reached "
+        f"elsewhere: "
+        f"{FLOORS[name]}. The command, with the route made of all prompts, took "
+        f"{found['command_cpu_seconds']:.0f} "
         "CPU s.\n\n"
     )
 
 
 def helm_text(found: dict[str, Any]) -> str:
     text = (
-        "## HELM Lite by scenario\n\n30 models on 10,200 samples of 28 scenarios, which are all that is known of "
+        "## HELM Lite by scenario\n\n30 models on 10,200 samples of 28 scenarios, which are all that is "
+        "known of "
         f"a sample; no costs. The best single model of the other folds is {found['single']}.\n\n"
-        f"{found['answer']}\n\n| scenario | samples | most chosen | chosen | single | gain, points | 95 % CI | "
+        f"{found['answer']}\n\n| scenario | samples | most chosen | chosen | single | gain, points | 95 % "
+        f"CI | "
         "p (Holm) |\n|---|---|---|---|---|---|---|---|\n"
     )
     for row in sorted(found["tasks"], key=lambda row: -round(row["difference"], 9)):
         low, high = (None if row[end] is None else 100 * row[end] for end in ("low", "high"))
         interval = "" if low is None or high is None else f"{low:+.1f} to {high:+.1f}"
         text += (
-            f"| `{row['task']}` | {row['samples']} | {row['learner']} | {row['quality']:.3f} | {row['single']:.3f} | "
+            f"| `{row['task']}` | {row['samples']} | {row['learner']} | {row['quality']:.3f} | "
+            f"{row['single']:.3f} | "
             f"{100 * row['difference']:+.1f} | {interval} | {row['holm_p']:.2g} |\n"
         )
-    text += "\n| portfolio of | oracle within it | 95 % CI | chosen by scenario | 95 % CI |\n|---|---|---|---|---|\n"
+    text += "\n| portfolio of | oracle within it | 95 % CI | chosen by scenario | 95 % CI |\n"
+    text += "|---|---|---|---|---|\n"
     for row in found["portfolios"]:
         text += (
             f"| {row['size']} | {row['oracle']:.3f} | {ends(row, 'oracle')} | {row['routed']:.3f} | "
@@ -251,10 +261,14 @@ def helm_text(found: dict[str, Any]) -> str:
 
 def worlds_text(figures: dict[str, Any]) -> str:
     text = (
-        "## Worlds in which the truth is known\n\nA cheap learner and one at ten times its cost that is right .2 "
-        "more often; five numbers are known of a sample. *alike*: the gap is .2 on every sample, and nothing can "
-        "be gained over lots. *different*: the gap is .2 + ¼ tanh of one of the numbers. *true gain* is that of "
-        f"the very routes of the five folds, on {PEOPLE:,} more samples. The test has an error rate of 5 % in both "
+        "## Worlds in which the truth is known\n\nA cheap learner and one at ten times its cost that is "
+        "right .2 "
+        "more often; five numbers are known of a sample. *alike*: the gap is .2 on every sample, and "
+        "nothing can "
+        "be gained over lots. *different*: the gap is .2 + ¼ tanh of one of the numbers. *true gain* is "
+        "that of "
+        f"the very routes of the five folds, on {PEOPLE:,} more samples. The test has an error rate of 5 % "
+        f"in both "
         "directions together.\n\n"
         "| world | tables | better | worse | interval holds the true gain | gain | true gain |\n"
         "|---|---|---|---|---|---|---|\n"
@@ -267,7 +281,8 @@ def worlds_text(figures: dict[str, Any]) -> str:
             gains = " | ".join(f"{100 * one[key] / n:+.2f}" for key in ("gain", "true_gain"))
             text += f"| {name} | {n} | {shares} | {gains} |\n"
     return text + (
-        "\nGains are in points. Made by `python scripts/routes.py --worlds 200 --out docs/results/routes.md`; "
+        "\nGains are in points. Made by `python scripts/routes.py --worlds 200 --out "
+        "docs/results/routes.md`; "
         "every figure is in [data/routes.json](data/routes.json).\n"
     )
 

@@ -11,7 +11,7 @@ from camilla.display import say
 def report(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR…", help="What diagnose, epp, experiment, rank or compare wrote."),
+        typer.Argument(metavar="DIR…", help="What diagnose, epp, experiment, rank, compare, … wrote."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"

@@ -632,11 +632,11 @@ def _saving(found: Routing) -> str:
     if found.gain["beyond"] != MIXING or same["cost"] is None or not same["single_cost"] > 0:
         return ""
     single = same["single_cost"]
-    high = "at most as much" if same["high"] is None else f"{same['high']:.3g}"
-    low = f"{same['low']:.3g}" if same["low"] is not None else "less"
+    low = f"{same['low']:.3g}" if same["low"] is not None else f"{same['cost']:.3g}"
+    ends = f"{low} to {same['high']:.3g}" if same["high"] is not None else f"from {low}, with no upper end"
     return (
         f" The mean response of {brief(found.single)} costs {same['cost']:.3g} per sample instead of "
-        f"{single:.3g} ({percent(found.level)} CI {low} to {high})."
+        f"{single:.3g} ({percent(found.level)} CI {ends})."
     )
 
 
