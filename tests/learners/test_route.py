@@ -104,6 +104,16 @@ def test_equal_scores_count_as_drawn_by_lot() -> None:
     assert apgr_of(np.full(6, 0.3), weak, strong) == pytest.approx(0.5)
 
 
+def test_lots_between_two_learners_recover_half() -> None:
+    rng = np.random.default_rng(1)
+    weak, strong = (rng.random(60) < 0.4).astype(float), (rng.random(60) < 0.8).astype(float)
+    problem = two_learners(strong, weak, strong)
+    folds = one_fold(problem, strong)
+    found = recovery(problem, folds, curves_of(problem, folds, None), MIXING)
+    assert found is not None
+    assert found.value == pytest.approx(0.5)
+
+
 def best_by_programme(expected: Any, costs: Any, budget: float) -> float:
     """The highest mean expected response within the budget, learners mixed as one likes."""
     learners, n = expected.shape

@@ -25,6 +25,7 @@ PENALTIES = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)  # of squared weights; a featur
 NEIGHBOURS = (10, 30, 100)
 STEPS = 60  # of the regression, which moves in steps of a bound of its curvature
 SETTLED = 1e-4  # a step of all weights below it ends the regression
+MOST_CARRIED = 5000  # samples of a fit up to which neighbours are tried: a route carries all of them
 BLOCK = 2000  # samples whose neighbours are looked up at once
 NEEDED = 1.0  # standard errors by which methods must be better than means to be used
 LONGEST_LOGIT = 12.0
@@ -135,7 +136,8 @@ def _settings(known: Known, methods: Sequence[str]) -> list[Setting]:
         settings.append(("tasks", 0.0))
     if known.x.shape[1]:
         settings += [("regression", one) for one in PENALTIES if "regression" in methods]
-        settings += [("neighbours", float(one)) for one in NEIGHBOURS if "neighbours" in methods]
+        if "neighbours" in methods and len(known.x) <= MOST_CARRIED:
+            settings += [("neighbours", float(one)) for one in NEIGHBOURS]
     return settings
 
 

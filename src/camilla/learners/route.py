@@ -408,7 +408,7 @@ def _single_point(problem: Problem, curves: Curves, asked: Settings) -> int:
 
 def _apgr(problem: Problem, folds: list[Fold], curves: Curves, judge: _Judge) -> pl.DataFrame:
     rows = []
-    for way in (ROUTED, CASCADE, ORACLE):
+    for way in (ROUTED, CASCADE, MIXING, ORACLE):
         found = recovery(problem, folds, curves, way) if way in curves.ways else None
         if found is None or (way == ROUTED and problem.features is None):
             continue
@@ -692,7 +692,7 @@ def _apgr_grid(found: Routing) -> Grid:
     )
     title = (
         f"Share of the gap between {brief(found.weak)} and {brief(found.single)} that is recovered, averaged "
-        "over budgets (APGR; lots: 0.5)"
+        "over budgets (APGR)"
     )
     return Grid(title, frame, fixed=("way", interval))
 

@@ -356,6 +356,8 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
     gap = responses[strong] - responses[weak]
     if high <= low or not rounded(gap.mean()) > 0:
         return None
+    if way == MIXING:
+        return _of_lots(problem, folds, responses[weak], gap, (low, high))
     exact, quality, cost = [], [], []
     budgets = budgets_between(low, high)
     for fold in folds:
@@ -370,6 +372,21 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
     corrected = at_fixed_cost(np.concatenate(quality, axis=1), budgets, np.concatenate(cost, axis=1))
     weak_responses = responses[weak]
     return Recovery(np.concatenate(exact) - weak_responses, corrected.mean(axis=0) - weak_responses, gap)
+
+
+def _of_lots(
+    problem: Problem, folds: list[Fold], weak: Floats, gap: Floats, ends: tuple[float, float]
+) -> Recovery:
+    """Lots at every budget: straight between the corners of the hull, so that trapezes are exact."""
+    parts = []
+    for fold in folds:
+        mixture = mixture_of(fold.means, problem.costs)
+        inside = mixture.cost[(mixture.cost > ends[0]) & (mixture.cost < ends[1])]
+        nodes = np.concatenate(([ends[0]], inside, [ends[1]]))
+        earned = mixture.weights(nodes, len(problem.costs)) @ problem.responses[:, fold.inside]
+        parts.append(np.trapezoid(earned, nodes, axis=0) / (ends[1] - ends[0]))
+    between = np.concatenate(parts) - weak
+    return Recovery(between, between, gap)
 
 
 def portfolio_rows(problem: Problem, folds: list[Fold], size: int) -> dict[str, Floats]:
