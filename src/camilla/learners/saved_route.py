@@ -125,7 +125,36 @@ class Route(Printable):
     """Which learner answers a sample: the one with the largest expected response less price × cost.
 
     A route to a single learner needs no features. A cascade asks `first` always, and another learner where,
-    given the confidence of the first, that is expected to be worth its cost.
+    given the confidence of the first, that is expected to be worth its cost. `camilla.route` makes one.
+
+    Parameters
+    ----------
+    way : {"single", "by sample", "cascade"}
+        One learner for every sample, a learner per sample, or a second one where the first is doubtful.
+    learners : tuple of str
+        Names of the learners.
+    costs : tuple of float
+        The mean cost of an answer of each learner.
+    price : float
+        How much expected response one unit of cost must bring.
+    single : str
+        The best single learner; of a route to one learner, that one.
+    expectation : Expectation, optional
+        What predicts the responses of each learner.
+    sight : Sight, optional
+        How features are encoded.
+    first : str
+        The first learner of a cascade.
+    middle : tuple of float
+        Mean and standard deviation of its confidence.
+    facts : mapping
+        Expected quality and cost, and what the route was made from.
+
+    Examples
+    --------
+    >>> route = camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a")
+    >>> route.choose({"sample": "new"})["learner"].to_list()
+    ['a']
     """
 
     way: str  # "single", "by sample" or "cascade"
@@ -151,11 +180,28 @@ class Route(Printable):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The features that a sample must have."""
+        """The features that a sample must have.
+
+        Examples
+        --------
+        >>> camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").columns
+        ()
+        """
         return () if self.sight is None or self.way == "single" else tuple(self.sight.kinds)
 
     def parts(self) -> list[Part]:
-        """Learners with their costs and mean responses, and what the route needs to know."""
+        """Learners with their costs and mean responses, and what the route needs to know.
+
+        Returns
+        -------
+        list
+            What is printed, a table and a sentence.
+
+        Examples
+        --------
+        >>> camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").parts()[0].title
+        'Every sample goes to a'
+        """
         frame = pl.DataFrame({"learner": self.learners, "cost": self.costs})
         if self.expectation is not None:
             frame = frame.with_columns(mean=pl.Series(self.expectation.means))
@@ -189,6 +235,14 @@ class Route(Printable):
         ------
         DataError
             A column is not there or cannot be read.
+
+        Examples
+        --------
+        >>> table, names = camilla.digits(), ("tree 4", "logistic shrunk")
+        >>> table = table.take_learners([table.learners.index(name) for name in names])
+        >>> found = camilla.route(table, methods=["tasks"], portfolio=())
+        >>> found.route.choose(pl.DataFrame({"skill": ["0", "1"]}))["learner"].to_list()
+        ['tree 4', 'logistic shrunk']
         """
         frame, origin = _rows(samples)
         names = _names(frame, sample)
@@ -233,7 +287,18 @@ class Route(Printable):
         return frame.with_columns(pl.col("expected").fill_nan(None))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds."""
+        """What the file holds.
+
+        Returns
+        -------
+        dict
+            Plain data, ready for JSON.
+
+        Examples
+        --------
+        >>> camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").to_document()["learners"]
+        ['a', 'b']
+        """
         saved = _Saved(
             FORMAT, VERSION, self.way, list(self.learners), [float(one) for one in self.costs], self.price,
             self.single, self.first, list(self.middle), facts=dict(self.facts),
@@ -246,7 +311,28 @@ class Route(Printable):
         return document
 
     def save(self, path: str | Path) -> Path:
-        """Writes the route as JSON; a reader never meets half a file."""
+        """Writes the route as JSON; a reader never meets half a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .json.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+
+        Raises
+        ------
+        SettingError
+            The name does not end in .json.
+
+        Examples
+        --------
+        >>> camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").save("route.json").name
+        'route.json'
+        """
         path = Path(path)
         if path.suffix.lower() != ".json":
             raise SettingError(f"{path}: a route is written as .json.")
@@ -257,7 +343,29 @@ class Route(Printable):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a route back; what is damaged or newer is refused."""
+        """Reads a route back; a damaged or newer file is refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` or `camilla route -o` wrote.
+
+        Returns
+        -------
+        Route
+            The route as it was saved.
+
+        Raises
+        ------
+        FormatError
+            The file holds no route, or one of a newer version.
+
+        Examples
+        --------
+        >>> path = camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").save("route.json")
+        >>> camilla.Route.load(path).single
+        'a'
+        """
         path = Path(path)
         try:
             data = path.read_bytes()
