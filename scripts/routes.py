@@ -231,7 +231,7 @@ def routellm_text(name: str, found: dict[str, Any]) -> str:
     others += "\n" * bool(others)
     return (
         f"### {name.upper()}\n\n{found['answer']}\n\n"
-        "| partition | APGR | 95 % CI | half | 95 % CI | CPU s, with the route made of all |\n|---|---|---|---|---|---|\n"
+        "| partition | APGR | 95 % CI | half | 95 % CI | CPU s |\n|---|---|---|---|---|---|\n"
         f"{rows}\n{others}"
         f"Oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); drawing lots: .500. Reached "
         f"elsewhere: "
