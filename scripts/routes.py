@@ -124,7 +124,7 @@ WORLDS = {
     for kind in ("alike", "different")
     for n, share in ((400, 1.0), (2000, 0.5))
 }
-PEOPLE = 40_000  # samples on which the routes of a world are judged truly
+PEOPLE = 10_000  # samples on which the routes of a world are judged truly
 
 
 def table_of(x: Any, responses: Any) -> camilla.ResponseTable:
