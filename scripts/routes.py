@@ -140,7 +140,7 @@ def true_gain(problem: Problem, seed: int, kind: str) -> float:
     fits = [fit_on(problem, np.flatnonzero(fold != k), rng, ALL) for k in range(5)]
     x, p = chances(kind, np.random.default_rng([seed, 9]), PEOPLE)
     features = table_of(x, np.zeros((2, PEOPLE))).sample_features
-    budgets, gains = budgets_between(*map(float, problem.costs)), []
+    budgets, gains = budgets_between(*map(float, problem.costs), PEOPLE), []
     for fit in fits:
         expected = fit.expectation.expected(fit.sight.known(features)) if fit.sight.encoder else p * 0
         earned = path_of(expected, problem.costs).earned(p, budgets).mean()

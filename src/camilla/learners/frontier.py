@@ -16,7 +16,9 @@ from camilla.arrays import Floats, rounded
 Indices = NDArray[np.int64]
 GRID = 101  # budgets at which a frontier is drawn and its intervals are made
 FIRST_PRICE = 1.001  # times the highest rate: too dear for all samples that were seen
-SLOPE_REACH = 10  # budgets to either side over which a slope is taken
+SLOPE_PART = 10  # a slope is taken over this part of the budgets to either side
+MOST_CELLS = 10_000_000  # budgets times samples that are kept of a way
+FEWEST_BUDGETS = 21
 
 
 class Path(NamedTuple):
@@ -152,9 +154,11 @@ def mixture_of(means: Floats, costs: Floats) -> Mixture:
     return Mixture(learners, costs[learners])
 
 
-def budgets_between(low: float, high: float) -> Floats:
-    """The budgets of a frontier; one where there is nothing between."""
-    return np.linspace(low, high, GRID) if high > low else np.array([low])
+def budgets_between(low: float, high: float, n_samples: int) -> Floats:
+    """The budgets of a frontier, fewer for very many samples; one where there is nothing between."""
+    if not high > low:
+        return np.array([low])
+    return np.linspace(low, high, int(np.clip(MOST_CELLS // max(n_samples, 1), FEWEST_BUDGETS, GRID)))
 
 
 def at_fixed_cost(quality: Floats, budgets: Floats, cost: Floats) -> Floats:
@@ -168,6 +172,7 @@ def at_fixed_cost(quality: Floats, budgets: Floats, cost: Floats) -> Floats:
         return quality
     mean = quality.mean(axis=1)
     at = np.arange(len(budgets))
-    left, right = np.maximum(at - SLOPE_REACH, 0), np.minimum(at + SLOPE_REACH, len(budgets) - 1)
+    reach = max(len(budgets) // SLOPE_PART, 1)
+    left, right = np.maximum(at - reach, 0), np.minimum(at + reach, len(budgets) - 1)
     slope = (mean[right] - mean[left]) / (budgets[right] - budgets[left])
     return quality - slope[:, None] * (cost - cost.mean(axis=1)[:, None])

@@ -284,7 +284,7 @@ def curves_of(problem: Problem, folds: list[Fold], budget: float | None) -> Curv
             *(float(one.cost[-1]) for way in (ROUTED, CASCADE) for one in paths.get(way, [])),
         ]
     )
-    budgets = budgets_between(float(costs.min()), dearest)
+    budgets = budgets_between(float(costs.min()), dearest, len(samples))
     if budget is not None:
         budgets = np.unique(np.append(budgets, budget))
     ways = {MIXING: _mixed(problem, folds, budgets)}
@@ -359,7 +359,7 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
     if way == MIXING:
         return _of_lots(problem, folds, responses[weak], gap, (low, high))
     exact, quality, cost = [], [], []
-    budgets = budgets_between(low, high)
+    budgets = budgets_between(low, high, len(curves.samples))
     for fold in folds:
         inside = problem.responses[:, fold.inside]
         expected = {ORACLE: inside, CASCADE: fold.cascade}.get(way, fold.expected)
