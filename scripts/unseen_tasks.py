@@ -1,7 +1,7 @@
 """AUC of responses to unseen SWE-bench tasks, and coverage of their success rates, over random partitions.
 
-python scripts/unseen_tasks.py [SEED …] [--repo] [--dimensions K] [--draws N]: five folds over tasks per seed. The
-AUC is of all (agent, task) pairs of a held-out fold, averaged over folds, as published for these features.
+python scripts/unseen_tasks.py [SEED …] [--repo] [--dimensions K] [--draws N]: five folds over tasks per seed.
+The AUC is of all (agent, task) pairs of a held-out fold, averaged over folds, as it was published.
 """
 
 import argparse

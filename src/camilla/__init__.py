@@ -57,6 +57,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.select import select as select
     from camilla.samples.skills import FoundSkills as FoundSkills
     from camilla.samples.skills import skills as skills
+    from camilla.schemas import schema as schema
     from camilla.show.report.build import report as report
     from camilla.statistics.power import Design as Design
     from camilla.table.examples import digits as digits
@@ -124,6 +125,7 @@ _WHERE: dict[str, str] = {
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
     "route": "camilla.learners.route",
+    "schema": "camilla.schemas",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",
     "skills": "camilla.samples.skills",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import show_document
 from camilla.display import print_json, progress, say
@@ -26,28 +27,38 @@ if TYPE_CHECKING:
 @reads_table("skills", "skill_graph", *options.FEATURES, *options.CONTENT)
 def diagnose(
     table: options.TableOption,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write the diagnosis to.")],
     with_: Annotated[
-        str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
+        str,
+        typer.Option(
+            "--with", help="Diagnoser, with settings if any: mirt:dimensions=5.", autocompletion=diagnosers
+        ),
     ] = "auto",
     across_blocks: options.AcrossBlocksOption = False,
     shards: Annotated[
         Path | None,
-        typer.Option(help="Larger than memory: TABLE is Parquet, read in parts kept in this folder."),
+        typer.Option(
+            help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."
+        ),
     ] = None,
     ray: Annotated[
-        str | None, typer.Option(help="With shards: fit on a Ray cluster, its address or local.")
+        str | None, typer.Option(help="With --shards: fit on a Ray cluster, given its address, or local.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to fit: auto, cpu or gpu.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Where to fit: auto, cpu or gpu.", autocompletion=one_of("auto", "cpu", "gpu"))
+    ] = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how long it would take and how much memory, and stop.")
+        bool, typer.Option("--dry-run", help="Estimate the time and memory that the fit needs, and stop.")
     ] = False,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Diagnose every learner and sample of a table of responses."""
+    """Diagnose every learner and sample of a response table.
+
+    Example: camilla diagnose responses.csv --skills skills.csv -o diagnosis
+    """
     from camilla.diagnosis_folder import make_way
 
     options.checked_one("device", device, ("auto", "cpu", "gpu"))
@@ -68,7 +79,7 @@ def diagnose(
         found = run(responses, with_, seed, across_blocks=across_blocks)
         found.save(output)
     if json:
-        print_json(show_document(found))
+        print_json(show_document(found), "diagnosis")
     else:
         say(found.text(learners=10, samples=5))
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
@@ -76,11 +87,12 @@ def diagnose(
 
 def _is_large(table: Path, columns: TableOptions) -> bool:
     """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
+    of_another_kind = table.is_file() and table.suffix.lower() != ".parquet"
+    if of_another_kind or columns.rows is not None or columns.map is not None:
+        return False
     from camilla.diagnosing_large import LARGE_ROWS
     from camilla.table.shards import count_rows, table_files
 
-    if columns.rows is not None or columns.map is not None:
-        return False
     files = table_files(table)
     other = table.is_dir() and any(one.is_file() and one not in files for one in table.rglob("*"))
     return bool(files) and not other and count_rows(files) > LARGE_ROWS
@@ -113,7 +125,7 @@ def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> No
     columns.refuse("with --dry-run", but=("learner", "sample", "response", "no_content"))
     roles = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
     plan = plan_fit(table, text, **roles)
-    print_json(plan.document()) if json else say(plan.text())
+    print_json(plan.document(), "fit-plan") if json else say(plan.text())
 
 
 def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
-from camilla.display import print_frame, print_json, say
+from camilla.cli.completing import names_of
+from camilla.display import aside, print_frame, print_json, say
 from camilla.errors import SettingError
 
 if TYPE_CHECKING:
@@ -19,10 +20,12 @@ MOST_SHOWN = 40
 def predict(
     diagnosis: options.SavedOption,
     learner: Annotated[
-        list[str] | None, typer.Option(help="A learner; may be repeated. All by default.")
+        list[str] | None,
+        typer.Option(help="A learner; may be repeated. All by default.", autocompletion=names_of("learners")),
     ] = None,
     sample: Annotated[
-        list[str] | None, typer.Option(help="A sample; may be repeated. All by default.")
+        list[str] | None,
+        typer.Option(help="A sample; may be repeated. All by default.", autocompletion=names_of("samples")),
     ] = None,
     new_samples: Annotated[
         str | None, typer.Option(help="Features of samples without a response: FILE, FILE:column, .npy.")
@@ -31,11 +34,15 @@ def predict(
         str | None, typer.Option(help="Features of learners without a response, as --new-samples.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write all predictions: .csv, .jsonl, .parquet.")
+        Path | None,
+        typer.Option("-o", "--output", help="File for all predictions: .csv, .jsonl or .parquet."),
     ] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Predict the response of learners on samples, with intervals; also of new ones from their features."""
+    """Predict the responses of learners to samples, with intervals; of new ones from their features.
+
+    Example: camilla predict diagnosis --learner NAME -o predictions.csv
+    """
     from camilla.diagnosis import Diagnosis
     from camilla.table.files import checked_ending, write_frame
 
@@ -51,10 +58,11 @@ def predict(
     frame = found.predict(learner or None, sample or None) if new is None else new.responses
     if output is not None:
         write_frame(frame, output)
-        say(f"{frame.height} predictions written to {output}", err=True)
+        aside(f"{frame.height} predictions written to {output}.")
     if json:
-        others = {} if new is None else _document(new)
-        print_json({"provenance": found.provenance, "predictions": frame.to_dicts(), **others})
+        document = {"verdict": "predicted", "predictions": frame.to_dicts()}
+        document |= {} if new is None else _document(new)
+        print_json(document | {"provenance": found.provenance}, "predict")
     elif new is not None:
         say(new.text())
     elif output is None:

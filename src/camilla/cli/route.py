@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress, say
+from camilla.display import aside, print_json, progress, say
 
 APPLY, MAKE = "apply", "make"
 
@@ -24,6 +24,7 @@ class TableOrApply(TyperGroup):
 
 
 app = typer.Typer(
+    name="route",
     cls=TableOrApply,
     help="Choose a learner per sample at a cost, judged on unseen samples; or apply a route.",
 )
@@ -41,7 +42,10 @@ def apply(
     sample: Annotated[str, typer.Option(help="Column that names the samples, if there is one.")] = "sample",
     json: options.JsonOption = False,
 ) -> None:
-    """Say which learner is to answer each sample of a file."""
+    """Say which learner is to answer each sample of a file.
+
+    Example: camilla route apply route.json new.csv -o chosen.csv
+    """
     from camilla.errors import SettingError
     from camilla.learners.saved_route import Route
     from camilla.table.files import checked_ending, write_frame
@@ -54,9 +58,9 @@ def apply(
     chosen = Route.load(route).choose(samples, sample=sample)
     if output is not None:
         write_frame(chosen, output)
-        say(f"Learners for {chosen.height} samples written to {output}", err=True)
+        aside(f"Learners for {chosen.height} samples written to {output}.")
     if json:
-        print_json({"samples": chosen.to_dicts()})
+        print_json({"verdict": "chosen", "samples": chosen.to_dicts()}, "route-apply")
 
 
 @app.command(MAKE, hidden=True)
@@ -101,6 +105,8 @@ def route(
     """Choose a learner per sample at a cost, judged on samples that had no part in the choice.
 
     `camilla route apply ROUTE NEW -o FILE` uses a route that was written with -o.
+
+    Example: camilla route answers.csv --features :prompt --costs small=1,large=20 -o route.json
     """
     from camilla.learners.route import route
 
@@ -119,7 +125,7 @@ def route(
     if output is not None:
         found.route.save(output)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "route")
         return
     say(found.text(budgets=budgets))
     if output is not None:

@@ -70,6 +70,7 @@ class Routing(Printable):
         """Everything as plain data."""
         frames = ("apgr", "frontier", "ways", "learners", "tasks", "portfolios", "methods")
         return {
+            "verdict": self.route.way,
             "answer": self.answer,
             "better": self.better,
             "way": self.way,

@@ -197,7 +197,10 @@ def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> s
 
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
+    refused = [] if loaded.merged is None else loaded.merged.conflicts
+    in_part = files.unknown or files.damaged or files.unusable or refused
     found: dict[str, Any] = {
+        "verdict": "read in part" if in_part else "read",
         "formats": {
             name: {
                 "files": len(paths),
@@ -546,7 +549,7 @@ def _agreement(judge: str, parts: Sequence[OtherJudge]) -> str:
     if not n:
         return f"{shown(judge)} (no answer in common)"
     equal = sum(one.n * (one.equal or 0.0) for one in scored) / n
-    said = f"equal on {equal:.0%} of {n} answers"
+    said = f"equal on {100 * equal:.0f} % of {n} answers"
     known = [one.correlation for one in scored if one.correlation is not None]
     if known:
         ends = f"{min(known):.2f}" if len(known) == 1 else f"{min(known):.2f} to {max(known):.2f}"

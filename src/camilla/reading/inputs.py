@@ -16,6 +16,7 @@ from camilla.reading.account import Files, Reading, judge_notes, none_known, rep
 from camilla.reading.content import Spill
 from camilla.reading.features import own_columns, with_features
 from camilla.reading.formats import all_formats, loader_of
+from camilla.reading.in_memory import are_results, as_logs
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
 from camilla.reading.mapped import loader, read_mapped
@@ -100,7 +101,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         One table file (CSV, TSV, JSONL, JSON, Parquet, Excel, packed with gzip or not; "-" is standard
         input), one dataframe (Polars, pandas, PyArrow, …), or logs of any known format. Folders are looked
         through.
-        Several paths are read as logs, tables among them, and joined into one table.
+        Several paths are read as logs, tables among them, and joined into one table. What a harness returned
+        in Python is read too: the dictionary of lm-eval's `simple_evaluate(log_samples=True)`, and what
+        Inspect's `eval()` returns.
     rows : {"samples", "learners"}, optional
         What the rows of a wide table are. Without it a table is long, with one row per response.
     learner, sample, response : str, optional
@@ -227,6 +230,8 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     given = checked_options(options)
     if not sources:
         raise DataError("no path was given.")
+    if any(map(are_results, sources)):
+        return _read_results(sources, given)
     if len(sources) == 1 and not isinstance(sources[0], str | Path):
         return _read_one(as_frame(sources[0]), given, "the dataframe")
     if wrong := [source for source in sources if not isinstance(source, str | Path)]:
@@ -237,11 +242,22 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     return _read_one(paths[0], given, str(paths[0]))
 
 
+def _read_results(sources: Sequence[Any], given: Mapping[str, Any]) -> Reading:
+    """What harnesses returned in Python, and paths of logs among it."""
+    if wrong := [one for one in sources if not (are_results(one) or isinstance(one, str | Path))]:
+        raise SettingError(
+            f"results of a harness are read with other logs, not with a {type(wrong[0]).__name__}."
+        )
+    with as_logs(Path(one) if isinstance(one, str) else one for one in sources) as paths:
+        read_as_logs([*paths, *paths], given)  # options of tables are errors
+        return with_extras(load_logs(paths, **log_options(given)), given)
+
+
 def as_table(source: TableLike, *, rows: WideRows | None = None) -> ResponseTable:
     """A response table from whatever a caller has: a table, a dataframe, or the path of a file or folder."""
     if isinstance(source, ResponseTable):
         return source
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path) and not are_results(source):
         source = as_frame(source)
     reading = read_with_account(source, rows=rows)
     _warn(reading)
@@ -370,10 +386,11 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = reading.table
     if "cluster" in given:
         table = with_clusters(table, given["cluster"])
-    table = with_key(table, key_source(given["key"]) if "key" in given else None)
-    source = skill_source(given["skills"]) if "skills" in given else None
-    own = () if source is None or source.file is not None else source.columns
-    table = with_skill_source(table, source, own)
+    if "key" in given:
+        table = with_key(table, key_source(given["key"]))
+    if "skills" in given:
+        source = skill_source(given["skills"])
+        table = with_skill_source(table, source, source.columns if source.file is None else ())
     if "skill_graph" in given:
         table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
     return reading.with_table(with_features(table, given, None))

@@ -35,10 +35,8 @@ def key_source(text: str) -> FileColumns:
     return FileColumns(None, (text.removeprefix(":"),))
 
 
-def with_key(table: ResponseTable, source: FileColumns | None, *, id: str = "sample") -> ResponseTable:
+def with_key(table: ResponseTable, source: FileColumns, *, id: str = "sample") -> ResponseTable:
     """The table with the key of each sample, from a column of a file or of the samples themselves."""
-    if source is None:
-        return table
     if source.file is None:
         return replace(table, key=sample_column(table, source.columns[0]))
     keys = read_skills(source, table.samples, id=id)
@@ -127,10 +125,8 @@ def skills_from(table: ResponseTable, columns: Sequence[str]) -> SkillMap:
     return SkillMap(*one_hots(frame, columns, table.samples, "sample", Origin("the logs")))
 
 
-def with_skill_source(table: ResponseTable, source: FileColumns | None, own: Sequence[str]) -> ResponseTable:
+def with_skill_source(table: ResponseTable, source: FileColumns, own: Sequence[str]) -> ResponseTable:
     """The table under the skills of a file, or of its own samples' columns."""
-    if source is None:
-        return table
     if own:
         return table.with_skills(skills_from(table, own))
     return table.with_skills(read_skills(source, table.samples, id="sample"))

@@ -9,9 +9,9 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Collection
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import polars as pl
@@ -201,10 +201,15 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
 
 
-@cache
 def _standard_input() -> bytes:
-    """All of standard input, read once for everything that asks for it."""
-    return b"" if sys.stdin is None else sys.stdin.buffer.read()
+    """All of standard input."""
+    return b"" if sys.stdin is None else _read_once(sys.stdin)
+
+
+@lru_cache(maxsize=1)
+def _read_once(stream: TextIO) -> bytes:
+    """All of a stream, for everything that asks for it."""
+    return stream.buffer.read()
 
 
 def _unpacked(data: bytes, name: str) -> bytes:
