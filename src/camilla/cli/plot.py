@@ -63,7 +63,8 @@ def plot(
     if diagnosis.suffix == ".json":
         if learner or skill or sample or families:
             raise SettingError(
-                "the picture of a route shows all of it. Leave out --learner, --skill, --sample and --families."
+                "the picture of a route shows all of it. Leave out --learner, --skill, --sample and "
+                "--families."
             )
         _write_route(diagnosis, picture, output)
         return

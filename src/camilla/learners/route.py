@@ -144,7 +144,7 @@ def route(
 
 def _check_settings(asked: Settings) -> None:
     if asked.budget is not None and asked.quality is not None:
-        raise SettingError("give a budget or a quality, not both: the one follows from the other.")
+        raise SettingError("give a budget or a quality, not both: each follows from the frontier.")
     if asked.budget is not None and not 0 <= asked.budget < np.inf:
         raise SettingError(f"the budget is a mean cost per sample from 0 on; got {asked.budget:g}.")
     if asked.quality is not None and not 0 <= asked.quality <= 1:

@@ -1,4 +1,4 @@
-"""What is known of a route: every figure, and how it is said."""
+"""The figures of a route, and the sentences and tables that show them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
