@@ -1,6 +1,6 @@
 """Routes: RouteLLM, HELM Lite by scenario, and worlds in which the truth is known.
 
-CAMILLA_DATA=… python scripts/routes.py --worlds 200 --out docs/results/routes.md
+CAMILLA_DATA=… python scripts/routes.py --worlds 60 --out docs/results/routes.md
 
 Figures go to docs/results/data/routes.json too, and finished parts are read from there again.
 """
@@ -181,8 +181,8 @@ included. [What APGR is](../commands/route.md#apgr).
 ## RouteLLM
 
 Right or wrong answers of Mixtral-8x7B (weak) and GPT-4-1106 (strong) to the prompts of MMLU (14,042 of 57
-subjects) and GSM8K (1,319); each is a table of its own. Known of a prompt: its subject, TF-IDF of its words and pairs of words (50
-directions), and its length. A budget is the share of prompts that go to the strong model. *half* is the
+subjects) and GSM8K (1,319); each is a table of its own. Known of a prompt: its subject, TF-IDF of its
+words and pairs of words (50 directions), and its length. A budget is the share of prompts that go to the strong model. *half* is the
 accuracy where half of them do. The settings of the
 methods were chosen with partitions 101 to 106 of the same prompts: the partitions judged here had no part in
 that, the prompts did.
@@ -305,7 +305,7 @@ def keep(figures: dict[str, Any]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--worlds", type=int, default=200)
+    parser.add_argument("--worlds", type=int, default=60)
     parser.add_argument("--out", type=Path)
     parser.add_argument("--only", nargs="*", help="parts to make again; others are read from the data")
     given = parser.parse_args()
