@@ -182,10 +182,9 @@ included. [What APGR is](../commands/route.md#apgr).
 
 Right or wrong answers of Mixtral-8x7B (weak) and GPT-4-1106 (strong) to the prompts of MMLU (14,042 of 57
 subjects) and GSM8K (1,319); each is a table of its own. Known of a prompt: its subject, TF-IDF of its
-words and pairs of words (50 directions), and its length. A budget is the share of prompts that go to the strong model. *half* is the
-accuracy where half of them do. The settings of the
-methods were chosen with partitions 101 to 106 of the same prompts: the partitions judged here had no part in
-that, the prompts did.
+words and pairs of words (50 directions), and its length. A budget is the share of prompts that go to the
+strong model. *half* is the accuracy where half of them do. The settings of the methods were chosen with
+partitions 101 to 106 of the same prompts: the partitions judged here had no part in that, the prompts did.
 
 """
 
