@@ -106,7 +106,9 @@ def route(
 
     `camilla route apply ROUTE NEW -o FILE` uses a route that was written with -o.
 
-    Example: camilla route answers.csv --features :prompt --costs small=1,large=20 -o route.json
+    The word make may be left out.
+
+    Example: camilla route make answers.csv --features :prompt --costs small=1,large=20 -o route.json
     """
     from camilla.learners.route import route
 
