@@ -287,11 +287,12 @@ def worlds_text(figures: dict[str, Any]) -> str:
             gains = " | ".join(f"{100 * one[key] / n:+.2f}" for key in ("gain", "true_gain"))
             text += f"| {name} | {n} | {shares} | {gains} |\n"
     return text + (
-        "\nWhere a gain is there, the intervals of small tables are too narrow: in 400 samples they held the "
-        "true gain less often than in 95 %. Routes of the five folds share most of their samples, and "
-        "whether the features are used at all varies between tables of that size; the interval knows of "
-        "neither. The estimate itself is not shifted. Where nothing can be gained, a gain was found no more "
-        "often than the test allows.\n\nGains are in points. Made by `python scripts/routes.py --worlds "
+        "\nWhere there is a gain, the intervals are too narrow: they held the true gain in fewer than 95 % "
+        "of the "
+        "tables. Routes of the five folds share most of their samples, which the intervals do not know. The "
+        "estimate itself is not shifted. Where nothing can be gained, a gain was found no more often than "
+        "the "
+        "test allows.\n\nGains are in points. Made by `python scripts/routes.py --worlds "
         "200 --out "
         "docs/results/routes.md`; "
         "every figure is in [data/routes.json](data/routes.json).\n"
