@@ -293,7 +293,7 @@ def worlds_text(figures: dict[str, Any]) -> str:
         "estimate itself is not shifted. Where nothing can be gained, a gain was found no more often than "
         "the "
         "test allows.\n\nGains are in points. Made by `python scripts/routes.py --worlds "
-        "200 --out "
+        "60 --out "
         "docs/results/routes.md`; "
         "every figure is in [data/routes.json](data/routes.json).\n"
     )
