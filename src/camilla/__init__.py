@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.learners.judges import judges as judges
     from camilla.learners.power import power as power
     from camilla.learners.rank import rank as rank
+    from camilla.learners.route import route as route
+    from camilla.learners.saved_route import Route as Route
     from camilla.ranking.boards import agreement as agreement
     from camilla.ranking.boards import compare_fits as compare_fits
     from camilla.ranking.boards import fit_by_rounds as fit_by_rounds
@@ -87,6 +89,7 @@ _WHERE: dict[str, str] = {
     "NewPredictions": "camilla.diagnosis_unseen",
     "Reading": "camilla.reading.account",
     "ResponseTable": "camilla.table.responses",
+    "Route": "camilla.learners.saved_route",
     "SettingError": "camilla.errors",
     "SkillGraph": "camilla.table.skills",
     "SkillMap": "camilla.table.skills",
@@ -123,6 +126,7 @@ _WHERE: dict[str, str] = {
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
+    "route": "camilla.learners.route",
     "schema": "camilla.schemas",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",

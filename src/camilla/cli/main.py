@@ -34,6 +34,7 @@ from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
+from camilla.cli.route import app as route
 from camilla.cli.schema import schema
 from camilla.cli.select import select
 from camilla.cli.serve import serve
@@ -50,7 +51,7 @@ DOCS = "docs/commands"  # where the page of each command is
 PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
     "Logs": (load, check, schema),
     "Decisions": (
-        compare, rank, power, judges, ensemble, features, items, select, adapt, dif, curriculum,
+        compare, rank, power, judges, ensemble, route, features, items, select, adapt, dif, curriculum,
     ),
     "Diagnosis": (demo, diagnose, show, predict, place, report, plot),
     "Studies": (experiment, epp, classifiers, skills, pool),
