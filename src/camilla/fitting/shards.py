@@ -117,6 +117,15 @@ def blocks(shard: AnyShard) -> Iterator[tuple[slice, _DenseCells | _SparseCells]
             yield slice(int(start), int(end)), _listed(shard, int(start), int(end))
 
 
+def matrices(shard: Shard, most: int = BLOCK_CELLS) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
+    """Responses [learners, samples] of stretches of at most so many cells, 0 where missing, and which there are."""
+    n_samples, n_learners = shard.shape
+    step = max(1, most // max(n_learners, 1))
+    for start in range(0, n_samples, step):
+        weight, right = rows_of(shard, np.arange(start, min(start + step, n_samples)))
+        yield right.T, weight.T > 0
+
+
 def dense_codes(shards: Sequence[Shard], n_rows: int) -> NDArray[Any]:
     """All shards as one matrix [n_rows, learners], what is beyond their samples missing."""
     fractional = any(
