@@ -5,6 +5,7 @@ matrix [samples, learners] of bytes, else a list of 2 × learner + response in f
 response takes four bytes more. Files are mapped, so that the system may drop them when it needs the space.
 """
 
+import glob
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -26,6 +27,7 @@ DENSE_SHARE = (
 )
 BATCH_ROWS = 4_000_000  # rows of a file held at a time
 SHARD_BYTES = 64_000_000
+LARGE_ROWS = 30_000_000  # of Parquet files: from here a table is read in shards without being asked to
 INDEX = "shards.json"
 FORMAT = 1
 
@@ -88,8 +90,60 @@ def table_files(path: Path) -> list[Path]:
     elif path.exists():
         files = [path]
     else:
-        files = sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
+        files = [Path(one) for one in sorted(glob.glob(str(path), recursive=True))]
     return [file for file in files if file.suffix.lower() == ".parquet" and file.is_file()]
+
+
+def is_large(path: Path) -> bool:
+    """Whether a path holds nothing but Parquet files, with more rows than are read into memory unasked."""
+    files = table_files(path)
+    other = path.is_dir() and any(one.is_file() and one not in files for one in path.rglob("*"))
+    return bool(files) and not other and count_rows(files) > LARGE_ROWS
+
+
+def read_large(
+    source: str | Path, shards: str | Path, *, learner: str = "learner", sample: str = "sample",
+    response: str = "response", watch: Watch = lambda line: None,
+) -> ShardFolder:  # fmt: skip
+    """Reads Parquet files that are too large for memory into a folder of shards.
+
+    `camilla.rank`, `camilla.items` and `camilla.diagnose_large` take the result where they take a table.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, a folder or a glob of Parquet files with one row per response.
+    shards : path
+        A folder on a fast disk, with room for one byte per cell, or four per response where fewer than a
+        quarter of the cells has one. If it holds the shards of the same files already, nothing is read again.
+    learner, sample, response : str
+        Columns of the files.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    ShardFolder
+        `learners`, `samples`, `n_responses`, `digest`.
+
+    Raises
+    ------
+    DataError
+        No Parquet file is there, a column is missing, or a response lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
+    >>> responses = camilla.read_large(path, "shards")
+    >>> len(responses.learners), len(responses.samples), responses.n_responses
+    (30, 60, 1800)
+    """
+    columns = LongColumns(learner, sample, response)
+    files = table_files(Path(source))
+    if not files:
+        raise DataError(f"{source}: no Parquet file was found there; shards need Parquet files.")
+    found = open_shards(Path(shards), fingerprint(files, columns))
+    return make_shards(files, Path(shards), columns, watch) if found is None else found
 
 
 def count_rows(files: Sequence[Path]) -> int:
