@@ -1,7 +1,7 @@
 """From Parquet files to a diagnosis, in shards
 
-Tables of a 2PL world with 30 % of the cells missing, and sparse ones with 90 %, written as Parquet with one
-row per response. `shards` reads them twice, for names and for responses; `fit` starts from the shards and
+Tables of a 2PL world for irt and its peers, and of a world with eight dimensions for the others, with 30 % of
+the cells missing, and sparse ones with 90 %, written as Parquet with one row per response. `shards` reads them twice, for names and for responses; `fit` starts from the shards and
 ends at the mode (the largest move of an ability below 10⁻⁶), Camilla's after one epoch in batches of 8,192
 and more, compiling included; `diagnose` is everything from the files to the frames. One thread. Bytes are
 peak memory above that of the smallest table, for each response; shards are mapped files and count where they
@@ -40,19 +40,20 @@ PEERS = {
 LONGEST = 120  # CPU seconds of a peer
 
 
-def simulate(folder: str, n_learners: str, n_samples: str, share: str) -> Row:
-    """Job: right or wrong with chance σ(a θ + c), this share of the cells observed."""
+def simulate(folder: str, n_learners: str, n_samples: str, share: str, dims: str) -> Row:
+    """Job: right or wrong with chance σ(a · θ + c), this share of the cells observed."""
     import numpy as np
     import polars as pl
 
     rng = np.random.default_rng(0)
     n, m = int(n_learners), int(n_samples)
-    ability = rng.normal(size=n).astype(np.float32)
+    ability = rng.normal(size=(n, int(dims))).astype(np.float32)
+    mean, spread = (1, 0.4) if dims == "1" else (0.5, 0.5)
     names = pl.Series([f"learner-{i:05}" for i in range(n)])
     step = max(1, 5_000_000 // n)
     for number, start in enumerate(range(0, m, step)):
         rows = min(step, m - start)
-        logit = rng.normal(1, 0.4, (rows, 1)).astype(np.float32) * ability
+        logit = rng.normal(mean, spread, (rows, int(dims))).astype(np.float32) @ ability.T
         logit += rng.normal(size=(rows, 1)).astype(np.float32)
         right = rng.random(logit.shape, dtype=np.float32) < 1 / (1 + np.exp(-logit))
         sample, learner = np.nonzero(rng.random(logit.shape, dtype=np.float32) < float(share))
@@ -60,7 +61,7 @@ def simulate(folder: str, n_learners: str, n_samples: str, share: str) -> Row:
         columns = {"learner": names[learner.astype(np.uint32)], "sample": samples[sample.astype(np.uint32)]}
         frame = pl.DataFrame(columns | {"response": right[sample, learner].astype(np.uint8)})
         frame.write_parquet(Path(folder, f"part-{number:03}.parquet"))
-    np.save(Path(f"{folder}.ability.npy"), ability)
+    np.save(Path(f"{folder}.ability.npy"), ability[:, 0])
     return {}
 
 
@@ -196,9 +197,10 @@ def diagnose(folder: str, text: str) -> Row:
 class _Table:
     """The measurements of one table, each as a row beside those of the smallest."""
 
-    def __init__(self, size: str, shape: tuple[int, int, float], folder: Path) -> None:
-        self.size, self.shape, self.folder = size, shape, folder
-        measured(__file__, "simulate", folder, *shape)
+    def __init__(self, size: str, name: str, folder: Path) -> None:
+        self.size, self.shape, self.folder = size, SHAPES[size], folder
+        folder.mkdir()
+        measured(__file__, "simulate", folder, *self.shape, 1 if name == "irt" else 8)
         self.shards = measured(__file__, "shards", folder)
         self.responses = int(self.shards.found["responses"])
 
@@ -227,13 +229,11 @@ def main(names: Sequence[str] = tuple(SETTINGS)) -> list[Row]:
     rows: list[Row] = []
     base: dict[tuple[str, str], float] = {}
     pace: dict[str, float] = {}
-    for size, shape in SHAPES.items():
-        with tempfile.TemporaryDirectory() as above:
-            folder = Path(above, "runs")
-            folder.mkdir()
-            table = _Table(size, shape, folder)
-            kind = "sparse" if "sparse" in size else "dense"
-            for name in names if kind == "dense" else {SPARSE_ONLY} & set(names):
+    for size in SHAPES:
+        kind = "sparse" if "sparse" in size else "dense"
+        for name in names if kind == "dense" else {SPARSE_ONLY} & set(names):
+            with tempfile.TemporaryDirectory() as above:
+                table = _Table(size, name, Path(above, "runs"))
                 rows.append(_ours(table, name, kind, base))
                 print(rows[-1], flush=True)
                 if kind == "dense":

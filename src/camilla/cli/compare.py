@@ -11,6 +11,7 @@ from camilla.display import brief, counted, print_json, say
 
 if TYPE_CHECKING:
     from camilla.learners.compare import Comparison
+    from camilla.table.responses import ResponseTable
 
 WORSE = 3  # exit code of --fail-if-worse
 
@@ -44,7 +45,7 @@ def compare(
 
     kept = options.checked_show(show, columns) > 0
     if len(inputs) == 3:
-        table, a, b = columns.read(Path(inputs[0]), content=kept), inputs[1], inputs[2]
+        table, a, b = _table(Path(inputs[0]), columns, inputs[1:], content=kept), inputs[1], inputs[2]
     elif len(inputs) == 2:
         table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=kept))
         columns.say(notes)
@@ -62,6 +63,16 @@ def compare(
     if fail_if_worse and found.is_worse(margin):
         say(f"failed: {_reason(found, margin)}", err=True)
         raise typer.Exit(WORSE)
+
+
+def _table(path: Path, columns: TableOptions, learners: list[str], *, content: bool) -> "ResponseTable":
+    """The table; of one larger than memory the rows of the two learners alone."""
+    if not columns.is_large(path):
+        return columns.read(path, content=content)
+    from camilla.reading.parts import read_learners
+
+    columns.refuse("on a table larger than memory", but=("learner", "sample", "response", "no_content"))
+    return read_learners(path, learners, **columns.columns())
 
 
 def _reason(found: "Comparison", margin: float | None) -> str:

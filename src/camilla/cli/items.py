@@ -21,6 +21,7 @@ def items(
     judged: Annotated[
         Path | None, typer.Option(help="Verdicts of somebody who looked: columns sample, error (1 or 0).")
     ] = None,
+    shards: options.ShardsOption = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -30,8 +31,9 @@ def items(
     from camilla.samples.items import items
 
     options.checked_show(show, columns)
-    responses = columns.read(table, content=True)
-    with progress("judging samples") as watch:
+    with progress("judging samples") as watch, columns.opened(
+        table, shards=shards, watch=watch, content=True
+    ) as responses:
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(

@@ -1,7 +1,8 @@
 """Options that commands share, and how they reach a command as one value."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -91,6 +92,10 @@ SkillGraphFile = Annotated[
 SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
 SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
+ShardsOption = Annotated[
+    Path | None,
+    typer.Option(help="Larger than memory: TABLE is Parquet, read in parts that are kept in this folder."),
+]
 AcrossBlocksOption = Annotated[
     bool,
     typer.Option("--across-blocks", help="List learners together that no shared learner or sample joins."),
@@ -130,9 +135,11 @@ OneBenchmarkOption = Annotated[
 
 
 if TYPE_CHECKING:
+    from camilla.arrays import Watch
     from camilla.reading.inputs import ReadOptions
     from camilla.reading.recipes import Recipe
     from camilla.table.responses import ResponseTable
+    from camilla.table.shards import ShardFolder
 
 
 @dataclass(frozen=True)
@@ -225,6 +232,34 @@ class TableOptions:
         notes, table = reading.notes(), reading.table
         self.say(notes)
         return table
+
+    @contextmanager
+    def opened(
+        self, *paths: Path, shards: Path | None, watch: "Watch", content: bool = False
+    ) -> "Iterator[ResponseTable | ShardFolder]":
+        """The table; one larger than memory as shards, which go with the command unless they have a folder."""
+        from tempfile import TemporaryDirectory
+
+        from camilla.table.shards import read_large
+
+        if shards is None and not self.is_large(*paths):
+            yield self.read(*paths, content=content)
+            return
+        if len(paths) > 1:
+            raise SettingError("--shards takes one folder or glob of Parquet files; several paths came.")
+        self.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
+        with TemporaryDirectory(prefix="camilla-") as temporary:
+            yield read_large(paths[0], shards or Path(temporary, "shards"), watch=watch, **self.columns())
+
+    def is_large(self, *paths: Path) -> bool:
+        """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
+        from camilla.table.shards import is_large
+
+        return len(paths) == 1 and self.rows is None and self.map is None and is_large(paths[0])
+
+    def columns(self) -> dict[str, str]:
+        """How the columns of a long table are called."""
+        return {name: getattr(self, name) or name for name in ("learner", "sample", "response")}
 
     def say(self, notes: Iterable[str]) -> None:
         """Notes on standard error."""

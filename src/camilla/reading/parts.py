@@ -12,9 +12,13 @@ from typing import Any
 
 import polars as pl
 
+from camilla.errors import DataError
+from camilla.names import nearest
 from camilla.reading.tables import LONG_NAMES
 from camilla.table.files import KEY
 from camilla.table.frame_files import UNREADABLE, literally
+from camilla.table.responses import ResponseTable
+from camilla.table.shards import LongColumns, check_columns, table_files
 
 MAGIC = "*?["
 APART = ("task", "trial", "judge")  # columns that tell apart what else would be one response given twice
@@ -76,3 +80,23 @@ def together(files: Sequence[Path]) -> pl.DataFrame:
     """The rows of all files, one after the other."""
     frames = [pl.read_parquet(literally(file)) for file in files]
     return pl.concat([frame.select(frames[0].columns) for frame in frames], how="vertical_relaxed")
+
+
+def read_learners(
+    source: Path, names: Sequence[str], *, learner: str, sample: str, response: str
+) -> ResponseTable:
+    """The responses of some learners in Parquet files, the others passed over: what a comparison needs."""
+    files = table_files(source)
+    check_columns(files, LongColumns(learner, sample, response))
+    scans = [pl.scan_parquet(literally(file)).select(learner, sample, response) for file in files]
+    named = [scan.with_columns(pl.col(learner).cast(pl.String)) for scan in scans]
+    frame = pl.concat([scan.filter(pl.col(learner).is_in(list(names))) for scan in named]).collect(
+        engine="streaming"
+    )
+    there = set(frame[learner].unique())
+    if unknown := [name for name in names if name not in there]:
+        every = pl.concat([scan.select(pl.col(learner).unique()) for scan in named]).collect(engine="streaming")
+        raise DataError(
+            f"{source}: no learner {unknown[0]!r}. {nearest(unknown[0], every[learner].unique().to_list())}"
+        )
+    return ResponseTable.from_long(frame, learner=learner, sample=sample, response=response)

@@ -189,7 +189,7 @@ def _opened(folder: Path, number: int, index: dict[str, Any]) -> Shard:
 
 def make_shards(files: Sequence[Path], folder: Path, columns: LongColumns, watch: Watch) -> ShardFolder:
     """Streams files of one row per response into shards; a folder that is half made is never left."""
-    _check_columns(files, columns)
+    check_columns(files, columns)
     names, n_rows, fractional = _surveyed(files, columns, watch)
     n_learners, n_samples = len(names["learner"]), len(names["sample"])
     if not n_rows:
@@ -224,7 +224,8 @@ def _scan(file: Path) -> pl.LazyFrame:
     return frame
 
 
-def _check_columns(files: Sequence[Path], columns: LongColumns) -> None:
+def check_columns(files: Sequence[Path], columns: LongColumns) -> None:
+    """An error where a file lacks one of the columns, or holds something else in it."""
     for file in files:
         schema = _scan(file).collect_schema()
         for role, name in columns._asdict().items():
