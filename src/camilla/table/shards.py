@@ -25,7 +25,7 @@ MISSING = 255  # in a byte of a dense shard; 0 is wrong and 1 right
 DENSE_SHARE = (
     0.25  # of cells with a response: from here a byte for each cell is less than four for each response
 )
-BATCH_ROWS = 4_000_000  # rows of a file held at a time
+BATCH_ROWS = 1_000_000  # rows of a file held at a time: names as text take a hundred bytes per row
 SHARD_BYTES = 64_000_000
 LARGE_ROWS = 30_000_000  # of Parquet files: from here a table is read in shards without being asked to
 INDEX = "shards.json"
@@ -261,15 +261,18 @@ class Survey(NamedTuple):
 
 def survey(file: Path, columns: LongColumns) -> Survey:
     """Names of one file, how many rows have a response, and whether one is neither right nor wrong."""
-    response = pl.col("response")
-    facts = [response.count().alias("n"), ((response != 0) & (response != 1)).any().alias("fractional")]
-    unique = [pl.col(name).unique().implode() for name in ("learner", "sample")]
-    found = _scan(file).select(_named(columns)).select(*unique, *facts).collect(engine="streaming")
-    for name in ("learner", "sample"):
-        if found[name][0].null_count():
-            raise DataError(f"{file}: a row has no {name}. Give every response one, or leave such rows out.")
-    names = {name: found[name][0].to_list() for name in ("learner", "sample")}
-    return Survey(names, int(found["n"][0]), bool(found["fractional"][0]))
+    names: dict[str, set[str]] = {"learner": set(), "sample": set()}
+    n_rows, fractional = 0, False
+    for _, _, frame in _batches([file], columns):
+        for name, known in names.items():
+            unique = frame[name].unique()
+            if unique.null_count():
+                raise DataError(f"{file}: a row has no {name}. Give every response one, or leave such rows out.")
+            known.update(unique.to_list())
+        response = frame["response"].drop_nulls()
+        n_rows += len(response)
+        fractional |= bool(((response != 0) & (response != 1)).any())
+    return Survey({name: list(known) for name, known in names.items()}, n_rows, fractional)
 
 
 def _surveyed(files: Sequence[Path], columns: LongColumns, watch: Watch) -> Survey:
