@@ -2,8 +2,8 @@
 
 Tables of a 2PL world for irt and its peers, and of a world with eight dimensions for the others, with 30 % of
 the cells missing, and sparse ones with 90 %, written as Parquet with one row per response. `shards` reads them twice, for names and for responses; `fit` starts from the shards and
-ends at the mode (the largest move of an ability below 10⁻⁶), Camilla's after one epoch in batches of 8,192
-and more, compiling included; `diagnose` is everything from the files to the frames. One thread. Bytes are
+ends at the mode (the largest move of an ability below 10⁻⁶); Camilla's is one epoch from arrays in memory,
+compiling included, up to 10⁷; `diagnose` is everything from the files to the frames. One thread. Bytes are
 peak memory above that of the smallest table, for each response; shards are mapped files and count where they
 were touched last. Peers fit the same responses from arrays in memory with their defaults (py-irt: 2,000
 epochs of variational inference; torch_measure: up to 1,000 epochs of Adam). One that would take more than two
@@ -30,6 +30,7 @@ SHAPES = {
 }
 SETTINGS = {"irt": "irt:precision=1", "mirt, 8 dimensions": "mirt:dimensions=8:precision=3", "camilla": ""}
 SPARSE_ONLY = "irt"
+MOST_OF_CAMILLA = 2e7  # cells, which it holds in memory
 PEERS = {
     "irt": (("py-irt 2PL", "fit_py_irt", "1"), ("torch_measure TwoPL", "fit_torch_measure", "1")),
     "mirt, 8 dimensions": (
@@ -108,20 +109,26 @@ def fit(folder: str, name: str) -> Row:
 
 
 def fit_camilla(folder: str) -> Row:
-    """Job: shards to the parameters of Camilla's network after one epoch."""
-    from camilla.fitting.layout import Size
-    from camilla.fitting.neural_shards import solve_shards
+    """Job: the responses in memory to the parameters of Camilla's network after one epoch."""
+    import numpy as np
+
+    from camilla.fitting import fit as engine
+    from camilla.fitting.layout import DenseLayout, Size
+    from camilla.fitting.protocol import Solution
+    from camilla.fitting.shards import dense_codes
     from camilla.fitting.training import Training
     from camilla.models.camilla import Camilla
     from camilla.table.shards import open_shards
 
     found = open_shards(Path(f"{folder}.shards"))
     assert found is not None
-    training = Training(epochs=1)
     size = Size(len(found.learners), len(found.samples))
-    diagnoser = Camilla(size, dimensions=10, precision=1.0, training=training)
+    codes = dense_codes(found.shards, len(found.samples))
+    layout = DenseLayout((codes != 255).astype(np.float32), (codes == 1).astype(np.float32))
+    diagnoser = Camilla(size, dimensions=10, precision=1.0, training=Training(epochs=1))
+    one_epoch = Solution(None, 0.0, 0.0, 1, True)  # as many epochs, no validation
     with phase("cost"):
-        solution = solve_shards(diagnoser, found.shards, 0, lambda line: None)
+        solution = engine.solve(diagnoser, layout, 0, lambda line: None, earlier=one_epoch)
     return {"sweeps": solution.steps, "agreement": None}
 
 
@@ -231,7 +238,10 @@ def main(names: Sequence[str] = tuple(SETTINGS)) -> list[Row]:
     pace: dict[str, float] = {}
     for size in SHAPES:
         kind = "sparse" if "sparse" in size else "dense"
+        cells = SHAPES[size][0] * SHAPES[size][1]
         for name in names if kind == "dense" else {SPARSE_ONLY} & set(names):
+            if name == "camilla" and cells > MOST_OF_CAMILLA:
+                continue
             with tempfile.TemporaryDirectory() as above:
                 table = _Table(size, name, Path(above, "runs"))
                 rows.append(_ours(table, name, kind, base))

@@ -45,6 +45,7 @@ def experiment(
     jobs: Annotated[
         int, typer.Option(help="Processes; −1 for one per core.", callback=options.checked_jobs)
     ] = -1,
+    backend: Annotated[str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")] = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
@@ -61,7 +62,7 @@ def experiment(
             name, read, diagnosers=_names(with_),
             seeds=SEEDS if seeds is None else [*map(options.checked_seed, _numbers("--seeds", seeds))],
             sizes=None if sizes is None else _numbers("--sizes", sizes),
-            store=output, jobs=jobs, watch=watch,
+            store=output, jobs=jobs, backend=backend, watch=watch,
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
