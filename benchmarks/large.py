@@ -1,13 +1,13 @@
 """From Parquet files to a diagnosis, in shards
 
 Tables of a 2PL world for irt and its peers, and of a world with eight dimensions for the others, with 30 % of
-the cells missing, and sparse ones with 90 %, written as Parquet with one row per response. `shards` reads them twice, for names and for responses; `fit` starts from the shards and
-ends at the mode (the largest move of an ability below 10⁻⁶); Camilla's is one epoch from arrays in memory,
-compiling included, up to 10⁷; `diagnose` is everything from the files to the frames. One thread. Bytes are
-peak memory above that of the smallest table, for each response; shards are mapped files and count where they
-were touched last. Peers fit the same responses from arrays in memory with their defaults (py-irt: 2,000
-epochs of variational inference; torch_measure: up to 1,000 epochs of Adam). One that would take more than two
-CPU minutes by its speed on the smaller table is not run: what it would take is reckoned.
+the cells missing, and sparse ones with 90 %, written as Parquet with one row per response. `fit` starts from
+the shards and ends at the mode (the largest move of an ability below 10⁻⁶); Camilla's is one epoch from
+arrays in memory, compiling included, up to 10⁷; `diagnose` is everything from the files to the frames. One
+thread. Bytes are peak memory above that of the smallest table, for each response. Peers fit the same
+responses from arrays in memory with their defaults (py-irt: 2,000 epochs of variational inference;
+torch_measure: up to 1,000 epochs of Adam). One that would take more than two CPU minutes by its speed on the
+smaller table is not run: what it would take is reckoned.
 """
 
 import tempfile
@@ -137,7 +137,9 @@ def _responses(folder: str) -> Any:
     import polars as pl
 
     frame = pl.read_parquet(Path(folder, "*.parquet"))
-    codes = [frame[name].str.split("-").list.last().cast(pl.Int64).to_numpy() for name in ("learner", "sample")]
+    codes = [
+        frame[name].str.split("-").list.last().cast(pl.Int64).to_numpy() for name in ("learner", "sample")
+    ]
     return *codes, frame["response"].to_numpy(writable=True)
 
 
@@ -268,7 +270,11 @@ def _peer(
 ) -> Row:
     """What a peer takes, or why that is not known; its pace is CPU seconds per response, 0 where it fails."""
     n_learners, n_samples, _ = table.shape
-    told = {"responses": table.size, "learners × samples": f"{n_learners:,} × {n_samples:,}", "diagnoser": peer}
+    told = {
+        "responses": table.size,
+        "learners × samples": f"{n_learners:,} × {n_samples:,}",
+        "diagnoser": peer,
+    }
     expected = pace.get(peer, float("nan")) * table.responses
     if expected == 0 or expected > LONGEST:
         said = "fails" if expected == 0 else f"about {seconds(expected)}"

@@ -128,7 +128,8 @@ def test_samples_are_judged_from_files_as_in_memory(
     assert both.filter(pl.col("flags").str.contains("everyone right")).height == 1
     with monkeypatch.context() as patch:
         patch.setattr(
-            "camilla.samples.shard_judge.diagnose_shards", lambda *_, seed: camilla.diagnose(table, "irt", seed=seed)
+            "camilla.samples.shard_judge.diagnose_shards",
+            lambda *_, seed: camilla.diagnose(table, "irt", seed=seed),
         )
         large = camilla.items(shards, judged=judged)
     for name in ("samples", "ablest_fail", "twins"):
@@ -146,7 +147,7 @@ def test_twins_are_left_out_where_pairs_are_too_many(tmp_path: Path, monkeypatch
 
 def test_two_learners_are_compared_without_reading_the_others(tmp_path: Path) -> None:
     table = a_table(4)
-    names = dict(learner="learner", sample="sample", response="response")
+    names = {"learner": "learner", "sample": "sample", "response": "response"}
     folder = in_files(table, tmp_path / "runs")
     pair = read_learners(folder, ["learner-03", "learner-10"], **names)
     assert pair.n_learners == 2
@@ -156,7 +157,7 @@ def test_two_learners_are_compared_without_reading_the_others(tmp_path: Path) ->
         document.pop("provenance")
         document["flipped"].sort(key=lambda row: row["sample"])
     assert_alike(json.loads(json.dumps(small)), json.loads(json.dumps(large)))
-    with pytest.raises(DataError, match="no learner 'learner-3'.*learner-"):
+    with pytest.raises(DataError, match=r"no learner 'learner-3'.*learner-"):
         read_learners(folder, ["learner-3", "learner-10"], **names)
 
 
@@ -189,7 +190,7 @@ def test_scores_in_files_make_the_same_leaderboard(tmp_path: Path, monkeypatch: 
     np.testing.assert_array_equal(streamed.scores, whole.scores)
     with pytest.raises(SettingError, match="--cluster needs all rows in memory"):
         usable_tournaments(folder, Columns(round="fold", cluster="task"))
-    with pytest.raises(DataError, match="has another score in round .*, row [0-9]+; one was wanted"):
+    with pytest.raises(DataError, match=r"has another score in round .*, row [0-9]+; one was wanted"):
         usable_tournaments(folder, Columns(round="fold"))
 
 
@@ -222,9 +223,9 @@ def test_a_bad_response_is_found_in_its_file(tmp_path: Path) -> None:
     folder = in_files(a_table(8), tmp_path / "runs")
     file = folder / "part-2.parquet"
     frame = pl.read_parquet(file)
-    frame.with_columns(response=pl.when(pl.int_range(pl.len()) == 4).then(7.0).otherwise("response")).write_parquet(
-        file
-    )
+    frame.with_columns(
+        response=pl.when(pl.int_range(pl.len()) == 4).then(7.0).otherwise("response")
+    ).write_parquet(file)
     with pytest.raises(DataError, match=r"part-2\.parquet.*row 5"):
         camilla.read(folder)
 

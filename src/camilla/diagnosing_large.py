@@ -48,7 +48,9 @@ class _Chosen(NamedTuple):
     settings: dict[str, Any]
     chosen: dict[str, Any]
     validation_loss: float | None
-    temperature: float = 1.0  # of a table that settings could be chosen on as a whole; a larger one needs none
+    temperature: float = (
+        1.0  # of a table that settings could be chosen on as a whole; a larger one needs none
+    )
 
 
 def diagnose_large(
@@ -173,8 +175,8 @@ def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: W
         or wanted.settings.get("form") == "3pl"
     ):
         raise SettingError(
-            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. "
-            "Diagnose a part of the table with it."
+            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. It holds "
+            "the responses in memory, up to 70 bytes for each: give it some of the files."
         )
     options = TRIALS if wanted.name == AUTO else ((wanted.name, wanted.settings),)
     kinds = [diagnoser_named(name) for name, _ in options]
@@ -271,7 +273,9 @@ def _diagnosis(
     params = Factors(reached.ability, loading, intercept)
     solution = Solution(params, float("nan"), reached.change, reached.sweeps, reached.converged)
     loss = float("nan") if chosen.validation_loss is None else chosen.validation_loss
-    fit = fitting.FittedDiagnoser(model, solution, chosen.temperature, chosen.chosen, loss, fitting.settings_as_data(model))
+    fit = fitting.FittedDiagnoser(
+        model, solution, chosen.temperature, chosen.chosen, loss, fitting.settings_as_data(model)
+    )
     found = Found(fit, (Part(fit, 1.0),) if auto else ())
     watch("standard errors")
     readout = readout_of(found, layout)

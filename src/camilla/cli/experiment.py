@@ -45,7 +45,9 @@ def experiment(
     jobs: Annotated[
         int, typer.Option(help="Processes; −1 for one per core.", callback=options.checked_jobs)
     ] = -1,
-    backend: Annotated[str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")] = "loky",
+    backend: Annotated[
+        str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
+    ] = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,

@@ -31,9 +31,10 @@ def items(
     from camilla.samples.items import items
 
     options.checked_show(show, columns)
-    with progress("judging samples") as watch, columns.opened(
-        table, shards=shards, watch=watch, content=True
-    ) as responses:
+    with (
+        progress("judging samples") as watch,
+        columns.opened(table, shards=shards, watch=watch, content=True) as responses,
+    ):
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(

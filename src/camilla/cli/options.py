@@ -237,7 +237,7 @@ class TableOptions:
     def opened(
         self, *paths: Path, shards: Path | None, watch: "Watch", content: bool = False
     ) -> "Iterator[ResponseTable | ShardFolder]":
-        """The table; one larger than memory as shards, which go with the command unless they have a folder."""
+        """The table; one larger than memory as shards, which go with the command unless a folder is given."""
         from tempfile import TemporaryDirectory
 
         from camilla.table.shards import read_large
@@ -252,12 +252,12 @@ class TableOptions:
             yield read_large(paths[0], shards or Path(temporary, "shards"), watch=watch, **self.columns())
 
     def is_large(self, *paths: Path) -> bool:
-        """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
+        """Whether a path holds Parquet files of more rows than are read into memory unasked."""
         from camilla.table.shards import is_large
 
         return len(paths) == 1 and self.rows is None and self.map is None and is_large(paths[0])
 
-    def columns(self) -> dict[str, str]:
+    def columns(self) -> dict[str, Any]:
         """How the columns of a long table are called."""
         return {name: getattr(self, name) or name for name in ("learner", "sample", "response")}
 

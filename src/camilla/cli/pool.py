@@ -136,8 +136,8 @@ def _chosen(names: Sequence[str]) -> "Made":
 
 
 def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = None) -> None:
-    from camilla.pools.results import only, summary, write_pool
     from camilla.parallel import parallel
+    from camilla.pools.results import only, summary, write_pool
     from camilla.pools.running import run
 
     chosen = only(pool, running.family)

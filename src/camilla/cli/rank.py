@@ -29,14 +29,17 @@ def rank(
     """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
     from camilla.errors import SettingError
     from camilla.learners.rank import rank
+    from camilla.table.responses import ResponseTable
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
     content = options.checked_show(show, columns) > 0
-    with progress("ranking") as watch, columns.opened(
-        *tables, shards=shards, watch=watch, content=content
-    ) as responses:
-        columns.refuse_idle_weight(responses)
+    with (
+        progress("ranking") as watch,
+        columns.opened(*tables, shards=shards, watch=watch, content=content) as responses,
+    ):
+        if isinstance(responses, ResponseTable):
+            columns.refuse_idle_weight(responses)
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
         print_json(found.to_document(pairs=pairs, show=show))

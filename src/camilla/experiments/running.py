@@ -139,23 +139,21 @@ def experiment(
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     with watching("experiment", progress, watch) as watch:
         watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
-        results = _with_missing(results, missing, _frames(ordered, _left(missing), jobs, backend), path, watch)
+        left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
+        frames = _frames(ordered, left, jobs, backend)
+        results = _with_missing(results, frames, len(left), path, watch)
     return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
 
 
-def _left(missing: pl.DataFrame) -> list[ExperimentTask]:
-    return [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
-
-
 def _with_missing(
-    results: pl.DataFrame, missing: pl.DataFrame, frames: Iterator[pl.DataFrame], path: Path | None, watch: Watch
+    results: pl.DataFrame, frames: Iterator[pl.DataFrame], count: int, path: Path | None, watch: Watch
 ) -> pl.DataFrame:
     for number, frame in enumerate(frames, 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
         if path is not None:
             write_results(results, path)
         first = frame.row(0, named=True)
-        watch(f"{number} of {missing.height}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
+        watch(f"{number} of {count}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
     return results
 
 

@@ -131,7 +131,7 @@ def let_go(shard: AnyShard) -> None:
 
 
 def matrices(shard: Shard, most: int = BLOCK_CELLS) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
-    """Responses [learners, samples] of stretches of at most so many cells, 0 where missing, and which there are."""
+    """Responses [learners, samples], 0 where missing, and which there are, so many cells at a time."""
     n_samples, n_learners = shard.shape
     step = max(1, most // max(n_learners, 1))
     for start in range(0, n_samples, step):

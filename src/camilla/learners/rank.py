@@ -32,7 +32,7 @@ from camilla.table.shards import ShardFolder
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
 GROUPS = 12  # printed
-PAIRED_CELLS = 16_000_000  # of a shard that are held while products of pairs are taken
+PAIRED_CELLS, PAIRED_SAMPLES = 4_000_000, 512  # of a shard that are held while products of pairs are taken
 MOST_LOOKS = 100  # samples that can be shown
 ENDS = 2  # leaders shown of those that did best on a sample, and of those that did worst
 
@@ -220,7 +220,7 @@ def _check_enough(answered: NDArray[np.intp]) -> None:
 
 def _best_first(answered: NDArray[np.intp], means: Floats, names: Sequence[str]) -> NDArray[np.intp]:
     """Learners by their means, equal ones by name."""
-    return answered[sorted(range(len(answered)), key=lambda i: (-means[i], names[answered[i]]))]
+    return answered[sorted(range(len(answered)), key=lambda i: (-means[i], names[int(answered[i])]))]
 
 
 def _ranking(
@@ -248,18 +248,20 @@ def _ranked_shards(folder: ShardFolder, level: float, *, across_blocks: bool, wa
     square, binary, first = np.zeros(len(order)), np.ones(len(order), bool), []
     for k, shard in enumerate(folder.shards):
         watch(f"pairs of learners, shard {k + 1} of {len(folder.shards)}")
-        for response, seen in matrices(shard, PAIRED_CELLS):
-            response, seen = response[order], seen[order]
+        for every, answers in matrices(shard, min(PAIRED_CELLS, PAIRED_SAMPLES * len(folder.learners))):
+            response, seen = every[order], answers[order]
             pairs.add(response, seen)
             square += np.sum(np.where(seen, response - mean[:, None], 0) ** 2, axis=1)
             binary &= ((response == 0) | (response == 1)).all(axis=1)
             first.append(np.where(seen.any(axis=0), seen.argmax(axis=0), -1))
     tests, spread = pairs.tests(watch), plain_spread(mean, square, n)
-    apart = shared_block_notes(tests.shared() > 0, np.concatenate(first), learners, across_blocks=across_blocks)
+    joined, member = tests.shared() > 0, np.concatenate(first)
+    apart = shared_block_notes(joined, member, learners, across_blocks=across_blocks)
+    gone, flat = _gone_notes(len(folder.learners) - len(order)), _flat_notes(learners, binary, spread)
     notes = _overlap_notes(n, len(folder.samples), lambda: overlap_of_pairs(tests.shared()))
     return _ranking(
         learners, level, tests, spread, _ends(spread, binary, level, clustered=False),
-        (*apart, *_gone_notes(len(folder.learners) - len(order)), *notes, *_flat_notes(learners, binary, spread)),
+        (*apart, *gone, *notes, *flat),
         made_of_shards(folder, level=level, across_blocks=across_blocks),
     )  # fmt: skip
 
@@ -382,9 +384,7 @@ def _gone_notes(gone: int) -> list[str]:
     return [f"{gone} learners have no responses and are left out."] if gone else []
 
 
-def _overlap_notes(
-    n: NDArray[np.number], n_samples: int, overlap_of_all: Callable[[], Overlap]
-) -> list[str]:
+def _overlap_notes(n: NDArray[np.number], n_samples: int, overlap_of_all: Callable[[], Overlap]) -> list[str]:
     """What to know where learners answered different samples, n of n_samples each."""
     if n.min() == n_samples:
         return []

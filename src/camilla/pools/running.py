@@ -18,7 +18,6 @@ from camilla.pools.fitting import FoldPart, LearnerFit, Outcome, Work, fit_learn
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
 from camilla.pools.results import PoolResults, Prepared
 
-
 Watch = Callable[[str], None]
 
 

@@ -42,7 +42,7 @@ def parts_under(paths: Sequence[Path], given: Mapping[str, Any]) -> list[Path]:
     if not files or any(file.suffix.lower() != ".parquet" for file in files):
         return []
     try:
-        headers = [pl.read_parquet_schema(literally(file)).names() for file in files]
+        headers = [list(pl.read_parquet_schema(literally(file))) for file in files]
         written = any(KEY in pl.read_parquet_metadata(literally(file)) for file in files)
     except UNREADABLE:
         return []
@@ -70,7 +70,8 @@ def _role(role: str, header: Sequence[str], given: Mapping[str, Any]) -> str | N
 def _repeated(files: Sequence[Path], keys: Sequence[str]) -> bool:
     """Whether a pair of one file occurs in another too."""
     scans = [
-        pl.scan_parquet(literally(file)).select(pl.col(keys).cast(pl.String).hash()).unique() for file in files
+        pl.scan_parquet(literally(file)).select(pl.col(keys).cast(pl.String).hash()).unique()
+        for file in files
     ]
     pairs = pl.concat(scans).select(pl.struct(pl.all()).hash().alias("pair")).collect(engine="streaming")
     return bool(pairs["pair"].is_duplicated().any())
@@ -95,7 +96,9 @@ def read_learners(
     )
     there = set(frame[learner].unique())
     if unknown := [name for name in names if name not in there]:
-        every = pl.concat([scan.select(pl.col(learner).unique()) for scan in named]).collect(engine="streaming")
+        every = pl.concat([scan.select(pl.col(learner).unique()) for scan in named]).collect(
+            engine="streaming"
+        )
         raise DataError(
             f"{source}: no learner {unknown[0]!r}. {nearest(unknown[0], every[learner].unique().to_list())}"
         )

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
@@ -109,7 +110,9 @@ def usable_tournaments(
     """The tournaments of a file that can be ranked, and what is wrong with those that cannot."""
     if is_large(Path(path)):
         options = {"average_metrics": average_metrics or None}
-        return _from_many(table_files(Path(path)), columns or Columns(), texts(missing), lower_is_better, options)
+        return _from_many(
+            table_files(Path(path)), columns or Columns(), texts(missing), lower_is_better, options
+        )
     frame, columns, origin = _frame(Path(path), columns or Columns(), texts(missing))
     given = vars(columns) | {
         "lower_is_better": lower_is_better,
@@ -165,7 +168,7 @@ def _from_many(
     options: Mapping[str, object],
 ) -> Tournaments:  # fmt: skip
     """The tournament of a long table larger than memory, read in stretches."""
-    given = vars(columns) | options
+    given = {**vars(columns), **options}
     _refuse_idle(given, "long table")
     for name in ("tournament", "cluster"):
         if given[name] is not None:
@@ -173,7 +176,7 @@ def _from_many(
                 f"--{name} needs all rows in memory, and these files have too many. Split them by {name}, or "
                 "leave it out."
             )
-    player, round_, score = (given[name] or name for name in ("player", "round", "score"))
+    player, round_, score = (str(given[name] or name) for name in ("player", "round", "score"))
     wanted = [player, *([round_] if round_ in read_header(files[0]) else round_.split(",")), score]
 
     def batches() -> Iterator[tuple[pl.DataFrame, Origin]]:
@@ -226,15 +229,12 @@ def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
     if parts := _parquet_parts(path):
         frames = [pl.read_parquet(literally(file)) for file in parts]
         if any(sorted(frame.columns) != sorted(frames[0].columns) for frame in frames):
-            raise DataError(f"{path}: its Parquet files have different columns; those of one table are alike.")
-        ends = np.cumsum([frame.height for frame in frames])
-
-        def place(row: int) -> str:
-            part = int(np.searchsorted(ends, row, side="right"))
-            return f"row {row - int(ends[part]) + frames[part].height + 1} of {parts[part]}"
-
+            raise DataError(
+                f"{path}: its Parquet files have different columns; those of one table are alike."
+            )
         frame = pl.concat([one.select(frames[0].columns) for one in frames], how="vertical_relaxed")
-        return _Source(frame, columns, Origin(str(path), place, missing))
+        ends = np.cumsum([one.height for one in frames])
+        return _Source(frame, columns, Origin(str(path), partial(_row_of_part, parts, ends), missing))
     if path.is_dir():
         files = [one.path for one in files_under([path]) if _is_mteb(one)]
         scores = tournament_scores(files, path)
@@ -251,6 +251,11 @@ def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
     read = read_frame(path, text=is_written_text(path))
     frame, place = frame_with_lines(read, path)
     return _Source(frame, columns, Origin(called(path), place, missing))
+
+
+def _row_of_part(parts: Sequence[Path], ends: NDArray[np.int64], row: int) -> str:
+    part = int(np.searchsorted(ends, row, side="right"))
+    return f"row {row - (int(ends[part - 1]) if part else 0) + 1} of {parts[part]}"
 
 
 def _parquet_parts(path: Path) -> list[Path]:

@@ -335,9 +335,7 @@ def _judged_by(flags: SampleFlags) -> dict[str, Any]:
     }
 
 
-def _judged_shards(
-    folder: ShardFolder, judged: Any, rate: float, seed: int, watch: Watch
-) -> SampleQuality:
+def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, watch: Watch) -> SampleQuality:
     """The same of responses that stay in their files."""
     from camilla.samples.shard_judge import judge_shards
 
@@ -347,7 +345,7 @@ def _judged_shards(
     frame = _factor_frame(found.diagnosis.samples, measures, flags, binary=not folder.fractional)
     names = pl.List(pl.String)
     frame = frame.with_columns(
-        *pl.DataFrame({"failed_by": found.failed, "solved_by": found.solved}, {"failed_by": names, "solved_by": names}),
+        failed_by=pl.Series(found.failed, dtype=names), solved_by=pl.Series(found.solved, dtype=names),
         other_answer=pl.lit(None, pl.String), other_votes=pl.lit(None, pl.Int64),
         answers=pl.lit(None, pl.Int64), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
     )  # fmt: skip

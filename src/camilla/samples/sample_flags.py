@@ -207,7 +207,9 @@ def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) 
     seen = ~np.isnan(matrix)
     answered, right, wrong = (np.asarray(part.any(axis=0)) for part in (seen, matrix > 0, matrix < 1))
     suspects = Suspects(against, fit, answered & ~right, answered & ~wrong, judge.is_binary)
-    return decided(judge, suspects, pairs, lambda among: judge.discrimination_ends(among=among).high, rate=rate)
+    return decided(
+        judge, suspects, pairs, lambda among: judge.discrimination_ends(among=among).high, rate=rate
+    )
 
 
 class Suspects(NamedTuple):
@@ -235,7 +237,9 @@ def decided(
     against, fit = suspects.contrary, suspects.fit
     spread = judge.discrimination_se * np.sqrt(judge.design_effect)
     negative_q = benjamini_hochberg(below_zero_p(judge.discrimination, spread))
-    noisy_q = benjamini_hochberg(ndtr(-fit.infit_z)) if suspects.is_binary else np.full(len(negative_q), np.nan)
+    noisy_q = (
+        benjamini_hochberg(ndtr(-fit.infit_z)) if suspects.is_binary else np.full(len(negative_q), np.nan)
+    )
     negative = negative_q <= rate
     negative &= highest(negative) < 0
     enough = judge.n_independent >= FEWEST_INDEPENDENT

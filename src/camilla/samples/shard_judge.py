@@ -5,7 +5,7 @@ how much each learner counts, and how rare contrary samples are; these are taken
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,11 @@ class _Judge:
     def __init__(self, folder: ShardFolder, found: Diagnosis) -> None:
         self.layout, self.found = ShardLayout(folder.shards), found
         params, readout = found.params, found.readout
-        self.ability, self.slope, self.intercept = params.ability[:, 0], params.loading[:, 0], params.intercept
+        self.ability, self.slope, self.intercept = (
+            params.ability[:, 0],
+            params.loading[:, 0],
+            params.intercept,
+        )
         n_samples = len(self.slope)
         spread = readout.discrimination_se
         self.discrimination, self.key = readout.discrimination, np.zeros(n_samples, np.intp)
@@ -176,7 +180,9 @@ def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) ->
         against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n),
         not folder.fractional,
     )  # fmt: skip
-    flags = decided(judge.of(every, responses=False), suspects, pairs, lambda among: whole.ends.high, rate=rate)
+    flags = decided(
+        judge.of(every, responses=False), suspects, pairs, lambda among: whole.ends.high, rate=rate
+    )
     measures = SampleMeasures(whole.rest, whole.ends, whole.able, whole.weak)
     return ShardJudgement(
         judge.found, flags, measures, whole.run, failed, solved, pairs, matrix, means
@@ -203,10 +209,11 @@ def _stretch(
 def _joined(parts: list[_Stretch]) -> _Stretch:
     """All stretches one after the other."""
 
-    def of(values: list[object]) -> object:
+    def of(values: list[Any]) -> Any:
         first = values[0]
         if isinstance(first, np.ndarray):
-            return np.concatenate(values)  # type: ignore[arg-type]
-        return type(first)(*map(of, map(list, zip(*values, strict=True))))  # type: ignore[call-overload]
+            return np.concatenate(values)
+        return type(first)(*map(of, map(list, zip(*values, strict=True))))
 
-    return of(list(parts))  # type: ignore[return-value]
+    whole: _Stretch = of(list(parts))
+    return whole

@@ -101,7 +101,7 @@ class Products(NamedTuple):
     of_row: NDArray[np.floating]  # Σ x
     of_column: NDArray[np.floating]  # Σ y
     shared: NDArray[np.floating]  # samples
-    squares: NDArray[np.floating] | None = None  # Σ x² + y²
+    squares: NDArray[np.floating]  # Σ x² + y², where scores are tested; else empty
 
 
 class Testing(NamedTuple):
@@ -223,7 +223,7 @@ class PairTotals:
 
     def _products(self, rows: slice, columns: slice) -> Products:
         own, other = self.own[rows, columns], self.own[columns, rows].T
-        return Products(self.both[rows, columns], own, other, self.shared[rows, columns])
+        return Products(self.both[rows, columns], own, other, self.shared[rows, columns], np.empty(0))
 
     def _scores(self, rows: slice, columns: slice) -> Products:
         own, other = self.score_own[rows, columns], self.score_own[columns, rows].T
@@ -239,7 +239,7 @@ def products(one: Side, other: Side, *, squares: bool = False) -> Products:
         one.total @ other.seen.T,
         one.seen @ other.total.T,
         one.seen * one.size @ other.seen.T,
-        one.square @ other.seen.T + one.seen @ other.square.T if squares else None,
+        one.square @ other.seen.T + one.seen @ other.square.T if squares else np.empty(0),
     )
 
 

@@ -67,7 +67,29 @@ class LongColumns(NamedTuple):
 
 
 class ShardFolder(NamedTuple):
-    """A table as shards, names sorted."""
+    """A table larger than memory: its names, and its responses in files. `camilla.read_large` makes it.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    learners, samples : tuple of str
+        Names, sorted.
+    shards : tuple
+        The responses to some samples each; mapped files.
+    n_responses, n_missing : int
+        Number of responses, and of those that were given as missing.
+    fractional : bool
+        Whether a response is neither 0 nor 1.
+    digest : str
+        Hash of names and responses.
+
+    Examples
+    --------
+    >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
+    >>> camilla.rank(camilla.read_large(path, "shards")).rows.height
+    30
+    """
 
     path: Path
     learners: tuple[str, ...]
@@ -80,6 +102,7 @@ class ShardFolder(NamedTuple):
 
     @property
     def bytes(self) -> int:
+        """The size of the files."""
         return sum(file.stat().st_size for file in self.path.glob("*.npy"))
 
 
@@ -267,7 +290,9 @@ def survey(file: Path, columns: LongColumns) -> Survey:
         for name, known in names.items():
             unique = frame[name].unique()
             if unique.null_count():
-                raise DataError(f"{file}: a row has no {name}. Give every response one, or leave such rows out.")
+                raise DataError(
+                    f"{file}: a row has no {name}. Give every response one, or leave such rows out."
+                )
             known.update(unique.to_list())
         response = frame["response"].drop_nulls()
         n_rows += len(response)
