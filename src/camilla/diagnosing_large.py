@@ -97,6 +97,7 @@ def diagnose_large(
     >>> found.learners.height, found.samples.height
     (30, 60)
     """
+    _check_fitted(diagnoser)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
         folder = read_large(source, shards, learner=learner, sample=sample, response=response, watch=watch)
         return diagnose_shards(folder, diagnoser, watch, seed=seed, workers=workers_for(ray, device))
@@ -166,8 +167,8 @@ def _check_answered(folder: ShardFolder) -> None:
         )
 
 
-def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
-    """Settings that predict a part of the table best, chosen as on a smaller table."""
+def _check_fitted(diagnoser: str) -> None:
+    """An error for a diagnoser that needs the responses in memory, before a file is read."""
     wanted = contender(diagnoser)
     if (
         wanted.name not in (AUTO, "irt", "mirt")
@@ -178,6 +179,11 @@ def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: W
             f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. It holds "
             "the responses in memory, up to 70 bytes for each: give it some of the files."
         )
+
+
+def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
+    """Settings that predict a part of the table best, chosen as on a smaller table."""
+    wanted = contender(diagnoser)
     options = TRIALS if wanted.name == AUTO else ((wanted.name, wanted.settings),)
     kinds = [diagnoser_named(name) for name, _ in options]
     whole = size.n_learners <= TRIAL_LEARNERS and size.n_samples <= TRIAL_SAMPLES

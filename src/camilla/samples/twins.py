@@ -27,7 +27,8 @@ class Twins(NamedTuple):
     n_pairs: int  # in all
 
 
-NO_TWINS = Twins(*np.empty((2, 0), np.int64), *np.empty((3, 0)), np.empty(0, bool), 0)
+_NOBODY, _NOTHING = np.empty(0, np.int64), np.empty(0)
+NO_TWINS = Twins(_NOBODY, _NOBODY, _NOTHING, _NOTHING, _NOTHING, np.empty(0, bool), 0)
 
 
 def log_chance(p: Floats, q: Floats, both: NDArray[np.bool_], product: NDArray[np.floating]) -> Floats:
