@@ -21,7 +21,7 @@ from camilla.table.responses import ResponseTable
 from camilla.table.shards import LongColumns, check_columns, table_files
 
 MAGIC = "*?["
-APART = ("task", "trial", "judge")  # columns that tell apart what else would be one response given twice
+APART = ("trial", "judge")  # columns that tell apart what else would be one response given twice
 
 
 def expanded(paths: Sequence[Path]) -> list[Path]:
