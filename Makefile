@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test test-slow check docs bench clean
+.PHONY: demo test test-slow test-minimum check docs dist bench clean
 .DEFAULT_GOAL := test
 
 # The demo needs the package alone; tests and checks need every extra and their tools, in the same environment.
@@ -25,6 +25,16 @@ test: $(VENV)/.ready
 test-slow: $(VENV)/.ready
 	$(BIN)/pytest -m slow
 
+# The oldest versions that pyproject.toml admits. What old packages deprecate in newer ones is not ours to mend.
+$(VENV)-minimum/.ready: pyproject.toml scripts/minimum_versions.py
+	$(PYTHON) -m venv $(VENV)-minimum
+	$(VENV)-minimum/bin/python scripts/minimum_versions.py > $(VENV)-minimum/constraints.txt
+	$(VENV)-minimum/bin/pip install --quiet --constraint $(VENV)-minimum/constraints.txt --editable '.[dev]'
+	touch $@
+
+test-minimum: $(VENV)-minimum/.ready
+	$(VENV)-minimum/bin/pytest -m 'not slow' -W ignore::DeprecationWarning
+
 check: $(VENV)/.ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -40,6 +50,15 @@ $(VENV)-docs/.ready: pyproject.toml constraints.txt
 docs: $(VENV)-docs/.ready
 	$(VENV)-docs/bin/sphinx-build --fail-on-warning --keep-going --nitpicky --quiet docs build/docs
 
+# The sdist and the wheel, in dist/, each tried in a clean environment without extras.
+$(VENV)-dist/.ready: Makefile
+	$(PYTHON) -m venv $(VENV)-dist
+	$(VENV)-dist/bin/pip install --quiet 'build>=1.2'
+	touch $@
+
+dist: $(VENV)-dist/.ready
+	$(VENV)-dist/bin/python scripts/distribution.py dist
+
 $(VENV)-bench/.ready: pyproject.toml constraints.txt benchmarks/requirements.txt benchmarks/requirements-alone.txt
 	$(PYTHON) -m venv $(VENV)-bench
 	$(VENV)-bench/bin/pip install --quiet -c constraints.txt --editable '.[neural]' -r benchmarks/requirements.txt
@@ -50,4 +69,4 @@ bench: $(VENV)-bench/.ready
 	$(VENV)-bench/bin/python benchmarks/run.py
 
 clean:
-	rm -rf $(VENV) $(VENV)-bench $(VENV)-docs build demo
+	rm -rf $(VENV) $(VENV)-bench $(VENV)-dist $(VENV)-docs $(VENV)-minimum build demo dist

@@ -142,13 +142,13 @@ def verdict(name: str, part: pl.DataFrame) -> str:
     bar = AUTHORS[name][theirs][-1]
     text = (
         f"Best of ours: {best}, RMSE {number(own[best], 4)}; best of the authors' code: {theirs}, "
-        f"{number(bar)}: {1 - own[best] / bar:.1%} lower."
+        f"{number(bar)}: {100 - 100 * own[best] / bar:.1f} % lower."
     )
     if "camilla" in own:
         camilla_bar = AUTHORS[name]["Camilla"][-1]
         text += (
             f" Camilla, skills latent: ours {number(own['camilla'], 4)}, theirs {number(camilla_bar)}: "
-            f"{1 - own['camilla'] / camilla_bar:.1%} lower."
+            f"{100 - 100 * own['camilla'] / camilla_bar:.1f} % lower."
         )
     if "auto" in own:
         text += f" auto: {number(own['auto'], 4)}."

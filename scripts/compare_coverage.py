@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from camilla.learners.rank import learner_ends, learner_spread
+from camilla.learners.rank import learner_ends
 from camilla.statistics.all_pairs import pair_tests
-from camilla.statistics.clusters import spread_of
+from camilla.statistics.clusters import learner_spread, spread_of
 from camilla.statistics.intervals import tango
 from camilla.statistics.multiplicity import rank_bounds, told_apart_by_holm
 from camilla.statistics.paired import estimate, mcnemar_p, paired_test, student_p

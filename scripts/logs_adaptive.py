@@ -36,7 +36,8 @@ def section(found: Found) -> list[str]:
             low, high = row["kendall_low"], row["kendall_high"]
             interval = "" if low is None else f" ({low:.3f}–{high:.3f})"
             lines.append(
-                f"| {name} | {row['share']:.1%} | {row['samples']} | **{row['kendall']:.3f}**{interval} | "
+                f"| {name} | {100 * row['share']:.1f} % | {row['samples']} | "
+                f"**{row['kendall']:.3f}**{interval} | "
                 f"{row['random_kendall']:.3f} | {100 * row['mae']:.2f} | {100 * row['random_mae']:.2f} | "
                 f"{row['covered']:.2f} | {row['splits']} |"
             )

@@ -19,24 +19,25 @@ N_SAMPLES = 500
 
 
 def main() -> None:
-    table = camilla.digits()
-    matrix = table.matrix()
-    digit = table.skill_map.mask.argmax(axis=1)
     for learner, time in LEARNERS.items():
-        right = matrix[table.learners.index(learner)]
-        folder = ROOT / re.sub(r"\W+", "_", learner)
-        folder.mkdir(parents=True, exist_ok=True)
-        for old in folder.iterdir():
-            old.unlink()
-        for task, digits in TASKS.items():
-            chosen = [at for at in range(N_SAMPLES) if digit[at] in digits]
-            rows = [
-                row(number, table.samples[at], str(digit[at]), right[at]) for number, at in enumerate(chosen)
-            ]
-            lines = "".join(json.dumps(one) + "\n" for one in rows)
-            (folder / f"samples_{task}_{time}.jsonl").write_text(lines)
-        (folder / f"results_{time}.json").write_text(json.dumps(results(learner), indent=1) + "\n")
+        write_logs(ROOT / re.sub(r"\W+", "_", learner), learner, time)
     print(f"written to {ROOT}")
+
+
+def write_logs(folder: Path, learner: str, time: str = "2026-03-01T09-00-00.000000") -> None:
+    """The log of a learner of the digits in a folder of its own."""
+    table = camilla.digits()
+    digit = table.skill_map.mask.argmax(axis=1)
+    right = table.matrix()[table.learners.index(learner)]
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    for task, digits in TASKS.items():
+        chosen = [at for at in range(N_SAMPLES) if digit[at] in digits]
+        rows = [row(number, table.samples[at], str(digit[at]), right[at]) for number, at in enumerate(chosen)]
+        lines = "".join(json.dumps(one) + "\n" for one in rows)
+        (folder / f"samples_{task}_{time}.jsonl").write_text(lines)
+    (folder / f"results_{time}.json").write_text(json.dumps(results(learner), indent=1) + "\n")
 
 
 def row(doc_id: int, name: str, digit: str, right: float) -> dict[str, Any]:

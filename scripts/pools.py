@@ -65,7 +65,7 @@ def classifiers() -> list[str]:
         pl.read_parquet(POOLS / "classifiers/learners.parquet").select("learner", "family").iter_rows()
     )
     kind = about["validation"]
-    how = f"{kind['number']} folds" if kind["kind"] == "folds" else f"{kind['share']:.0%} held out"
+    how = f"{kind['number']} folds" if kind["kind"] == "folds" else f"{100 * kind['share']:.0f} % held out"
     lines = [
         "## Score-based classifiers (Breskanu and Maisuradze)",
         "",
@@ -198,7 +198,7 @@ def all_diamonds() -> list[str]:
     n_stones, maes, taken = prices("diamond-full")
     rows = [
         f"| {family} | {len(maes[family])} | {np.mean(maes[family]):.1f} | {np.std(maes[family]):.1f} "
-        f"| {theirs} | {their_sd} | {np.mean(maes[family]) / theirs - 1:+.1%} | {taken[family] / 60:.1f} |"
+        f"| {theirs} | {their_sd} | {np.mean(maes[family]) / theirs - 1:+.1f} % | {taken[family] / 60:.1f} |"
         for family, (theirs, their_sd) in DIAMOND.items()
     ]
     head = "| family | n | MAE, ours (all) | sd | paper (all) | sd | difference | CPU min |"

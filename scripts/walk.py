@@ -14,6 +14,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -123,14 +124,14 @@ def _module(path: Path) -> str:
     return ".".join(path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
 
 
-def _nodes(tree: ast.AST) -> list[ast.AST]:
+def _nodes(tree: ast.AST) -> Iterator[ast.AST]:
     """Every node that runs: what stands under TYPE_CHECKING does not."""
-    inside = [
-        child
-        for child in ast.iter_child_nodes(tree)
-        if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.dump(child.test))
-    ]
-    return inside + [node for child in inside for node in _nodes(child)]
+    todo = [tree]
+    while todo:
+        for child in ast.iter_child_nodes(todo.pop()):
+            if not (isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test)):
+                todo.append(child)
+                yield child
 
 
 def cycles(graph: dict[str, set[str]]) -> list[str]:

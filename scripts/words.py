@@ -10,6 +10,7 @@ import argparse
 import ast
 import json
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -36,6 +37,7 @@ UNIT = (
 )
 COUNTED = rf"(?:{THING})|(?:{MANY}) (?:{VERB_TOO})"
 BANNED = {
+    r"(?<!u00a)\d%(?![\w{])": 'one style of numbers: "95 %", with a space',
     rf"\b(?<!which )(?<!what )(?:{COUNTED}) an? (?:{UNIT})\b": 'write "per" or "each": one row per response',
     r"\bforet(?:ell|old|ells|elling)\b": "predict",
     r"\bpapers? 00\d\b": "name the paper by authors and year",
@@ -245,8 +247,9 @@ if __name__ == "__main__":
         "--others", type=Path, help="folder with READMEs of other projects; writes the page"
     )
     given = arguments.parse_args()
-    for text in texts():
-        for one in banned(text):
-            print(f"{one.place}: {one.words!r}: {one.instead}")
+    found = [one for text in texts() for one in banned(text)]
+    for one in found:
+        print(f"{one.place}: {one.words!r}: {one.instead}")
     if given.others is not None:
         PAGE.write_text(page(given.others))
+    sys.exit(1 if found else 0)

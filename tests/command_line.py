@@ -25,9 +25,9 @@ SILENT = (DeprecationWarning, PendingDeprecationWarning, ImportWarning, Resource
 
 
 def camilla(
-    *arguments: object, cwd: Path, said: str = "", columns: int = 120, one_stream: bool = False
+    *arguments: object, cwd: Path, said: str | bytes = "", columns: int = 120, one_stream: bool = False
 ) -> subprocess.CompletedProcess[str]:
-    """What a command prints and how it ends; `said` is its standard input.
+    """What a command prints and how it ends; `said` is its standard input, bytes as they are.
 
     `one_stream`: standard error goes where standard output goes, as after 2>&1.
     """
@@ -70,8 +70,9 @@ def _ended() -> int:
     return 0
 
 
-def _stream(text: str = "") -> io.TextIOWrapper:
-    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", newline="\n", write_through=True)
+def _stream(said: str | bytes = "") -> io.TextIOWrapper:
+    content = said if isinstance(said, bytes) else said.encode()
+    return io.TextIOWrapper(io.BytesIO(content), encoding="utf-8", newline="\n", write_through=True)
 
 
 def _text(stream: io.TextIOWrapper) -> str:

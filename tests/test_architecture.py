@@ -34,7 +34,8 @@ def lines_of_code(source: str) -> int:
 
 
 def test_no_source_file_has_more_than_500_lines_of_code() -> None:
-    lengths = {path.name: lines_of_code(path.read_text()) for path in SOURCES}
+    long = {path: text for path in SOURCES if len((text := path.read_text()).splitlines()) > LONGEST}
+    lengths = {path.name: lines_of_code(text) for path, text in long.items()}
     assert {name: lines for name, lines in lengths.items() if lines > LONGEST} == {}
 
 
@@ -88,7 +89,8 @@ def test_no_two_diagnosers_are_copies_of_each_other(pair: tuple[Path, Path]) -> 
 def test_nothing_is_pickled_and_nothing_is_mocked() -> None:
     found = []
     for path in [*SOURCES, *sorted((ROOT / "tests").rglob("*.py"))]:
-        for node in ast.walk(ast.parse(path.read_text())):
+        text = path.read_text()
+        for node in ast.walk(ast.parse(text)) if "pickle" in text or "mock" in text else ():
             names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
             if isinstance(node, ast.ImportFrom):
                 names = [node.module or "", *(f"{node.module}.{alias.name}" for alias in node.names)]

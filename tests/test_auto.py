@@ -45,9 +45,20 @@ def four_skills() -> ResponseTable:
     return answered(p, rng).with_skills(SkillMap.from_labels([f"skill {k}" for k in skill]))
 
 
-def test_predictions_lean_to_the_diagnoser_that_knows_the_world() -> None:
+@pytest.fixture(scope="module")
+def by_skill() -> camilla.Diagnosis:
+    return camilla.diagnose(four_skills())
+
+
+@pytest.fixture(scope="module")
+def clustered() -> camilla.Diagnosis:
+    """One ability; the samples are in two clusters."""
+    return camilla.diagnose(dataclasses.replace(one_ability(), cluster=tuple("ab" * 75)))
+
+
+def test_predictions_lean_to_the_diagnoser_that_knows_the_world(by_skill: camilla.Diagnosis) -> None:
     """A start at .1 of the logit for all that is not bayes; the world was made by camilla-base's formula."""
-    made = camilla.diagnose(four_skills()).provenance
+    made = by_skill.provenance
     weight = {part["diagnoser"]: part["weight"] for part in made["combined"]}
     assert made["diagnoser"] == "bayes"
     assert weight["camilla-base"] > 0.2 > 0.1 > weight["gaussian"]
@@ -82,9 +93,11 @@ def test_the_combination_predicts_what_was_held_out_as_well_as_its_best_part() -
     assert together < loss("vanilla")
 
 
-def test_ability_is_the_mean_expected_response_of_the_draws_on_any_samples() -> None:
+def test_ability_is_the_mean_expected_response_of_the_draws_on_any_samples(
+    clustered: camilla.Diagnosis,
+) -> None:
     """Recomputed from the kept draws: σ(c + v·θ), averaged over samples and draws."""
-    found = camilla.diagnose(one_ability())
+    found = clustered
     ability, factor = (part.astype(float) for part in (found.params.ability, found.params.factor))
     p = sigmoid(np.einsum("djk,dnk->dnj", factor[:, :, 1:], ability) + factor[:, None, :, 0])
     some = [3, 40, 77]
@@ -125,8 +138,10 @@ def test_a_diagnosis_without_draws_says_what_to_do() -> None:
         found.simultaneous()
 
 
-def test_standing_and_predictions_come_back_from_a_saved_diagnosis(tmp_path: Path) -> None:
-    found = camilla.diagnose(dataclasses.replace(one_ability(), cluster=tuple("ab" * 75)))
+def test_standing_and_predictions_come_back_from_a_saved_diagnosis(
+    clustered: camilla.Diagnosis, tmp_path: Path
+) -> None:
+    found = clustered
     again = camilla.Diagnosis.load(found.save(tmp_path / "found"))
     assert again.learners.equals(found.learners)
     assert again.predict().equals(found.predict())
@@ -136,8 +151,8 @@ def test_standing_and_predictions_come_back_from_a_saved_diagnosis(tmp_path: Pat
     assert (found.learners["rank_low"] <= found.learners["rank_high"]).all()
 
 
-def test_skills_difficulty_and_discrimination_are_still_there() -> None:
-    found = camilla.diagnose(four_skills())
+def test_skills_difficulty_and_discrimination_are_still_there(by_skill: camilla.Diagnosis) -> None:
+    found = by_skill
     assert found.skills["skill"].unique().sort().to_list() == [f"skill {k}" for k in range(4)]
     assert found.skills.select((pl.col("low") <= pl.col("high")).all()).item()
     assert found.samples["difficulty"].null_count() < found.samples.height / 10

@@ -20,7 +20,7 @@ import typer
 import camilla
 import command_line
 from camilla import errors
-from camilla.cli.main import app
+from camilla.cli.main import PANELS, app
 from camilla.diagnosis import Diagnosis
 from camilla.models import DIAGNOSERS
 from camilla.table.responses import ResponseTable
@@ -37,6 +37,7 @@ PROGRESS = re.compile(
     r"|choosing a committee): "
 )  # said every five seconds on a slow machine
 SHELL = re.compile(r"[|&;<>$`*?\[]")  # what a shell would act on
+FOR_EVERY_COMMAND = ("--help", "--quiet")  # on the index of commands
 COMMANDS = typer.main.get_command(app).commands  # type: ignore[attr-defined]
 
 # What pages call public tables that the project does not ship, and where CAMILLA_DATA has them.
@@ -291,9 +292,19 @@ def test_every_option_of_a_command_is_on_its_page(name: str) -> None:
         for parameter in COMMANDS[name].params
         if parameter.param_type_name == "option"
         for option in [*parameter.opts, *parameter.secondary_opts]
-        if option != "--help"
+        if option not in FOR_EVERY_COMMAND
     ]
     assert [option for option in options if f"`{option}" not in page] == []
+
+
+def test_the_index_of_commands_has_them_in_the_panels_of_the_help_text() -> None:
+    page = (DOCS / "commands/index.md").read_text()
+    assert [option for option in FOR_EVERY_COMMAND if f"`{option}`" not in page] == []
+    for panel, commands in PANELS.items():
+        (paragraph,) = [text for text in page.split("\n\n") if text.startswith(f"**{panel}.**")]
+        names = [command.info.name if isinstance(command, typer.Typer) else command.__name__
+                 for command in commands]  # fmt: skip
+        assert re.findall(r"\[(\w+)\]\(\1\.md\)", paragraph) == names
 
 
 def test_every_way_to_make_a_table_has_a_page() -> None:

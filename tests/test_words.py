@@ -1,5 +1,6 @@
 """The words of pages, help texts, messages and docstrings: no wording that stops a reader."""
 
+import ast
 import math
 
 import pytest
@@ -41,6 +42,8 @@ def test_every_kind_of_text_is_looked_at() -> None:
         ("Nothing is said of it.", 1),
         ("The pool of paper 003.", 1),
         ("The learners stand out.", 0),
+        ("a 95% interval", 1),
+        ("a 95 % interval", 0),
     ],
 )
 def test_banned_wordings_are_found(text: str, n_found: int) -> None:
@@ -51,6 +54,20 @@ def test_messages_are_looked_at_with_what_is_put_in() -> None:
     """The f-string of a message is one text, so that a wording across its parts is found."""
     texts = [text for text in EVERY if text.place.startswith("src/camilla/diagnosis.py")]
     assert any(text.text.startswith("no … … in this diagnosis.") for text in texts)
+
+
+def test_no_format_writes_a_percentage_without_its_space() -> None:
+    """What `:.0%` prints is "95%"; 95 % is what tables, sentences and pictures say elsewhere."""
+    found = [
+        f"{file.relative_to(words.ROOT)}:{value.lineno}"
+        for folder in ("src", "scripts")
+        for file in sorted((words.ROOT / folder).rglob("*.py"))
+        for value in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(value, ast.FormattedValue)
+        and value.format_spec is not None
+        and ast.unparse(value.format_spec).endswith("%'")
+    ]
+    assert found == []
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,12 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.select import select as select
     from camilla.samples.skills import FoundSkills as FoundSkills
     from camilla.samples.skills import skills as skills
+    from camilla.schemas import schema as schema
     from camilla.show.report.build import report as report
     from camilla.statistics.power import Design as Design
     from camilla.table.examples import digits as digits
     from camilla.table.examples import simulate as simulate
+    from camilla.table.features import Features as Features
     from camilla.table.responses import ResponseTable as ResponseTable
     from camilla.table.shards import ShardFolder as ShardFolder
     from camilla.table.shards import read_large as read_large
@@ -76,6 +78,7 @@ _WHERE: dict[str, str] = {
     "DataError": "camilla.errors",
     "Design": "camilla.statistics.power",
     "Diagnosis": "camilla.diagnosis",
+    "Features": "camilla.table.features",
     "FormatError": "camilla.errors",
     "LayoutError": "camilla.errors",
     "FoundSkills": "camilla.samples.skills",
@@ -120,6 +123,7 @@ _WHERE: dict[str, str] = {
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
+    "schema": "camilla.schemas",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",
     "skills": "camilla.samples.skills",

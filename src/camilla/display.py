@@ -11,12 +11,14 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from html import escape
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TextIO
 
 import typer
 
 from camilla.names import distinctly_shortened, shortened, shown
+from camilla.schemas import stamped
 
 if TYPE_CHECKING:
     import polars as pl
@@ -364,6 +366,25 @@ def say(text: str, *, err: bool = False, end: str = "\n") -> None:
         raise OSError(error.errno, error.strerror, where) from error
 
 
+_QUIET: ContextVar[bool] = ContextVar("quiet", default=False)
+
+
+@contextmanager
+def quietly(quiet: bool = True) -> Iterator[None]:
+    """Inside, notes and progress are not printed; results, warnings and errors are."""
+    token = _QUIET.set(quiet)
+    try:
+        yield
+    finally:
+        _QUIET.reset(token)
+
+
+def aside(text: str) -> None:
+    """A line on standard error that a reader of the result may do without: dropped by `--quiet`."""
+    if not _QUIET.get():
+        say(text, err=True)
+
+
 def _drop_output(stream: TextIO) -> None:
     """Sends what is still to be written, also when Python ends, nowhere."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -376,9 +397,9 @@ def print_frame(frame: "pl.DataFrame", *, title: str) -> None:
     say(as_text([Grid(title, frame)]) + "\n")
 
 
-def print_json(document: dict[str, Any]) -> None:
-    """One JSON object; a number that is not finite is null, and no character steers a terminal."""
-    text = json.dumps(_finite(document), ensure_ascii=False, indent=1, allow_nan=False)
+def print_json(document: dict[str, Any], schema: str) -> None:
+    """One JSON object of a schema; a number that is not finite is null, and nothing steers a terminal."""
+    text = json.dumps(_finite(stamped(document, schema)), ensure_ascii=False, indent=1, allow_nan=False)
     say(STEERING.sub(lambda found: json.dumps(found[0])[1:-1], text))
 
 
@@ -416,6 +437,9 @@ def watching(
 @contextmanager
 def progress(what: str, *, after: float = 0.0) -> Iterator[Callable[[str], None]]:
     """Says on standard error what is going on: a live line on a terminal, else a line every five seconds."""
+    if _QUIET.get():
+        yield lambda line: None
+        return
     if not _can_be_redrawn(sys.stderr):
         yield _occasionally(what)
         return

@@ -30,10 +30,11 @@ NAMES = {"sklearn": "scikit-learn", "python_multipart": "python-multipart"}
 
 
 @contextmanager
-def needing(what: str) -> Iterator[None]:
+def needing(what: str, *, extra: str | None = None) -> Iterator[None]:
     """Wraps imports: a package of an extra that is not installed becomes an error with the line to run.
 
     what: the work that cannot be done without it, as a subject: "drawing pictures".
+    extra: the smallest one that has it for this work, where several do.
     """
     try:
         yield
@@ -42,12 +43,12 @@ def needing(what: str) -> Iterator[None]:
         if package not in EXTRAS:
             raise
         name = NAMES.get(package, package)
-        raise MissingPackageError(f"{what} needs {name}: {install_line(package)}.") from None
+        raise MissingPackageError(f"{what} needs {name}: {install_line(package, extra)}.") from None
 
 
-def install_line(package: str) -> str:
+def install_line(package: str, extra: str | None = None) -> str:
     """What to run to have a package, by the name it is imported as."""
-    return f"pip install 'camilla[{EXTRAS.get(package, 'pools')}]'"
+    return f"pip install 'camilla[{extra or EXTRAS.get(package, 'pools')}]'"
 
 
 def may_accelerate() -> bool:

@@ -48,7 +48,7 @@ class FitPlan(NamedTuple):
 
     def document(self) -> dict[str, Any]:
         """Everything as plain data."""
-        return self._asdict()
+        return {"verdict": "planned"} | self._asdict()
 
     def text(self) -> str:
         """The same in words."""

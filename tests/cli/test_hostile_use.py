@@ -108,7 +108,7 @@ def test_names_of_files_are_neither_patterns_nor_orders_to_the_terminal(folder: 
         ("power --samples -3 --sd 1", 2, "-3 samples show nothing; 2 at least were wanted"),
         ("diagnose table.csv -o out --seed -1", 2, "a seed is a whole number from 0 to 4294967295; -1 came"),
         ("experiment reliability table.csv --seeds 1,-1", 2, "a seed is a whole number"),
-        ("experiment reliability table.csv --with ,", 2, "--with takes names of diagnosers"),
+        ("experiment reliability table.csv --with ,", 2, "--with takes comma-separated names"),
         ("experiment reliability table.csv --jobs 0", 2, "--jobs is a number of processes"),
         ("pool classifiers table.csv -o out --jobs 0", 2, "--jobs is a number of processes"),
         ("pool classifiers table.csv -o out --learners math:sqrt", 2, "cannot be called without arguments"),

@@ -9,7 +9,8 @@ from compare_worlds import WORLDS
 from scipy.stats import ttest_rel
 
 from camilla.errors import DataError, SettingError
-from camilla.learners.compare import compare, two_tables
+from camilla.learners.compare import compare
+from camilla.learners.two_sources import two_tables
 from camilla.statistics.paired import estimate, noise_of, pair_of, paired_test
 from camilla.table.responses import ResponseTable
 

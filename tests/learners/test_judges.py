@@ -216,7 +216,7 @@ def test_wrong_settings_are_errors() -> None:
 
 def test_a_column_of_judges_is_read_as_one_judge_with_a_warning() -> None:
     frame = frame_of({"x": {"ada": [1, 0, 1]}, "y": {"ada": [1, 1, 1], "bob": [0, 0, 1]}})
-    with pytest.warns(CamillaWarning, match=r"y was taken .* x \(equal on 67% of 3 answers\)"):
+    with pytest.warns(CamillaWarning, match=r"y was taken .* x \(equal on 67 % of 3 answers\)"):
         table = camilla.read(frame)
     assert table.learners == ("ada", "bob")
     one = camilla.read(frame, metric="x")
@@ -276,7 +276,7 @@ def test_filters_of_a_log_are_judges(tmp_path: Path) -> None:
     )
     reading = read_with_account(tmp_path)
     assert (
-        "1 other was passed over: exact_match behind loose (equal on 38% of 8 answers)" in reading.notes()[1]
+        "1 other was passed over: exact_match behind loose (equal on 38 % of 8 answers)" in reading.notes()[1]
     )
     assert reading.document()["passed_over"][0]["others"][0]["n"] == 8
     mean = read_with_account(tmp_path, metric="all")

@@ -15,9 +15,9 @@ from statsmodels.stats.proportion import proportion_confint
 from camilla.diagnosing import diagnose
 from camilla.errors import DataError
 from camilla.learners.compare import compare
-from camilla.learners.rank import learner_ends, learner_spread, rank
+from camilla.learners.rank import learner_ends, rank
 from camilla.statistics.all_pairs import pair_tests
-from camilla.statistics.clusters import spread_of
+from camilla.statistics.clusters import learner_spread, spread_of
 from camilla.statistics.multiplicity import rank_bounds, told_apart_by_holm
 from camilla.table.responses import ResponseTable
 

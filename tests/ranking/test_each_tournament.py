@@ -1,18 +1,16 @@
 """Several tournaments in one file: what is wrong with one does not keep the others from being ranked."""
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import polars as pl
 import pytest
 
+import command_line
 from camilla.errors import DataError, SettingError
 from camilla.ranking.epp import epp, epp_each
 from camilla.reading.tournaments import Columns, read_tournaments, usable_tournaments
 
-CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()", "epp"]
 DATA = Columns(tournament="data")
 
 
@@ -54,8 +52,8 @@ def mixed(tmp_path):
     return path
 
 
-def camilla(*arguments):
-    return subprocess.run([*CAMILLA, *map(str, arguments)], capture_output=True, text=True, check=False)
+def camilla(path, *arguments):
+    return command_line.camilla("epp", path, *arguments, cwd=path.parent)
 
 
 def test_good_tournaments_are_ranked_and_bad_ones_named_with_their_problem(mixed, tmp_path):

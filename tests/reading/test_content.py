@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import camilla
 from camilla.errors import CamillaError, DataError, FormatError, SettingError
 from camilla.reading.content import Spill
+from camilla.reading.entries import words
 from camilla.reading.joining import Choices, merge
 from camilla.reading.runs import Answered, Asked, Collection, Content, Row, Run
 from camilla.table.content import LONGEST, cut
@@ -379,3 +380,11 @@ def test_a_file_read_by_a_recipe_keeps_prompts_and_answers(tmp_path) -> None:
     assert content.sample("2").prompt == "2?"
     assert content.answers("2")["answer"].to_list() == ["a 2", "b 2"]
     assert camilla.read(path, map=recipe, content=False).content is None
+
+
+def test_a_text_wrapped_deeper_than_python_recurses_is_that_text() -> None:
+    """Python stops at about a thousand nested calls; a damaged log nested texts 968 deep."""
+    value: object = "asked"
+    for _ in range(5000):
+        value = {"a": value}
+    assert words(value) == "asked"

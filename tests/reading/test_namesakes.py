@@ -11,7 +11,7 @@ from log_seeds import LAYOUTS, Seed
 
 import camilla
 from camilla.errors import SettingError
-from camilla.learners.compare import read_two
+from camilla.learners.two_sources import read_two
 from camilla.reading.inputs import load_logs
 from camilla.reading.joining import Choices
 

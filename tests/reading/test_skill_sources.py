@@ -5,7 +5,8 @@ import pytest
 
 from camilla.errors import DataError, SettingError
 from camilla.reading.inputs import read
-from camilla.reading.skills import SkillSource, skill_source
+from camilla.reading.skills import skill_source
+from camilla.table.frame_files import FileColumns
 
 
 @pytest.fixture
@@ -49,8 +50,8 @@ def test_a_label_column_of_a_wide_table_is_no_learner(folder):
 
 def test_a_path_with_a_colon_and_a_column_with_a_comma(folder):
     Path("c:d.csv").write_text('id,"a,b",c\n1,x,y\n')
-    assert skill_source("c:d.csv") == SkillSource(Path("c:d.csv"), ())
-    assert skill_source('c:d.csv:"a,b",c') == SkillSource(Path("c:d.csv"), ("a,b", "c"))
+    assert skill_source("c:d.csv") == FileColumns(Path("c:d.csv"), ())
+    assert skill_source('c:d.csv:"a,b",c') == FileColumns(Path("c:d.csv"), ("a,b", "c"))
 
 
 @pytest.mark.parametrize(

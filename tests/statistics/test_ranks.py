@@ -42,6 +42,18 @@ def test_the_largest_difference_has_tukeys_distribution():
     assert np.quantile(largest, 0.95) == pytest.approx(exact, abs=0.1)
 
 
+def test_the_largest_difference_of_a_row_is_over_its_own_open_pairs():
+    """max_j |z_i − z_j|/se_ij, pair by pair; a pair may be open for one of its rows and not for the other."""
+    rng = np.random.default_rng(4)
+    factor = rng.normal(size=(7, 12))
+    draws = student_draws(factor - factor.mean(axis=1, keepdims=True), 11)
+    open_ = rng.random((7, 7)) < 0.5
+    z, found = draws.drawn[:100], draws.largest(open_)[:100]
+    for i in range(7):
+        pairs = [np.abs(z[:, i] - z[:, j]) * draws.inverse[i, j] * open_[i, j] for j in range(7)]
+        np.testing.assert_array_equal(found[:, i], np.max(pairs, axis=0))
+
+
 @lru_cache
 def ranked(kind):
     """25 worlds of 24 players on 20 rounds."""

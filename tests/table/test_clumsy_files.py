@@ -3,8 +3,6 @@
 import gzip
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -13,17 +11,13 @@ import pytest
 from camilla import read, read_tournaments
 from camilla.errors import DataError
 from camilla.table.frame_files import column_names, read_frame
+from command_line import camilla, camilla_process
 
 LONG = "learner,sample,response\nÅsa,x,1\nb,x,0\nÅsa,y,0.5\nb,y,\n"
 FRAME = pd.DataFrame(
     {"learner": ["Åsa", "b", "Åsa", "b"], "sample": ["x", "x", "y", "y"], "response": [1.0, 0.0, 0.5, np.nan]}
 )
 RECORDS = FRAME.to_json(orient="records", lines=True)
-CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
-
-
-def camilla(*arguments, cwd, given=b""):
-    return subprocess.run([*CAMILLA, *arguments], cwd=cwd, input=given, capture_output=True, check=False)
 
 
 @pytest.fixture
@@ -135,31 +129,31 @@ SCORES = b"player,1,2,3\na,1,5,3\nb,2,4,6\nc,0,9,1\n"
 )
 def test_standard_input_is_read_whatever_it_holds(tmp_path, given):
     (tmp_path / "scores.csv").write_bytes(SCORES)
-    piped = camilla("epp", "-", cwd=tmp_path, given=given)
+    piped = camilla("epp", "-", cwd=tmp_path, said=given)
     assert piped.returncode == 0, piped.stderr
     assert piped.stdout == camilla("epp", "scores.csv", cwd=tmp_path).stdout
 
 
 def test_responses_come_through_a_pipe_and_errors_say_so(tmp_path):
     (tmp_path / "t.csv").write_text(LONG, encoding="utf-8")
-    piped = camilla("rank", "-", cwd=tmp_path, given=LONG.encode())
+    piped = camilla_process("rank", "-", cwd=tmp_path, said=LONG)
     assert piped.returncode == 0, piped.stderr
     assert piped.stdout == camilla("rank", "t.csv", cwd=tmp_path).stdout
-    wrong = camilla("rank", "-", cwd=tmp_path, given=LONG.replace("0.5", "half").encode())
+    wrong = camilla("rank", "-", cwd=tmp_path, said=LONG.replace("0.5", "half"))
     assert wrong.returncode == 1
-    assert wrong.stderr.startswith(b"error: standard input: a response must be a number in [0, 1]; line 4")
+    assert wrong.stderr.startswith("error: standard input: a response must be a number in [0, 1]; line 4")
     empty = camilla("epp", "-", cwd=tmp_path)
-    assert (empty.returncode, empty.stderr) == (1, b"error: standard input: is empty; a table was wanted.\n")
+    assert (empty.returncode, empty.stderr) == (1, "error: standard input: is empty; a table was wanted.\n")
 
 
 def test_percent_is_an_option(tmp_path):
     (tmp_path / "t.csv").write_text("learner,sample,response\na,x,87.5\na,y,50\nb,x,0\nb,y,100\n")
     refused = camilla("rank", "t.csv", cwd=tmp_path)
     assert refused.returncode == 1
-    assert b"looks like percent: pass percent=True (--percent)" in refused.stderr
+    assert "looks like percent: pass percent=True (--percent)" in refused.stderr
     ranked = camilla("rank", "t.csv", "--percent", "--json", cwd=tmp_path)
     assert ranked.returncode == 0, ranked.stderr
-    assert b"0.6875" in ranked.stdout
+    assert "0.6875" in ranked.stdout
 
 
 def test_a_json_array_of_scores_is_a_tournament(tmp_path):

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from camilla.errors import DataError
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 
 @pytest.mark.parametrize(

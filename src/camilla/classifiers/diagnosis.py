@@ -248,7 +248,7 @@ class ClassifierDiagnosis(Printable):
         Returns
         -------
         dict
-            provenance, agreement, agreement_by_skill, one_mastery, duplicates, leaderboard.
+            verdict, provenance, agreement, agreement_by_skill, one_mastery, duplicates, leaderboard.
 
         Examples
         --------
@@ -259,17 +259,19 @@ class ClassifierDiagnosis(Printable):
         >>> frame = pl.DataFrame({**sets, **scores})
         >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
         >>> list(found.document())[:3]
-        ['provenance', 'agreement', 'agreement_by_skill']
+        ['verdict', 'provenance', 'agreement']
         """
         same = self.one_mastery()
+        words = "one skill" if same is None else "one ability" if same.holds else "several abilities"
         return {
+            "verdict": words,
             "provenance": self.diagnosis.provenance | self.taken._asdict(),
             "agreement": self.agreement.summary,
             "agreement_by_skill": self.agreement.skills.to_dicts(),
             "one_mastery": None if same is None else same._asdict() | {"holds": same.holds},
             "duplicates": self.duplicates,
             "leaderboard": self.leaderboard().to_dicts(),
-        } | ({} if self.placed is None else self.placed.document())
+        } | ({} if self.placed is None else self.placed.fields())
 
     def save(self, folder: str | Path) -> Path:
         """Writes the diagnosis to a folder.

@@ -51,6 +51,10 @@ class PlacedClassifiers(Printable):
 
     def document(self) -> dict[str, Any]:
         """The same as data."""
+        return {"verdict": "placed"} | self.fields()
+
+    def fields(self) -> dict[str, Any]:
+        """The rows of both tables."""
         return {"placed": self.learners.to_dicts(), "placed_skills": self.skills.to_dicts()}
 
 

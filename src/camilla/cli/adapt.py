@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 def adapt(
     table: options.TableOption,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Play tests over the table instead of asking for responses.")
+        bool,
+        typer.Option(
+            "--replay", help="Simulate tests on the stored responses instead of asking for new ones."
+        ),
     ] = False,
     budget: Annotated[int | None, typer.Option(help="Stop after this many responses.")] = None,
     score_se: Annotated[float | None, typer.Option(help="Stop at this standard error of the score.")] = None,
@@ -27,13 +30,13 @@ def adapt(
     ] = None,
     shares: Annotated[
         str | None,
-        typer.Option(help="Replay: shares of the samples to ask; .05, .1, .15 and .25 if not given."),
+        typer.Option(help="Replay: shares of the samples to ask, comma-separated; default .05,.1,.15,.25."),
     ] = None,
     calibration: Annotated[
-        float | None, typer.Option(help="Replay: share of the learners to calibrate on; .8 if not given.")
+        float | None, typer.Option(help="Replay: share of the learners to calibrate on; default .8.")
     ] = None,
     splits: Annotated[
-        int | None, typer.Option(help="Replay: random splits of the learners; 10 if not given.")
+        int | None, typer.Option(help="Replay: number of random splits of the learners; default 10.")
     ] = None,
     dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
     *,
@@ -41,7 +44,10 @@ def adapt(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Test a learner on the samples that tell most, calibrated on the learners of a table."""
+    """Test a learner adaptively: the most informative samples first, calibrated on the learners of a table.
+
+    Example: camilla adapt responses.csv --replay
+    """
     from camilla.samples.adapt import adapt, answers
     from camilla.samples.replay import replay as play
 
@@ -76,16 +82,7 @@ def _refuse(given: Mapping[str, object], why: str) -> None:
 
 def _show(found: "Replay", *, json: bool) -> None:
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "shares": [
-                    row | {"offer": offer.to_document()}
-                    for row, offer in zip(found.shares.to_dicts(), found.offers, strict=True)
-                ],
-                "splits": found.splits.to_dicts(),
-            }
-        )
+        print_json(found.to_document(), "adapt")
         return
     say(found.text())
 
@@ -96,4 +93,4 @@ def _shares(text: str) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in text.split(","))
     except ValueError:
-        raise SettingError(f"--shares takes numbers with commas, not {text!r}.") from None
+        raise SettingError(f"--shares takes comma-separated numbers, not {text!r}.") from None

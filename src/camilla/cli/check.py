@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import diagnosers
 from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_json, progress, say
 
@@ -12,7 +13,10 @@ from camilla.display import print_json, progress, say
 @reads_table("cluster")
 def check(
     table: options.TableOption,
-    with_: Annotated[str, typer.Option("--with", help="Diagnoser of the permutation control.")] = "irt",
+    with_: Annotated[
+        str,
+        typer.Option("--with", help="Diagnoser used for the permutation control.", autocompletion=diagnosers),
+    ] = "irt",
     fit: Annotated[
         bool, typer.Option("--fit/--no-fit", help="Whether to run the permutation control.")
     ] = True,
@@ -21,7 +25,10 @@ def check(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Check a table: constants, copies, gaps, dimensions, and a permutation control of a fit."""
+    """Check a table before you trust its results: constants, copies, gaps, dimensions, permutation control.
+
+    Example: camilla check responses.csv
+    """
     responses = columns.read(table)
     if fit:
         from camilla.experiments.control import check_with_fit
@@ -33,6 +40,6 @@ def check(
 
         found = look(responses, seed=seed)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "check")
     else:
         say(found.text())

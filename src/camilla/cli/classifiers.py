@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.diagnose import fitting, warn_of_skills
-from camilla.display import print_json, say
+from camilla.display import aside, print_json, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -20,40 +21,63 @@ def classifiers(
         list[Path], typer.Argument(help="CSV or Parquet: data_set, sample, truth, one column per classifier.")
     ],
     with_: Annotated[
-        str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:use_skills=true.")
+        str,
+        typer.Option(
+            "--with", help="Diagnoser, with settings if any: mirt:use_skills=true.", autocompletion=diagnosers
+        ),
     ] = "camilla-base",
     skills: Annotated[
         str | None, typer.Option(help="Skill map of samples, metrics or data sets: FILE or FILE:column.")
     ] = None,
     skill_graph: options.SkillGraphFile = None,
     rule: Annotated[
-        str, typer.Option(help="Equal-error threshold: interpolated or discrete.")
+        str,
+        typer.Option(
+            help="Equal-error threshold: interpolated or discrete.",
+            autocompletion=one_of("interpolated", "discrete"),
+        ),
     ] = "interpolated",
-    ks: Annotated[str, typer.Option(help="Kolmogorov–Smirnov: two_sided or one_sided.")] = "two_sided",
+    ks: Annotated[
+        str,
+        typer.Option(
+            help="Kolmogorov–Smirnov statistic: two_sided or one_sided.",
+            autocompletion=one_of("two_sided", "one_sided"),
+        ),
+    ] = "two_sided",
     ranks: Annotated[
-        bool, typer.Option("--ranks", help="Diagnose each metric's ranks, so that all samples count alike.")
+        bool,
+        typer.Option(
+            "--ranks", help="Diagnose the ranks within each metric, so that all samples have the same weight."
+        ),
     ] = False,
     new: Annotated[
-        list[str] | None, typer.Option(help="Classifier left out of the fit and placed; may be repeated.")
+        list[str] | None,
+        typer.Option(help="Classifier to leave out of the fit and place afterwards; may be repeated."),
     ] = None,
     among: Annotated[
-        Path | None, typer.Option(help="Folder of an earlier run: place all of SCORES among its classifiers.")
+        Path | None,
+        typer.Option(
+            help="Folder of an earlier run: place every classifier of SCORES among its classifiers."
+        ),
     ] = None,
     data_set: Annotated[str | None, typer.Option(help="Column of the data set.")] = None,
     sample: options.SampleOption = None,
     truth: Annotated[str | None, typer.Option(help="Column of the truth, 0 or 1.")] = None,
     ignore: Annotated[
-        list[str] | None, typer.Option(help="A column that is no classifier; may be repeated.")
+        list[str] | None, typer.Option(help="A column that is not a classifier; may be repeated.")
     ] = None,
     missing: Annotated[
         list[str] | None, typer.Option(help="Text that stands for a missing score; may be repeated.")
     ] = None,
     learners: Annotated[int, typer.Option(min=0, help="How many classifiers to print.")] = 10,
     seed: options.SeedOption = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write to.")] = None,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder to write results to.")] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Diagnose score-based classifiers by 22 metrics on each data set."""
+    """Diagnose score-based classifiers by 22 metrics on each data set.
+
+    Example: camilla classifiers scores.csv -o pool
+    """
     from camilla.classifiers.scores import ScoreColumns, read_scores
 
     read = read_scores(
@@ -66,7 +90,7 @@ def classifiers(
     if output is not None:
         found.save(output)
     if json:
-        print_json(found.document())
+        print_json(found.document(), "classifiers")
         return
     say(found.text(learners=learners))
     if output is not None:
@@ -93,7 +117,7 @@ def _diagnosed(
             seed=seed, as_published=chosen.as_published, watch=watch, **chosen.settings,
         )  # fmt: skip
     for copy, original in found.duplicates.items():
-        say(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out", err=True)
+        aside(f"note: {shown(copy)!r} has the metrics of {shown(original)!r} and is left out.")
     if found.diagnosis.readout.explicit and found.table.skill_map is not None:
         warn_of_skills(found.table.skill_map)
     return found
@@ -105,6 +129,6 @@ def _place_among(folder: Path, read: "ClassifierScores", *, json: bool) -> None:
     saved = load_classifiers(folder)
     placed = saved.place(read)
     if json:
-        print_json({"provenance": saved.diagnosis.provenance} | placed.document())
+        print_json({"provenance": saved.diagnosis.provenance} | placed.document(), "classifiers-placed")
     else:
         say(placed.text())

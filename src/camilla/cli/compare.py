@@ -7,10 +7,9 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import brief, counted, print_json, say
+from camilla.display import counted, print_json, say
 
 if TYPE_CHECKING:
-    from camilla.learners.compare import Comparison
     from camilla.table.responses import ResponseTable
 
 WORSE = 3  # exit code of --fail-if-worse
@@ -25,10 +24,21 @@ def compare(
     fail_if_worse: Annotated[
         bool, typer.Option("--fail-if-worse", help="Exit code 3 when B is significantly worse than A.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(help="With --fail-if-worse: task, also when B is worse on any task (Holm over tasks)."),
+    ] = None,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TASK=LOSS", help="With --by task: how far B may be below A on it, 0.02; may be repeated."
+        ),
+    ] = None,
     margin: Annotated[
         float | None,
         typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
     ] = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
     show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
@@ -36,33 +46,49 @@ def compare(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare two learners on the samples both answered: difference, interval, test, flips."""
+    """Compare two learners on the samples both answered: difference, interval, test, flips.
+
+    Example: camilla compare logs/baseline logs/candidate --fail-if-worse
+    """
     from camilla.errors import SettingError
-    from camilla.learners.compare import compare_two, read_two
+    from camilla.learners.compare import compare_two
 
-    if margin is not None and not (fail_if_worse and 0 <= margin < 1):
-        raise SettingError(f"--margin {margin:g} goes with --fail-if-worse and lies in 0 ≤ margin < 1.")
-
-    kept = options.checked_show(show, columns) > 0
-    if len(inputs) == 3:
-        table, a, b = _table(Path(inputs[0]), columns, inputs[1:], content=kept), inputs[1], inputs[2]
-    elif len(inputs) == 2:
-        table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=kept))
-        columns.say(notes)
+    if not fail_if_worse and (idle := _idle(margin=margin, by=by, allow=allow)):
+        raise SettingError(f"--{idle} goes with --fail-if-worse.")
+    if markdown and (json or show):
+        raise SettingError(f"--markdown is printed alone; leave out {'--json' if json else '--show'}.")
+    losses = _losses(allow or [])
+    table, a, b = _read(inputs, columns, content=options.checked_show(show, columns) > 0)
+    columns.refuse_idle_weight(table)
+    found = compare_two(table, a, b, level=level)
+    gate = found.gate(by=by, margin=margin, allow=losses) if fail_if_worse else None
+    if json:
+        print_json(found.to_document(show=show, gate=gate), "compare")
+    elif markdown:
+        say(found.markdown(gate, flips=flips), end="")
     else:
+        say(found.text(flips=flips, show=show))
+    if gate is not None and gate.failed:
+        for reason in gate.reasons:
+            say(f"failed: {reason}", err=True)
+        raise typer.Exit(WORSE)
+
+
+def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["ResponseTable", str, str]:
+    """The table and its two learners."""
+    from camilla.errors import SettingError
+    from camilla.learners.two_sources import read_two
+
+    if len(inputs) == 3:
+        return _table(Path(inputs[0]), columns, inputs[1:], content=content), inputs[1], inputs[2]
+    if len(inputs) != 2:
         raise SettingError(
             f"{counted(len(inputs), 'argument')} came; wanted TABLE A B (two learners of one table), "
             "or two tables."
         )
-    columns.refuse_idle_weight(table)
-    found = compare_two(table, a, b, level=level)
-    if json:
-        print_json(found.to_document(show=show))
-    else:
-        say(found.text(flips=flips, show=show))
-    if fail_if_worse and found.is_worse(margin):
-        say(f"failed: {_reason(found, margin)}", err=True)
-        raise typer.Exit(WORSE)
+    table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=content))
+    columns.say(notes)
+    return table, a, b
 
 
 def _table(path: Path, columns: TableOptions, learners: list[str], *, content: bool) -> "ResponseTable":
@@ -75,7 +101,21 @@ def _table(path: Path, columns: TableOptions, learners: list[str], *, content: b
     return read_learners(path, learners, **columns.columns())
 
 
-def _reason(found: "Comparison", margin: float | None) -> str:
-    if margin is None:
-        return f"{brief(found.b)} is worse than {brief(found.a)}."
-    return f"it is not shown that {brief(found.b)} is at most {margin:g} below {brief(found.a)}."
+def _idle(**given: object) -> str | None:
+    return next((name for name, value in given.items() if value not in (None, [])), None)
+
+
+def _losses(given: list[str]) -> dict[str, float]:
+    """What each task may lose, from TASK=0.02."""
+    from camilla.errors import SettingError
+
+    losses = {}
+    for text in given:
+        task, _, loss = text.rpartition("=")
+        try:
+            losses[task] = float(loss)
+        except ValueError:
+            task = ""
+        if not task:
+            raise SettingError(f"--allow {text!r}: a task and what it may lose were wanted, TASK=0.02.")
+    return losses

@@ -6,35 +6,60 @@ from typing import Annotated
 import typer
 
 from camilla.cli import options
-from camilla.display import print_json, say
+from camilla.cli.completing import names_of, one_of
+from camilla.display import aside, print_json, say
 
 
 def curriculum(
     diagnosis: options.SavedOption,
-    learner: Annotated[str, typer.Option("--for", metavar="LEARNER", help="The learner of the diagnosis.")],
+    learner: Annotated[
+        str,
+        typer.Option(
+            "--for",
+            metavar="LEARNER",
+            help="The learner of the diagnosis.",
+            autocompletion=names_of("learners"),
+        ),
+    ],
     order: Annotated[
-        str, typer.Option(help="easy-to-hard, hard-to-easy, edge (probability near ½), information.")
+        str,
+        typer.Option(
+            help="easy-to-hard, hard-to-easy, edge (probability near ½) or information.",
+            autocompletion=one_of("easy-to-hard", "hard-to-easy", "edge", "information"),
+        ),
     ] = "easy-to-hard",
     weigh: Annotated[
-        str | None, typer.Option(help="Weights by equal, edge, difficulty or information; as the order.")
+        str | None,
+        typer.Option(help="Weights: equal, edge, difficulty or information; by default those of the order."),
     ] = None,
     by_skill: Annotated[
-        bool, typer.Option("--by-skill", help="In blocks by skill, the learner's weakest skill first.")
+        bool,
+        typer.Option("--by-skill", help="Order in blocks by skill, the weakest skill of the learner first."),
     ] = False,
     skill: Annotated[
-        list[str] | None, typer.Option(help="Only samples that need this skill; may be repeated.")
+        list[str] | None,
+        typer.Option(
+            help="Only samples that need this skill; may be repeated.", autocompletion=names_of("skills")
+        ),
     ] = None,
     only: Annotated[
-        str, typer.Option(help="all samples, or those it answered wrong, right, or not at all: unanswered.")
+        str,
+        typer.Option(
+            help="Which samples: all, wrong, right or unanswered, by what the learner did on them.",
+            autocompletion=one_of("all", "wrong", "right", "unanswered"),
+        ),
     ] = "all",
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 5,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write the samples in order: .csv, .jsonl, …."),
+        typer.Option("-o", "--output", help="File for the ordered samples: .csv, .jsonl, …."),
     ] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Order and weight the samples for one learner, for training or for review."""
+    """Order and weight the samples for one learner, for training or for review.
+
+    Example: camilla curriculum diagnosis --for LEARNER --order edge -o plan.csv
+    """
     from camilla.samples.curriculum import curriculum
     from camilla.table.files import checked_ending
 
@@ -46,8 +71,8 @@ def curriculum(
     if output is not None:
         found.write(output)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "curriculum")
         return
     say(found.text(samples=samples))
     if output is not None:
-        say(f"{found.samples.height} samples written to {output}", err=True)
+        aside(f"{found.samples.height} samples written to {output}.")

@@ -12,11 +12,14 @@ from camilla.display import say
 
 def demo(
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder of the diagnosis and the report.")
+        Path, typer.Option("-o", "--output", help="Folder for the diagnosis and the report.")
     ] = Path("demo"),
     seed: options.SeedOption = 0,
 ) -> None:
-    """Diagnose 42 classifiers of handwritten digits, ten digits as skills."""
+    """Diagnose 42 classifiers of handwritten digits, with the ten digits as skills.
+
+    Example: camilla demo -o demo
+    """
     from camilla.diagnosis_folder import make_way
     from camilla.show.report.build import report
     from camilla.table.examples import digits

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import show_document
 from camilla.display import print_json, progress, say
@@ -23,28 +24,36 @@ if TYPE_CHECKING:
     from camilla.table.skills import SkillMap
 
 
-@reads_table("skills", "skill_graph", *options.CONTENT)
+@reads_table("skills", "skill_graph", *options.FEATURES, *options.CONTENT)
 def diagnose(
     table: options.TableOption,
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder the diagnosis is written to.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write the diagnosis to.")],
     with_: Annotated[
-        str, typer.Option("--with", help="Diagnoser, with settings if any: mirt:dimensions=5.")
+        str,
+        typer.Option(
+            "--with", help="Diagnoser, with settings if any: mirt:dimensions=5.", autocompletion=diagnosers
+        ),
     ] = "auto",
     across_blocks: options.AcrossBlocksOption = False,
     shards: options.ShardsOption = None,
     ray: Annotated[
-        str | None, typer.Option(help="With shards: fit on a Ray cluster, its address or local.")
+        str | None, typer.Option(help="With --shards: fit on a Ray cluster, given its address, or local.")
     ] = None,
-    device: Annotated[str, typer.Option(help="Where to fit: auto, cpu or gpu.")] = "auto",
+    device: Annotated[
+        str, typer.Option(help="Where to fit: auto, cpu or gpu.", autocompletion=one_of("auto", "cpu", "gpu"))
+    ] = "auto",
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say how long it would take and how much memory, and stop.")
+        bool, typer.Option("--dry-run", help="Estimate the time and memory that the fit needs, and stop.")
     ] = False,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Diagnose every learner and sample of a table of responses."""
+    """Diagnose every learner and sample of a response table.
+
+    Example: camilla diagnose responses.csv --skills skills.csv -o diagnosis
+    """
     from camilla.diagnosis_folder import make_way
 
     options.checked_one("device", device, ("auto", "cpu", "gpu"))
@@ -65,7 +74,7 @@ def diagnose(
         found = run(responses, with_, seed, across_blocks=across_blocks)
         found.save(output)
     if json:
-        print_json(show_document(found))
+        print_json(show_document(found), "diagnosis")
     else:
         say(found.text(learners=10, samples=5))
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
@@ -96,7 +105,7 @@ def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> No
 
     columns.refuse("with --dry-run", but=("learner", "sample", "response", "no_content"))
     plan = plan_fit(table, text, **columns.columns())
-    print_json(plan.document()) if json else say(plan.text())
+    print_json(plan.document(), "fit-plan") if json else say(plan.text())
 
 
 def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":

@@ -19,19 +19,23 @@ def dif(
         ),
     ],
     focal: Annotated[
-        str | None, typer.Option(help="The group to compare with all others; the smallest if not given.")
+        str | None, typer.Option(help="The group to compare with all others; by default the smallest.")
     ] = None,
     cut: Annotated[
-        str | None, typer.Option(help="Make two groups of a date or number: below it, and from it on.")
+        str | None,
+        typer.Option(help="Split a date or a number into two groups: below this value, and from it on."),
     ] = None,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
-    rate: Annotated[float, typer.Option(help="Share of false flags accepted.")] = 0.05,
+    rate: Annotated[float, typer.Option(help="False discovery rate of the flags.")] = 0.05,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Find samples that a group solves more or less often than its ability says: a sign of contamination."""
+    """Find samples that a group solves more or less often than its ability predicts: a sign of contamination.
+
+    Example: camilla dif responses.csv --group families.csv:family
+    """
     from camilla.samples.dif import cut_at, dif, read_groups
 
     responses = columns.read(table)
@@ -41,12 +45,6 @@ def dif(
     with progress("comparing groups") as watch:
         found = dif(responses, groups, focal=focal, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "groups": found.groups.to_dicts(),
-                "samples": found.samples.to_dicts(),
-            }
-        )
+        print_json(found.to_document(), "dif")
         return
     say(found.text(samples=samples))

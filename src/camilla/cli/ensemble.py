@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress, say
+from camilla.display import aside, print_json, progress, say
 
 OF_ANSWERS = {"learner", "sample", "answer"}  # options that apply to answers alone
 
@@ -20,29 +20,37 @@ def ensemble(
             metavar="TABLE…", help="Responses with answers: a table, or logs; several are joined."
         ),
     ],
-    sizes: Annotated[str, typer.Option(help="Sizes of committees to try, with commas.")] = "3,5,9",
+    sizes: Annotated[str, typer.Option(help="Committee sizes to try, comma-separated.")] = "3,5,9",
     vote: Annotated[
-        str | None, typer.Option(help="majority, log-odds or learned; chosen if not given.")
+        str | None, typer.Option(help="majority, log-odds or learned; by default chosen from the data.")
     ] = None,
     two_answers: Annotated[
         bool, typer.Option("--two-answers", help="Right/wrong table: samples have two possible answers.")
     ] = False,
-    splits: Annotated[int, typer.Option(help="How often samples are split into halves.")] = 10,
+    splits: Annotated[int, typer.Option(help="How many times the samples are split into halves.")] = 10,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     pairs: Annotated[int, typer.Option(min=0, help="How many pairs of members to print.")] = 6,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write what to use: .json; with --apply the answers: .csv, …."),
+        typer.Option(
+            "-o",
+            "--output",
+            help="File for the committee (.json), or with --apply for its answers (.csv, …).",
+        ),
     ] = None,
     apply: Annotated[
-        Path | None, typer.Option(help="A committee written before: TABLE has answers to vote on.")
+        Path | None,
+        typer.Option(help="Committee file of an earlier run: let it vote on the answers in TABLE."),
     ] = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose a committee of learners, judged on samples that had no part in the choice."""
+    """Choose a committee of learners, judged on samples that had no part in the choice.
+
+    Example: camilla ensemble answers.csv --sizes 3,5 -o committee.json
+    """
     from camilla.learners.ensemble import ensemble
 
     if apply is not None:
@@ -61,7 +69,7 @@ def ensemble(
     if output is not None:
         found.committee.save(output)
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "ensemble")
         return
     say(found.text(pairs=pairs))
     if output is not None:
@@ -75,7 +83,7 @@ def _sizes(text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise SettingError(f"--sizes takes whole numbers with commas, not {text!r}.") from None
+        raise SettingError(f"--sizes takes comma-separated whole numbers, not {text!r}.") from None
 
 
 def _check_json(output: Path) -> None:
@@ -106,6 +114,7 @@ def _apply(
     found = committee.apply(tables[0], **named)
     if output is not None:
         write_frame(found, output)
-        say(f"Answers to {found.height} samples written to {output}", err=True)
+        aside(f"Answers to {found.height} samples written to {output}.")
     if json:
-        print_json({"committee": committee.to_document(), "answers": found.to_dicts()})
+        document = {"verdict": "answered", "committee": committee.to_document(), "answers": found.to_dicts()}
+        print_json(document, "ensemble-answers")

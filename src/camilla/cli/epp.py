@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli.options import checked_seed
-from camilla.display import progress, say
+from camilla.display import aside, print_json, progress, say
 
 REPLICATES = 1000
 MOST_PROBLEMS = 10  # tournaments whose problem is printed
@@ -26,17 +26,21 @@ def epp(
     ],
     player: Annotated[str | None, typer.Option(help="Column of the player.")] = None,
     round_: Annotated[
-        str | None, typer.Option("--round", help="Column of the round; several: task,fold.")
+        str | None, typer.Option("--round", help="Column of the round; several columns: task,fold.")
     ] = None,
     cluster: Annotated[
         str | None,
-        typer.Option(help="Column of the cluster: rounds that depend on each other, as folds of a task do."),
+        typer.Option(
+            help="Column of the cluster: rounds that depend on each other, such as folds of a task."
+        ),
     ] = None,
     score: Annotated[str | None, typer.Option(help="Column of the score.")] = None,
     tournament: Annotated[
         str | None, typer.Option(help="Column of the tournament, if there are several.")
     ] = None,
-    ignore: Annotated[list[str] | None, typer.Option(help="Wide table: a column that is no round.")] = None,
+    ignore: Annotated[
+        list[str] | None, typer.Option(help="Wide table: a column that is not a round; may be repeated.")
+    ] = None,
     average_metrics: Annotated[
         bool, typer.Option("--average-metrics", help="Wide table: task_a, task_b and 91.0/88.5 are one task.")
     ] = False,
@@ -54,43 +58,53 @@ def epp(
         str, typer.Option(help="A cell without a score is not_played, lost, or impute=PLAYER.")
     ] = "not_played",
     matches: Annotated[
-        str, typer.Option(help="same_round, or all_rounds: every score meets every score.")
+        str, typer.Option(help="same_round, or all_rounds: scores of different rounds are compared too.")
     ] = "same_round",
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     ranks: Annotated[
-        str, typer.Option(help="Rank intervals hold one by one (own), or all together (joint).")
+        str, typer.Option(help="Rank intervals that hold one by one (own) or all together (joint).")
     ] = "own",
-    prior: Annotated[float | None, typer.Option(help="Drawn matches against the average player.")] = None,
+    prior: Annotated[
+        float | None, typer.Option(help="Number of drawn matches to add against the average player.")
+    ] = None,
     across_blocks: Annotated[
-        bool, typer.Option("--across-blocks", help="Rank players together that no match joins.")
+        bool, typer.Option("--across-blocks", help="Rank players together that no match connects.")
     ] = False,
-    replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates, 1000 if not given.")] = None,
+    replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates; default 1000.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
     plan: Annotated[
-        float | None, typer.Option(help="Rounds that tell this difference of EPP apart, also of --test A B.")
+        float | None,
+        typer.Option(help="Print how many rounds show this difference of EPP, also for --test A B."),
     ] = None,
     friedman: Annotated[
-        bool, typer.Option("--friedman", help="Friedman's test, mean ranks and Nemenyi's difference.")
+        bool,
+        typer.Option("--friedman", help="Add Friedman's test, mean ranks and Nemenyi's critical difference."),
     ] = False,
     search: Annotated[
-        int | None, typer.Option(help="Chance that so many more configurations beat an algorithm's best.")
+        int | None, typer.Option(help="Chance that this many more configurations beat an algorithm's best.")
     ] = None,
     teams: Annotated[
-        Path | None, typer.Option(help="Table of team and member: strengths of members inside teams.")
+        Path | None,
+        typer.Option(help="Table with the columns team and member: estimate the strength of each member."),
     ] = None,
     picture: Annotated[
-        list[str] | None, typer.Option(help="A player of rounds.png; may be repeated.")
+        list[str] | None, typer.Option(help="A player to draw in rounds.png; may be repeated.")
     ] = None,
-    elo: Annotated[bool, typer.Option("--elo", help="Also ratings on Elo's 400-point scale.")] = False,
-    compat: Annotated[str | None, typer.Option(help="eloml-glm: EloML 0.3.1's numbers.")] = None,
+    elo: Annotated[bool, typer.Option("--elo", help="Add ratings on Elo's 400-point scale.")] = False,
+    compat: Annotated[
+        str | None, typer.Option(help="eloml-glm: reproduce the numbers of EloML 0.3.1.")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="JSON on standard output.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Folder for tables and pictures.")
     ] = None,
 ) -> None:
-    """Rank players by EPP: differences are log-odds of winning, intervals are by round."""
+    """Rank players by EPP: differences are log-odds of winning, with intervals clustered by round.
+
+    Example: camilla epp scores.csv --player model --round task
+    """
     from camilla.errors import SettingError
     from camilla.ranking.epp import epp_each
     from camilla.reading.tournaments import Columns, usable_tournaments
@@ -148,8 +162,11 @@ def epp(
         from camilla.ranking.boards import write_boards
 
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
-        say(f"Leaderboard written to {where}.", err=True)
-    say(_as_json(boards, findings, problems) if json else _as_text(boards, findings, elo=elo))
+        aside(f"Leaderboard written to {where}.")
+    if json:
+        _print_json(boards, findings, problems)
+    else:
+        say(_as_text(boards, findings, elo=elo))
 
 
 def _members(path: Path | None) -> dict[str, tuple[str, ...]] | None:
@@ -167,7 +184,7 @@ def _drawing(players: list[str] | None) -> "Drawing | None":
     try:
         from camilla.show.pictures.epp import draw_algorithms, draw_board
     except MissingPackageError as missing:
-        say(f"note: only tables are written; {missing}", err=True)
+        aside(f"note: only tables are written; {missing}")
         return None
     return Drawing(partial(draw_board, players=players), draw_algorithms)
 
@@ -185,7 +202,7 @@ def _say_problems(problems: dict[str, str], *, n_ranked: int) -> None:
     if n_ranked == 0:
         raise DataError("\n".join([f"none of the {len(problems)} tournaments can be ranked.", *lines]))
     for line in lines:
-        typer.echo(f"warning: {shown(line)}", err=True)
+        say(f"warning: {shown(line)}", err=True)
 
 
 def _findings(
@@ -209,24 +226,24 @@ def _findings(
     if len(problems) == len(boards):
         raise next(iter(problems.values()))
     for name, problem in problems.items():
-        typer.echo(f"warning: {shown(f'tournament {name!r} has no test: {problem}')}", err=True)
+        say(f"warning: {shown(f'tournament {name!r} has no test: {problem}')}", err=True)
     return findings
 
 
-def _as_json(
+def _print_json(
     boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", problems: dict[str, str]
-) -> str:
-    import json
-
-    from camilla.ranking.board_folder import as_document, without_nan
+) -> None:
+    from camilla.ranking.board_folder import as_document
     from camilla.ranking.boards import compare_fits
 
     documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
     if list(documents) == [""]:
-        return json.dumps(documents[""], indent=1, allow_nan=False)
-    comparison = without_nan(compare_fits(boards, findings).to_dicts())
+        print_json({"verdict": boards[""].verdict} | documents[""], "epp")
+        return
+    verdict = "ranked in part" if problems else "ranked"
+    comparison = compare_fits(boards, findings).to_dicts()
     whole = {"tournaments": documents, "comparison": comparison, "problems": problems}
-    return json.dumps(whole, indent=1, allow_nan=False)
+    print_json({"verdict": verdict} | whole, "epp-tournaments")
 
 
 def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", *, elo: bool) -> str:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.options import TableOptions, reads_table
 from camilla.display import print_frame, print_json, progress, say
 from camilla.names import shown
@@ -25,25 +26,37 @@ TITLES = {
 @reads_table("skills", "skill_graph")
 def experiment(
     name: Annotated[
-        str, typer.Argument(help="reliability, rank-consistency, rank-stability or assumptions.")
+        str,
+        typer.Argument(
+            help="reliability, rank-consistency, rank-stability or assumptions.",
+            autocompletion=one_of(*TITLES, "assumptions"),
+        ),
     ],
     tables: Annotated[
         list[Path], typer.Argument(metavar="TABLE…", help="Responses: CSV, TSV, JSONL or Parquet.")
     ],
     with_: Annotated[
-        str, typer.Option("--with", help="Diagnosers, comma-separated, settings after colons; or all.")
+        str,
+        typer.Option(
+            "--with",
+            help="Diagnosers, comma-separated, settings after colons; or all.",
+            autocompletion=diagnosers,
+        ),
     ] = "vanilla,irt,auto",
     seeds: Annotated[
-        str | None, typer.Option(help="Seeds, comma-separated; the ten of the paper if not given.")
+        str | None, typer.Option(help="Seeds, comma-separated; by default the ten seeds of the paper.")
     ] = None,
     sizes: Annotated[
-        str | None, typer.Option(help="rank-stability: samples of a partition, comma-separated.")
+        str | None, typer.Option(help="rank-stability: partition sizes in samples, comma-separated.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Parquet file results are kept in and taken from.")
+        Path | None,
+        typer.Option(
+            "-o", "--output", help="Parquet file that keeps results, and from which finished runs are reused."
+        ),
     ] = None,
     jobs: Annotated[
-        int, typer.Option(help="Processes; −1 for one per core.", callback=options.checked_jobs)
+        int, typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs)
     ] = -1,
     backend: Annotated[
         str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
@@ -52,7 +65,10 @@ def experiment(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Run a protocol of the Camilla paper; finished runs are reused."""
+    """Run an evaluation protocol of the Camilla paper on your tables; finished runs are reused.
+
+    Example: camilla experiment reliability responses.csv --with vanilla,irt --seeds 1,2
+    """
     from camilla.experiments.results import experiment_summary, read_results
     from camilla.experiments.running import SEEDS
     from camilla.experiments.running import experiment as run
@@ -68,7 +84,7 @@ def experiment(
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
-        print_json({"results": results.to_dicts(), "summary": means})
+        print_json({"verdict": "done", "results": results.to_dicts(), "summary": means}, "experiment")
     elif name == "assumptions":
         _print_assumptions(results)
     else:
@@ -129,7 +145,7 @@ def _names(text: str) -> list[str]:
 
     names = [part.strip() for part in text.split(",") if part.strip()]
     if not names:
-        raise SettingError(f"--with takes names of diagnosers with commas; {text!r} has none.")
+        raise SettingError(f"--with takes comma-separated names of diagnosers; {text!r} has none.")
     return names
 
 
@@ -139,4 +155,4 @@ def _numbers(option: str, text: str) -> list[int]:
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
-        raise SettingError(f"{option} takes whole numbers with commas, not {text!r}.") from None
+        raise SettingError(f"{option} takes comma-separated whole numbers, not {text!r}.") from None

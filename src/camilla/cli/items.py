@@ -19,7 +19,8 @@ def items(
     ] = 0.05,
     show: options.ShowOption = 0,
     judged: Annotated[
-        Path | None, typer.Option(help="Verdicts of somebody who looked: columns sample, error (1 or 0).")
+        Path | None,
+        typer.Option(help="Table of samples that a person has checked: columns sample, error (1 or 0)."),
     ] = None,
     shards: options.ShardsOption = None,
     *,
@@ -27,7 +28,10 @@ def items(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Judge every sample: difficulty, discrimination, fit, and what is odd about it, worst first."""
+    """Judge every sample: difficulty, discrimination, fit, and flags for what looks wrong, worst first.
+
+    Example: camilla items responses.csv --samples 20
+    """
     from camilla.samples.items import items
 
     options.checked_show(show, columns)
@@ -37,14 +41,6 @@ def items(
     ):
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(
-            {
-                "provenance": found.provenance,
-                "samples": found.samples.to_dicts(),
-                "ablest_fail": found.ablest_fail.to_dicts(),
-                "twins": found.twins.to_dicts(),
-            }
-            | ({"shown": found.shown(show)} if show else {})
-        )
+        print_json(found.to_document(show=show), "items")
         return
     say(found.text(samples=samples, show=show))

@@ -15,40 +15,44 @@ if TYPE_CHECKING:
 
 
 def load(
-    paths: Annotated[list[Path], typer.Argument(help="Logs: files, or folders to be looked through.")],
+    paths: Annotated[list[Path], typer.Argument(help="Logs: files, or folders to search.")],
     map: options.MapOption = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Table to write; .parquet keeps metadata."),
+        typer.Option("-o", "--output", help="Table to write: .csv, .jsonl, …; .parquet also keeps metadata."),
     ] = None,
-    format: Annotated[str | None, typer.Option(help="Read only this format, not whatever is found.")] = None,
-    metric: Annotated[str | None, typer.Option(help="Metric that is the response.")] = None,
-    filter: Annotated[str | None, typer.Option(help="Filter behind which the metric was computed.")] = None,
+    format: Annotated[str | None, typer.Option(help="Read only files of this format.")] = None,
+    metric: Annotated[str | None, typer.Option(help="Metric to use as the response.")] = None,
+    filter: Annotated[str | None, typer.Option(help="Filter after which the metric was computed.")] = None,
     task: Annotated[
         list[str] | None, typer.Option(help="Only this task, or tasks like mmlu_*; may be repeated.")
     ] = None,
     on_error: options.OnErrorOption = None,
     runs: Annotated[
-        str, typer.Option(help="Several runs of a learner on a task: newest, or trials.")
+        str, typer.Option(help="Several runs of a learner on a task: keep the newest, or use all as trials.")
     ] = "newest",
     join: Annotated[
-        str, typer.Option(help="Samples are the same by id (contents checked), or by content.")
+        str,
+        typer.Option(help="How samples are matched between logs: by id (contents checked), or by content."),
     ] = "id",
     learner_by: Annotated[
-        list[str] | None, typer.Option(help="Setting of runs that tells learners apart; may be repeated.")
+        list[str] | None, typer.Option(help="Run setting that distinguishes learners; may be repeated.")
     ] = None,
     samples: Annotated[
-        Path | None, typer.Option(help="All samples of the benchmark, for logs that name only solved ones.")
+        Path | None,
+        typer.Option(help="File that lists all samples, for logs that name only the solved ones."),
     ] = None,
     skills_from: Annotated[
-        list[str] | None, typer.Option(help="What the logs say of samples that is their skill; repeatable.")
+        list[str] | None,
+        typer.Option(help="Field of a sample in the logs to use as its skill; may be repeated."),
     ] = None,
     as_: Annotated[
-        str | None, typer.Option("--as", help="every-eval-ever: write its instance JSONL instead of a table.")
+        str | None,
+        typer.Option("--as", help="every-eval-ever: write JSONL in its instance format instead of a table."),
     ] = None,
     one_benchmark: options.OneBenchmarkOption = False,
     skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and say which.")
+        bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read, and list them.")
     ] = False,
     scale: options.ScaleOption = None,
     lower_is_better: options.LowerOption = False,
@@ -57,7 +61,10 @@ def load(
     ] = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Load logs of evaluation harnesses into one table of responses."""
+    """Load the logs of evaluation harnesses into one response table.
+
+    Example: camilla load logs/ -o responses.parquet
+    """
     from camilla.reading.inputs import load_logs, with_extras
 
     options.keep_input(output, paths)
@@ -77,7 +84,7 @@ def load(
             loaded = with_extras(loaded, {"skills": skills_from})
     written = [] if output is None else _write(loaded, output, as_)
     if json:
-        print_json(loaded.document() | {"written": [str(path) for path in written]})
+        print_json(loaded.document() | {"written": [str(path) for path in written]}, "load")
         return
     for line in loaded.lines():
         say(line)
@@ -109,7 +116,7 @@ def _check_output(output: Path | None, as_: str | None) -> None:
     if as_ is not None:
         options.checked_one("as", as_, ("every-eval-ever",))
         if output is None:
-            raise SettingError("--as does nothing without -o FILE: it says how that is written.")
+            raise SettingError("--as does nothing without -o FILE: it sets the format of that file.")
         if output.suffix.lower() not in (".jsonl", ".ndjson"):
             raise SettingError(f"{output}: {as_} is JSONL; give a name that ends in .jsonl.")
     if output is not None:

@@ -1,8 +1,10 @@
 """Options that commands share, and how they reach a command as one value."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
+from copy import copy
 from dataclasses import dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -10,21 +12,33 @@ from typing import TYPE_CHECKING, Annotated, Any, get_args, get_type_hints
 
 import typer
 
+from camilla.cli.completing import one_of
+from camilla.display import aside
 from camilla.errors import SettingError
 
 Command = Callable[..., None]
 Decorator = Callable[[Command], Command]
 
+WANTS_JSON: ContextVar[bool] = ContextVar("wants_json", default=False)
+# The options that [tool.camilla] has set: where they can do nothing, that is no error.
+FROM_FILE: ContextVar[frozenset[str]] = ContextVar("from_file", default=frozenset())
 
-def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -> Decorator:
-    """Offers the fields of `kind` as options where a command has `parameter`, and hands them over as one.
 
-    Fields in `without` are not offered and keep their defaults.
+def gathers(
+    parameter: str, kind: type[Any], *, without: Collection[str] = (), panels: Mapping[str, str] | None = None
+) -> Decorator:
+    """Offers the fields of `kind` as options instead of a command's `parameter`, and hands them over as one.
+
+    The help text shows them after the command's own options, in the panels that are named. Fields in
+    `without` are not offered and keep their defaults.
     """
     hints = get_type_hints(kind, include_extras=True)
     offered = [
         inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+            field.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=field.default,
+            annotation=_in_panel(hints[field.name], (panels or {}).get(field.name)),
         )
         for field in fields(kind)
         if field.name not in without
@@ -32,11 +46,8 @@ def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -
 
     def gathering(command: Command) -> Command:
         signature = inspect.signature(command)
-        parameters = [
-            one
-            for name, own in signature.parameters.items()
-            for one in (offered if name == parameter else [own])
-        ]
+        own = [option for name, option in signature.parameters.items() if name != parameter]
+        parameters = [*own, *offered]
 
         @wraps(command)
         def run(**given: Any) -> None:
@@ -47,6 +58,14 @@ def gathers(parameter: str, kind: type[Any], *, without: Collection[str] = ()) -
         return run
 
     return gathering
+
+
+def _in_panel(annotation: Any, panel: str | None) -> Any:
+    """The annotation of an option, shown in a panel of the help text."""
+    kind, option = get_args(annotation)
+    option = copy(option)
+    option.rich_help_panel = panel
+    return Annotated[kind, option]
 
 
 LARGEST_SEED = 2**32 - 1  # of the generators that learners of a pool are given
@@ -87,50 +106,53 @@ TableOption = Annotated[
     Path, typer.Argument(help="Responses: CSV, TSV, JSONL or Parquet, long or wide; or logs.")
 ]
 SkillGraphFile = Annotated[
-    Path | None, typer.Option("--skill-graph", help="File of edges between skills: columns parent, child.")
+    Path | None, typer.Option("--skill-graph", help="Table of edges between skills: columns parent, child.")
 ]
 SampleOption = Annotated[str | None, typer.Option(help="Column of the sample.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="One JSON object on standard output.")]
-SeedOption = Annotated[int, typer.Option(help="Seed of everything random.", callback=checked_seed)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
+]
+SeedOption = Annotated[int, typer.Option(help="Random seed.", callback=checked_seed)]
 ShardsOption = Annotated[
     Path | None,
-    typer.Option(help="Larger than memory: TABLE is Parquet, read in parts that are kept in this folder."),
+    typer.Option(help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."),
 ]
 AcrossBlocksOption = Annotated[
     bool,
-    typer.Option("--across-blocks", help="List learners together that no shared learner or sample joins."),
+    typer.Option(
+        "--across-blocks", help="Rank learners together even if no shared learner or sample connects them."
+    ),
 ]
 MapOption = Annotated[
     str | None,
     typer.Option(
         "--map",
         metavar="RECIPE",
-        help="Recipe for any file: learner=model, sample=id, response=results[].score, …; or a .toml file.",
+        help="Recipe for files of any layout: learner=model,sample=id,response=score, or a .toml file.",
     ),
 ]
 ScaleOption = Annotated[
     str | None,
     typer.Option("--scale", metavar="LOW:HIGH", help="Responses run from LOW to HIGH."),
 ]
-LowerOption = Annotated[
-    bool, typer.Option("--lower-is-better", help="The lowest response of the scale is the best.")
-]
+LowerOption = Annotated[bool, typer.Option("--lower-is-better", help="The lowest response is the best.")]
 ShowOption = Annotated[
-    int, typer.Option("--show", min=0, help="How many samples to show with prompts and answers.")
+    int, typer.Option("--show", min=0, help="How many samples to show with their prompts and answers.")
 ]
-SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="A diagnosis written by camilla diagnose.")]
+SavedOption = Annotated[Path, typer.Argument(metavar="DIR", help="Folder written by camilla diagnose.")]
 
 
 OnErrorOption = Annotated[
     str | None,
     typer.Option(
-        help="Logs: samples unscored, errored or at a limit count as null (missing; scored at a limit: as "
-        "scored), zero, drop, or score."
+        help="What samples that failed or hit a limit count as: null (missing), zero, drop or score.",
+        autocompletion=one_of("null", "zero", "drop", "score"),
     ),
 ]
 OneBenchmarkOption = Annotated[
     bool,
-    typer.Option("--one-benchmark", help="Logs: files without a task hold the same samples, by name."),
+    typer.Option("--one-benchmark", help="Files that name no task hold the same samples, matched by name."),
 ]
 
 
@@ -148,38 +170,45 @@ class TableOptions:
 
     rows: Annotated[
         str | None,
-        typer.Option(help="Wide table: what its rows are, samples or learners."),
+        typer.Option(
+            help="Wide table: whether its rows are samples or learners.",
+            autocompletion=one_of("samples", "learners"),
+        ),
     ] = None
     skills: Annotated[
-        str | None, typer.Option(help="Skill map: FILE (0/1 table) or FILE:column,column; :column of TABLE.")
+        str | None, typer.Option(help="Skill map: FILE (0/1 table), FILE:column,column, or :column of TABLE.")
     ] = None
     skill_graph: SkillGraphFile = None
+    features: Annotated[
+        list[str] | None,
+        typer.Option(help="Features of samples: FILE, FILE:column,column, .npy, or :column; repeatable."),
+    ] = None
+    learner_features: Annotated[
+        list[str] | None, typer.Option(help="Features of learners, as --features; repeatable.")
+    ] = None
     learner: Annotated[str | None, typer.Option(help="Column of the learner.")] = None
     sample: SampleOption = None
     response: Annotated[str | None, typer.Option(help="Column of the response.")] = None
     trial: Annotated[str | None, typer.Option(help="Column that numbers repeated responses.")] = None
     task: Annotated[
         str | None,
-        typer.Option(help="Column of the task; sample names that repeat in several tasks become task/name."),
+        typer.Option(help="Column of the task; sample names used in several tasks become task/name."),
     ] = None
     cluster: Annotated[str | None, typer.Option(help="Column of the cluster of a sample.")] = None
     weight: Annotated[str | None, typer.Option(help="Column of the weight of a response.")] = None
     key: Annotated[
         str | None, typer.Option(help="Right answers to samples: column of TABLE, or FILE:column.")
     ] = None
-    answer: Annotated[str | None, typer.Option(help="Long table: column of what the learner answered.")] = (
-        None
-    )
+    answer: Annotated[str | None, typer.Option(help="Long table: column of the answer.")] = None
     judge: Annotated[
-        str | None, typer.Option(help="Long table: column of who scored, where several judges did.")
+        str | None,
+        typer.Option(help="Long table: column of the judge, if several judges scored the answers."),
     ] = None
-    prompt: Annotated[str | None, typer.Option(help="Column of what a sample asks.")] = None
-    reference: Annotated[str | None, typer.Option(help="Column of the right answer, to be shown.")] = None
+    prompt: Annotated[str | None, typer.Option(help="Column of the prompt.")] = None
+    reference: Annotated[str | None, typer.Option(help="Column of the right answer, for display.")] = None
     choices: Annotated[str | None, typer.Option(help="Column of a sample's choices: lists, or JSON.")] = None
-    image: Annotated[str | None, typer.Option(help="Column of a path or link of a sample's picture.")] = None
-    reason: Annotated[
-        str | None, typer.Option(help="Long table: column of why a response was scored so.")
-    ] = None
+    image: Annotated[str | None, typer.Option(help="Column of the path or link of a picture.")] = None
+    reason: Annotated[str | None, typer.Option(help="Long table: column of the reason for a score.")] = None
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Do not keep prompts, references, answers and reasons.")
     ] = False
@@ -194,18 +223,20 @@ class TableOptions:
     lower_is_better: LowerOption = False
     map: MapOption = None
     metric: Annotated[
-        str | None, typer.Option(help="Logs, judges: metric or judge that is the response; all: their mean.")
+        str | None, typer.Option(help="Metric or judge to use as the response; all: the mean of judges.")
     ] = None
-    filter: Annotated[str | None, typer.Option(help="Logs: filter behind which the metric was computed.")] = (
-        None
-    )
+    filter: Annotated[str | None, typer.Option(help="Filter after which the metric was computed.")] = None
     join: Annotated[
-        str | None, typer.Option(help="Logs: samples are the same by id (contents checked), or by content.")
+        str | None,
+        typer.Option(
+            help="How samples are matched between logs: by id (contents checked), or by content.",
+            autocompletion=one_of("id", "content"),
+        ),
     ] = None
     on_error: OnErrorOption = None
     one_benchmark: OneBenchmarkOption = False
     skip_damaged: Annotated[
-        bool, typer.Option("--skip-damaged", help="Logs: leave out files that cannot be read.")
+        bool, typer.Option("--skip-damaged", help="Leave out files that cannot be read.")
     ] = False
 
     def options(self, *, content: bool = False) -> "ReadOptions":
@@ -253,9 +284,13 @@ class TableOptions:
 
     def is_large(self, *paths: Path) -> bool:
         """Whether a path holds Parquet files of more rows than are read into memory unasked."""
+        if len(paths) != 1 or self.rows is not None or self.map is not None:
+            return False
+        if paths[0].is_file() and paths[0].suffix.lower() != ".parquet":
+            return False
         from camilla.table.shards import is_large
 
-        return len(paths) == 1 and self.rows is None and self.map is None and is_large(paths[0])
+        return is_large(paths[0])
 
     def columns(self) -> dict[str, Any]:
         """How the columns of a long table are called."""
@@ -264,20 +299,19 @@ class TableOptions:
     def say(self, notes: Iterable[str]) -> None:
         """Notes on standard error."""
         for note in notes:
-            typer.echo(f"note: {note}", err=True)
+            aside(f"note: {note}")
 
     def refuse(self, why: str, *, but: Collection[str] = ()) -> None:
         """An error if any option was given, but these: it would do nothing."""
-        from camilla.errors import SettingError
-
-        if given := [name for name, value in vars(self).items() if value and name not in but]:
+        allowed = {*but, *FROM_FILE.get()}
+        if given := [name for name, value in vars(self).items() if value and name not in allowed]:
             raise SettingError(f"--{given[0].replace('_', '-')} does nothing {why}.")
 
     def refuse_idle_weight(self, table: "ResponseTable") -> None:
         """An error for a weight where every sample counts once, unless it weighs trials of a sample."""
-        from camilla.errors import SettingError
-
-        if self.weight is not None and len(table.cells().response) == table.n_responses:
+        if self.weight is None or "weight" in FROM_FILE.get():
+            return
+        if len(table.cells().response) == table.n_responses:
             raise SettingError(
                 "--weight does nothing here: every sample counts once, and no learner has several responses "
                 "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
@@ -297,8 +331,16 @@ def recipe(given: dict[str, Any]) -> "Recipe | None":
     return None
 
 
+TABLE_PANEL, CONTENT_PANEL, LOGS_PANEL = "Table options", "Content options", "Log options"
 CONTENT = ("prompt", "reference", "choices", "image", "answer", "reason", "no_content")
-SPECIAL = {"skills", "skill_graph", "cluster", "key", *CONTENT}  # options of some commands alone
+FEATURES = ("features", "learner_features")
+OF_LOGS = ("metric", "filter", "join", "on_error", "one_benchmark", "skip_damaged")
+PANELS = {
+    **{field.name: TABLE_PANEL for field in fields(TableOptions)},
+    **dict.fromkeys(CONTENT, CONTENT_PANEL),
+    **dict.fromkeys(OF_LOGS, LOGS_PANEL),
+}
+SPECIAL = {"skills", "skill_graph", "cluster", "key", *FEATURES, *CONTENT}  # options of some commands alone
 
 
 def checked_show(show: int, columns: TableOptions) -> int:
@@ -312,4 +354,9 @@ def checked_show(show: int, columns: TableOptions) -> int:
 
 def reads_table(*also: str) -> Decorator:
     """Gives a command the options of a table as `columns`, `also` some of those that few commands have."""
-    return gathers("columns", TableOptions, without=SPECIAL - set(also))
+    return reads_without(*SPECIAL - set(also))
+
+
+def reads_without(*unused: str) -> Decorator:
+    """Gives a command the options of a table as `columns`, but for those it has no use for."""
+    return gathers("columns", TableOptions, without=unused, panels=PANELS)

@@ -13,7 +13,10 @@ def place(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Place new learners without refitting anything: ability, standard error, rank in the pool."""
+    """Place new learners in a saved diagnosis without refitting: ability, standard error, rank.
+
+    Example: camilla place diagnosis new.csv
+    """
     from camilla.diagnosis import Diagnosis
 
     found = Diagnosis.load(diagnosis)
@@ -21,7 +24,8 @@ def place(
     placed = found.place(table)
     if json:
         skills = found.place_skills(table).to_dicts()
-        print_json({"provenance": found.provenance, "learners": placed.to_dicts(), "skills": skills})
+        document = {"verdict": "placed", "learners": placed.to_dicts(), "skills": skills}
+        print_json(document | {"provenance": found.provenance}, "place")
         return
     print_frame(
         placed.select("learner", "rank", "ability", "se", "low", "high", "accuracy", "n", "n_unknown"),

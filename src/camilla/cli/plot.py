@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from camilla.display import say
+from camilla.cli.completing import names_of
+from camilla.display import aside
 from camilla.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -16,36 +17,58 @@ def plot(
     picture: Annotated[str, typer.Argument(help="Name of a picture, or all.")],
     diagnosis: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A diagnosis, or a file of camilla experiment."),
+        typer.Argument(metavar="DIR", help="A diagnosis, or a results file of camilla experiment."),
     ],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File .svg, .pdf or .png; for all, a folder.")
+        Path,
+        typer.Option("-o", "--output", help="File to write: .svg, .pdf or .png; a folder for all pictures."),
     ],
-    learner: Annotated[list[str] | None, typer.Option(help="A learner to draw; may be repeated.")] = None,
-    skill: Annotated[list[str] | None, typer.Option(help="A skill to draw; may be repeated.")] = None,
-    sample: Annotated[list[str] | None, typer.Option(help="A sample to draw; may be repeated.")] = None,
+    learner: Annotated[
+        list[str] | None,
+        typer.Option(help="A learner to draw; may be repeated.", autocompletion=names_of("learners")),
+    ] = None,
+    skill: Annotated[
+        list[str] | None,
+        typer.Option(help="A skill to draw; may be repeated.", autocompletion=names_of("skills")),
+    ] = None,
+    sample: Annotated[
+        list[str] | None,
+        typer.Option(help="A sample to draw; may be repeated.", autocompletion=names_of("samples")),
+    ] = None,
     families: Annotated[
-        Path | None, typer.Option(help="Table with the columns learner and family; else names tell.")
+        Path | None,
+        typer.Option(
+            help="Table with the columns learner and family; by default read from the names of learners."
+        ),
     ] = None,
 ) -> None:
-    """Draw one picture of a diagnosis, or all of them."""
+    """Draw one picture of a diagnosis, or all of them.
+
+    Example: camilla plot forest diagnosis -o forest.svg
+    """
     from camilla.diagnosis import Diagnosis
     from camilla.show.pictures.drawing import Shown, draw, write_figure
 
     if diagnosis.suffix == ".parquet":
         if learner or skill or sample or families:
-            raise SettingError("pictures of an experiment show all of it; leave learners and skills out.")
+            raise SettingError(
+                "a picture of an experiment shows all of it. Leave out --learner, --skill, --sample "
+                "and --families."
+            )
         _write_experiment(diagnosis, picture, output)
         return
     found = Diagnosis.load(diagnosis)
     if picture == "all":
         if learner or skill or sample or families:
-            raise SettingError("all draws every picture as it comes; name one to choose what it shows.")
+            raise SettingError(
+                "all draws every picture with its default content. Name one picture to choose learners, "
+                "skills or samples."
+            )
         _write_all(found, output)
         return
     group = None if families is None else _families(families)
     figure = draw(found, picture, Shown(learner or (), skill or (), sample or (), group))
-    say(f"written to {write_figure(figure, output, found.provenance)}", err=True)
+    aside(f"Picture written to {write_figure(figure, output, found.provenance)}.")
 
 
 def _write_experiment(results: Path, picture: str, output: Path) -> None:
@@ -57,7 +80,7 @@ def _write_experiment(results: Path, picture: str, output: Path) -> None:
     figure = draw_experiment(results, picture)
     origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
     made = origin | {"data_hash": sha256(results.read_bytes()).hexdigest()}
-    say(f"written to {write_figure(figure, output, made)}", err=True)
+    aside(f"Picture written to {write_figure(figure, output, made)}.")
 
 
 def _write_all(found: "Diagnosis", folder: Path) -> None:
@@ -65,15 +88,17 @@ def _write_all(found: "Diagnosis", folder: Path) -> None:
     from camilla.show.pictures.drawing import draw_all, write_figure
 
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+        raise DataError(
+            f"{folder}: is a file, but a folder is needed for all pictures. Give -o another path."
+        )
     folder.mkdir(parents=True, exist_ok=True)
     figures, why_not = draw_all(found)
     for name, figure in figures.items():
         for kind in ("svg", "png"):
             write_figure(figure, folder / f"{name}.{kind}", found.provenance)
     for reason in why_not.values():
-        say(f"note: {reason}", err=True)
-    say(f"{len(figures)} pictures, SVG and PNG, written to {folder}", err=True)
+        aside(f"note: {reason}")
+    aside(f"{len(figures)} pictures written to {folder}, each as SVG and PNG.")
 
 
 def _families(path: Path) -> dict[str, str]:
@@ -81,5 +106,7 @@ def _families(path: Path) -> dict[str, str]:
 
     frame = read_frame(path)
     if missing := [name for name in ("learner", "family") if name not in frame.columns]:
-        raise DataError(f"{path}: no column {missing[0]!r}; learner and family were wanted.")
+        raise DataError(
+            f"{path}: there is no column {missing[0]!r}. The table needs the columns learner and family."
+        )
     return dict(zip(frame["learner"].cast(str).to_list(), frame["family"].cast(str).to_list(), strict=True))

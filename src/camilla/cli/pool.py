@@ -9,7 +9,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import gathers
-from camilla.display import brief, print_frame, print_json, progress, say
+from camilla.display import aside, brief, print_frame, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -17,10 +17,14 @@ if TYPE_CHECKING:
     from camilla.pools.grids import Made
 
 app = typer.Typer(
-    no_args_is_help=True, help="Train many learners on the same data; resumable, one file per finished fit."
+    name="pool",
+    no_args_is_help=True,
+    help="Train many learners on the same data. Runs can be resumed: each finished fit is a file.",
 )
 
-Output = Annotated[Path, typer.Option("-o", "--output", help="Folder of the results; goes on where it was.")]
+Output = Annotated[
+    Path, typer.Option("-o", "--output", help="Folder for the results; an interrupted run continues there.")
+]
 Data = Annotated[Path, typer.Argument(metavar="DATA", help="Folder or file of the data.")]
 
 
@@ -33,7 +37,7 @@ class Running:
     ] = None
     jobs: Annotated[
         int,
-        typer.Option(help="Processes at a time; -1 is every core.", callback=options.checked_jobs),
+        typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs),
     ] = -1
     backend: Annotated[
         str,
@@ -54,19 +58,25 @@ def classifiers(
         typer.Argument(metavar="DATA…", help="Tables, or folders of tables: one data set per file."),
     ],
     output: Output,
-    target: Annotated[str | None, typer.Option(help="Column of the class; else the last one.")] = None,
+    target: Annotated[str | None, typer.Option(help="Column of the class; by default the last one.")] = None,
     learners: Annotated[
         list[str] | None,
-        typer.Option(help="table-3 (the paper's) or module:name of your own; may be repeated."),
+        typer.Option(help="table-3 (the classifiers of the paper) or your own module:name; may be repeated."),
     ] = None,
-    folds: Annotated[int, typer.Option(help="Folds; every sample is scored out of fold.")] = 5,
+    folds: Annotated[
+        int, typer.Option(help="Number of cross-validation folds; every sample is scored out of fold.")
+    ] = 5,
     holdout: Annotated[
-        float | None, typer.Option(help="Instead of folds: the share of samples held out and scored.")
+        float | None,
+        typer.Option(help="Hold out this share of the samples and score it, instead of cross-validation."),
     ] = None,
     *,
     running: Running,
 ) -> None:
-    """Scores of classifiers on two-class data sets: the 302 of Breskanu and Maisuradze, or yours."""
+    """Score classifiers on two-class data sets: the 302 of Breskanu and Maisuradze, or your own.
+
+    Example: camilla pool classifiers data/ -o pool
+    """
     from camilla.pools.classifiers import classifiers_pool
     from camilla.pools.description import Folds, Holdout
     from camilla.pools.sources import read_classification
@@ -81,7 +91,12 @@ def classifiers(
 @app.command()
 @runs
 def titanic(data: Data, output: Output, *, running: Running) -> None:
-    """353 classifiers on 418 passengers (Liu et al., 2024): train.csv and test_with_truth.csv in DATA."""
+    """Train 353 classifiers and predict 418 passengers (Liu et al., 2024).
+
+    DATA has train.csv and test_with_truth.csv.
+
+    Example: camilla pool titanic titanic/ -o pool
+    """
     from camilla.pools.titanic import titanic_pool
 
     _run(titanic_pool(data, seed=running.seed), output, running)
@@ -98,7 +113,10 @@ def diamond(
     *,
     running: Running,
 ) -> None:
-    """157 regressors on diamond prices (Liu et al., 2024), out of fold."""
+    """Train 157 regressors on diamond prices (Liu et al., 2024), scored out of fold.
+
+    Example: camilla pool diamond diamonds.csv -o pool
+    """
     from camilla.pools.diamond import diamond_pool
 
     pool = diamond_pool(data, full=full, seed=running.seed)
@@ -111,12 +129,16 @@ def esol(
     data: Data,
     output: Output,
     join: Annotated[
-        Path | None, typer.Option(help="Predictions of further learners on the same samples, wide.")
+        Path | None,
+        typer.Option(help="Wide table with predictions of further learners for the same samples."),
     ] = None,
     *,
     running: Running,
 ) -> None:
-    """8 regressors on fingerprints of 1,127 molecules (Liu et al., 2024), out of fold."""
+    """Train 8 regressors on fingerprints of 1,127 molecules (Liu et al., 2024), scored out of fold.
+
+    Example: camilla pool esol esol.csv -o pool
+    """
     from camilla.pools.esol import esol_pool
 
     pool = esol_pool(data, seed=running.seed)
@@ -142,7 +164,7 @@ def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = No
 
     chosen = only(pool, running.family)
     for note in chosen.notes:
-        say(f"note: {note}", err=True)
+        aside(f"note: {note}")
     with parallel(running.backend), progress(f"pool {pool.name}") as watch:
         results = run(chosen, output, jobs=running.jobs, watch=watch)
     document = write_pool(results, output, join=join)
@@ -150,7 +172,7 @@ def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = No
         who, where = brief(failure["learner"]), brief(failure["data_set"])
         say(f"failed: {who} on {where}: {shown(failure['error'])}", err=True)
     if running.json:
-        print_json(document)
+        print_json(document | {"verdict": "failed in part" if document["failed"] else "complete"}, "pool")
     else:
         print_frame(summary(results), title=_title(document))
         say(f"Written to {output}.")

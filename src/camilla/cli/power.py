@@ -17,29 +17,42 @@ if TYPE_CHECKING:
 def power(
     inputs: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TABLE] [A B]", help="Earlier responses, and two of their learners."),
+        typer.Argument(
+            metavar="[TABLE] [A B]", help="A table of earlier responses, and two of its learners."
+        ),
     ] = None,
     difference: Annotated[
-        list[float] | None, typer.Option(help="A difference of means to be shown; may be repeated.")
+        list[float] | None,
+        typer.Option(help="A difference of means that you want to detect; may be repeated."),
     ] = None,
     samples: Annotated[list[int] | None, typer.Option(help="A number of samples; may be repeated.")] = None,
     discordance: Annotated[
-        float | None, typer.Option(help="Share of samples that one has right and the other wrong.")
+        float | None, typer.Option(help="Share of samples that one learner has right and the other wrong.")
     ] = None,
-    sd: Annotated[float | None, typer.Option(help="Standard deviation of a sample's difference.")] = None,
-    trials: Annotated[int | None, typer.Option(help="Trials of each sample.")] = None,
+    sd: Annotated[float | None, typer.Option(help="Standard deviation of the difference per sample.")] = None,
+    trials: Annotated[int | None, typer.Option(help="Number of trials per sample.")] = None,
     trial_share: Annotated[
-        float | None, typer.Option(help="Share of a difference's variance that is chance within a sample.")
+        float | None,
+        typer.Option(help="Share of the variance of a difference that is noise within a sample."),
     ] = None,
     cluster_size: Annotated[float | None, typer.Option(help="Samples per cluster.")] = None,
-    icc: Annotated[float | None, typer.Option(help="Correlation of differences within a cluster.")] = None,
-    target: Annotated[float, typer.Option("--power", help="Chance of showing what is there.")] = 0.8,
-    alpha: Annotated[float, typer.Option(help="Chance of showing what is not there.")] = 0.05,
+    icc: Annotated[
+        float | None, typer.Option(help="Intraclass correlation of the differences within a cluster.")
+    ] = None,
+    target: Annotated[
+        float, typer.Option("--power", help="Power: chance to detect a difference that exists.")
+    ] = 0.8,
+    alpha: Annotated[
+        float, typer.Option(help="Significance level: chance to report a difference that does not exist.")
+    ] = 0.05,
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Plan an evaluation: samples for a difference, or the difference samples can show."""
+    """Plan an evaluation: how many samples show a difference, or what difference your samples can show.
+
+    Example: camilla power --discordance 0.1 --difference 0.02
+    """
     from camilla.learners.power import power as plan
     from camilla.statistics.power import Design
 
@@ -66,7 +79,7 @@ def power(
         icc=icc,
     )
     if json:
-        print_json(found.to_document())
+        print_json(found.to_document(), "power")
     else:
         say(found.text())
 
@@ -75,7 +88,7 @@ def _learners(inputs: list[str]) -> tuple[str, str] | None:
     from camilla.errors import SettingError
 
     if len(inputs) not in (1, 3):
-        raise SettingError(f"{counted(len(inputs), 'argument')} came; wanted none, TABLE, or TABLE A B.")
+        raise SettingError(f"{counted(len(inputs), 'argument')} came. Give none, TABLE, or TABLE A B.")
     return (inputs[1], inputs[2]) if len(inputs) == 3 else None
 
 
@@ -83,4 +96,6 @@ def _refuse_both(discordance: float | None, sd: float | None) -> None:
     from camilla.errors import SettingError
 
     if discordance is not None or sd is not None:
-        raise SettingError("--discordance and --sd are estimated from the table; leave out one or the other.")
+        raise SettingError(
+            "--discordance and --sd are estimated from the table. Leave out these options, or the table."
+        )

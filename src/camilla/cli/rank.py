@@ -26,7 +26,10 @@ def rank(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart."""
+    """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart.
+
+    Example: camilla rank responses.csv --learners 10
+    """
     from camilla.errors import SettingError
     from camilla.learners.rank import rank
     from camilla.table.responses import ResponseTable
@@ -42,6 +45,6 @@ def rank(
             columns.refuse_idle_weight(responses)
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
-        print_json(found.to_document(pairs=pairs, show=show))
+        print_json(found.to_document(pairs=pairs, show=show), "rank")
     else:
         say(found.text(learners=learners, show=show))

@@ -11,28 +11,32 @@ from camilla.display import say
 def report(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR…", help="What diagnose, epp, experiment, rank or compare wrote."),
+        typer.Argument(metavar="DIR…", help="Results written by diagnose, epp, experiment, rank or compare."),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"
     ),
     images: Annotated[
-        Path | None, typer.Option(help="Folder of the image files that samples name; none is read elsewhere.")
+        Path | None,
+        typer.Option(help="Folder of the image files that samples name; no other folder is read."),
     ] = None,
     title: Annotated[
-        str | None, typer.Option(help="Title of the page; made from the data if not given.")
+        str | None, typer.Option(help="Title of the page; by default made from the data.")
     ] = None,
     learners: Annotated[
         Path | None,
         typer.Option(
-            help="Table with a row per learner: learner, numbers such as cost, latency or size, family."
+            help="Table with one row per learner: learner, family, and numbers such as cost, latency or size."
         ),
     ] = None,
     no_content: Annotated[
         bool, typer.Option("--no-content", help="Leave out prompts, images, references and answers.")
     ] = False,
 ) -> None:
-    """Make one HTML page from saved results; nothing is fitted, no network is needed."""
+    """Make one HTML page from saved results; nothing is fitted and no network is needed.
+
+    Example: camilla report diagnosis -o report.html
+    """
     from camilla.show.report.build import report
 
     written = report(sources, output, title=title, content=not no_content, images=images, learners=learners)
@@ -41,7 +45,7 @@ def report(
     for note in written.notes:
         say(f"note: {note}")
     if written.tables is not None:
-        say(f"The page shows a part of the samples; {written.tables} has all of them as Parquet.")
+        say(f"The page shows only part of the samples; {written.tables} has all of them as Parquet.")
     if written.files is not None:
         size = sum(file.stat().st_size for file in written.files.iterdir()) / 1e6
         say(f"Prompts and answers beyond its size lie in {written.files} ({size:.1f} MB): send both.")

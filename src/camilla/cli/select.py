@@ -18,16 +18,20 @@ def select(
     table: options.TableOption,
     n: Annotated[int, typer.Option("-n", "--samples", help="How many samples to keep.")] = 100,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Folder for the subset in every form.")
+        Path | None,
+        typer.Option("-o", "--output", help="Folder for the subset in the formats of the harnesses."),
     ] = None,
-    repeats: Annotated[int, typer.Option(help="How often learners are dealt into folds.")] = 2,
-    folds: Annotated[int, typer.Option(help="Folds of learners, each held out once.")] = 5,
+    repeats: Annotated[int, typer.Option(help="How many times learners are split into folds.")] = 2,
+    folds: Annotated[int, typer.Option(help="Number of folds of learners, each held out once.")] = 5,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose the samples that tell the full score and the ranking best, with the error to expect."""
+    """Choose a smaller set of samples that predicts full scores and the ranking, with the error to expect.
+
+    Example: camilla select responses.csv -n 100 -o subset
+    """
     from camilla.samples.forms import check_new, document, write
     from camilla.samples.select import select as choose
 
@@ -39,7 +43,7 @@ def select(
     if output is not None:
         write(found, output)
     if json:
-        print_json(document(found))
+        print_json(document(found), "select")
         return
     say(found.text())
     if output is not None:

@@ -11,45 +11,57 @@ from camilla.display import say
 def serve(
     folders: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[DIR…]", help="Diagnoses to serve; a store remembers those it was given."),
+        typer.Argument(
+            metavar="[DIR…]", help="Diagnoses to serve; a store remembers the diagnoses of earlier runs."
+        ),
     ] = None,
     store: Annotated[
         str | None,
-        typer.Option(help="Take submissions into this store: a file, or postgresql://…; else read-only."),
+        typer.Option(
+            help="Store for submissions: a file, or postgresql://…; without it the board is read-only."
+        ),
     ] = None,
-    name: Annotated[str | None, typer.Option(help="Name of the benchmark; else that of its folder.")] = None,
+    name: Annotated[
+        str | None, typer.Option(help="Name of the benchmark; by default that of its folder.")
+    ] = None,
     title: Annotated[str, typer.Option(help="Title of the site.")] = "Camilla",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 8000,
     prefix: Annotated[str, typer.Option(help="Path prefix behind a reverse proxy, such as /board.")] = "",
-    private: Annotated[bool, typer.Option("--private", help="Reading needs a token too.")] = False,
+    private: Annotated[bool, typer.Option("--private", help="Reading needs a token, too.")] = False,
     secret: Annotated[
         bool,
-        typer.Option("--secret", help="What samples ask and their right answers never leave the server."),
+        typer.Option("--secret", help="Prompts and right answers of samples never leave the server."),
     ] = False,
     secret_samples: Annotated[
-        Path | None, typer.Option(help="The same for the samples named in this file, one per line.")
+        Path | None, typer.Option(help="Like --secret, for the samples named in this file, one per line.")
     ] = None,
     refit_after: Annotated[
-        int, typer.Option(min=1, help="Fit a new board after this many submissions or withdrawals …")
+        int, typer.Option(min=1, help="Fit a new board after this many submissions or withdrawals.")
     ] = 5,
     refit_seconds: Annotated[
-        float, typer.Option(min=0, help="… or when one has waited for this many seconds.")
+        float,
+        typer.Option(
+            min=0, help="Fit a new board at the latest when a submission has waited this many seconds."
+        ),
     ] = 60.0,
     reads: Annotated[
-        float, typer.Option(min=1, help="Requests to read per minute, for each token and address.")
+        float, typer.Option(min=1, help="Read requests per minute, for each token and address.")
     ] = 3000.0,
     writes: Annotated[
-        float, typer.Option(min=1, help="Requests to write per minute, for each token and address.")
+        float, typer.Option(min=1, help="Write requests per minute, for each token and address.")
     ] = 120.0,
     largest: Annotated[float, typer.Option(min=0.001, help="Largest submission, in megabytes.")] = 32.0,
     trusted_proxies: Annotated[
-        str, typer.Option(help="Proxies whose X-Forwarded headers are believed.")
+        str, typer.Option(help="Proxies whose X-Forwarded headers are trusted.")
     ] = "127.0.0.1",
-    no_report: Annotated[bool, typer.Option("--no-report", help="Draw no reports of boards.")] = False,
+    no_report: Annotated[bool, typer.Option("--no-report", help="Do not make reports of boards.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Do not log requests.")] = False,
 ) -> None:
-    """Serve leaderboards of saved diagnoses; with a store, take submissions, place and refit them."""
+    """Serve leaderboards of saved diagnoses over HTTP; with a store, take submissions and refit.
+
+    Example: camilla serve diagnosis --store board.db
+    """
     from camilla.errors import SettingError
     from camilla.server.guard import Limits
     from camilla.server.refitting import RefitPolicy

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from camilla.cli import options
+from camilla.cli.completing import names_of
 from camilla.display import print_json, say
 
 if TYPE_CHECKING:
@@ -15,14 +16,24 @@ def show(
     diagnosis: options.SavedOption,
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     samples: Annotated[int, typer.Option(min=0, help="How many of the hardest samples to print.")] = 10,
-    learner: Annotated[str | None, typer.Option(help="One learner: its ability on each skill.")] = None,
+    learner: Annotated[
+        str | None,
+        typer.Option(
+            help="Show one learner: its ability on each skill.", autocompletion=names_of("learners")
+        ),
+    ] = None,
     like_these: Annotated[
         bool,
-        typer.Option("--like-these", help="Abilities on samples like these instead of on exactly these."),
+        typer.Option(
+            "--like-these", help="Abilities on samples like these, instead of on exactly these samples."
+        ),
     ] = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Show a saved diagnosis: leaderboard, hardest samples, or one learner's skills."""
+    """Show a saved diagnosis: leaderboard, hardest samples, or the skills of one learner.
+
+    Example: camilla show diagnosis --learner NAME
+    """
     from camilla.diagnosis import Diagnosis
 
     found = Diagnosis.load(diagnosis)
@@ -30,14 +41,16 @@ def show(
         document = show_document(found)
         if like_these:
             document["learners"] = found.learners_like_these().to_dicts()
-        print_json(document)
+        print_json(document, "diagnosis")
     else:
         say(found.text(learners=learners, samples=samples, learner=learner, like_these=like_these))
 
 
 def show_document(found: "Diagnosis") -> dict[str, Any]:
     """Everything a person reads, as data."""
+    converged = found.provenance.get("converged")
     return {
+        "verdict": "closed form" if converged is None else "converged" if converged else "not converged",
         "provenance": found.provenance,
         "learners": found.learners.to_dicts(),
         "samples": found.samples.to_dicts(),

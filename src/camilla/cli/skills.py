@@ -8,7 +8,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_json, progress, say
+from camilla.display import aside, print_json, progress, say
 from camilla.names import shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,10 @@ def skills(
     table: options.TableOption,
     output: Annotated[Path, typer.Option("-o", "--output", help="Skill map to write: .csv, .parquet, ….")],
     number: Annotated[
-        int | None, typer.Option(help="How many skills (families, by attribute); chosen if not given.")
+        int | None,
+        typer.Option(
+            help="Number of skills (of families, with --by attribute); by default chosen from the data."
+        ),
     ] = None,
     by: Annotated[
         str, typer.Option(help="What is grouped: sample, task, or attribute (skills × families of tasks).")
@@ -33,7 +36,10 @@ def skills(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Find skills: samples that rank learners alike, judged on learners that had no part in it."""
+    """Find skills: groups of samples that rank learners alike, validated on held-out learners.
+
+    Example: camilla skills responses.csv --number 5 -o skills.csv
+    """
     from camilla.provenance import made_of
     from camilla.reading.skills import skill_source
     from camilla.samples.skills import skills as find
@@ -47,10 +53,11 @@ def skills(
         found = find(responses, number, by=by, seed=seed, watch=watch)  # type: ignore[arg-type]
     write_frame(found.skill_map.to_frame(responses.samples), output)
     if json:
-        print_json(_document(found) | {"provenance": made_of(responses, number=number, by=by, seed=seed)})
+        made = made_of(responses, number=number, by=by, seed=seed)
+        print_json(_document(found) | {"provenance": made}, "skills")
         return
     for note in found.notes:
-        say(f"note: {note}", err=True)
+        aside(f"note: {note}")
     say(found.text())
     made_at, read_from = shown(str(output)), shown(str(table))
     use = f" Use it with: camilla diagnose {read_from} --skills {made_at} …" if found.judgement.holds else ""
@@ -59,6 +66,7 @@ def skills(
 
 def _document(found: "FoundSkills") -> dict[str, Any]:
     return {
+        "verdict": "hold" if found.judgement.holds else "do not hold",
         "judgement": found.judgement.summary,
         "skills": found.judgement.skills.to_dicts(),
         "found_on": list(found.found_on),

@@ -13,8 +13,10 @@ if TYPE_CHECKING:
 
     from camilla.server.store import Store
 
-app = typer.Typer(no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store.")
-Place = Annotated[str, typer.Argument(metavar="STORE", help="A file of SQLite, or postgresql://….")]
+app = typer.Typer(
+    name="store", no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store."
+)
+Place = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file, or postgresql://….")]
 
 
 def _opened(place: str, *, new: bool = False) -> "AbstractContextManager[Store]":
@@ -31,11 +33,17 @@ def _opened(place: str, *, new: bool = False) -> "AbstractContextManager[Store]"
 @app.command("add-token")
 def add_token(
     store: Place,
-    account: Annotated[str, typer.Option(help="Whose token it is; submissions carry this name.")],
+    account: Annotated[str, typer.Option(help="Account of the token; submissions carry this name.")],
     role: Annotated[str, typer.Option(help="reader, submitter or owner.")] = "submitter",
-    days: Annotated[int | None, typer.Option(help="Valid for so many days; for ever if not given.")] = None,
+    days: Annotated[
+        int | None,
+        typer.Option(help="Number of days for which the token is valid; by default it never expires."),
+    ] = None,
 ) -> None:
-    """Make a token, and print it this once."""
+    """Make a token, and print it once.
+
+    Example: camilla store add-token board.db --account NAME
+    """
     from camilla.server.accounts import add_token as add
 
     with _opened(store, new=True) as opened:
@@ -46,7 +54,10 @@ def add_token(
 
 @app.command("tokens")
 def tokens(store: Place, json: options.JsonOption = False) -> None:
-    """List tokens, without their secrets."""
+    """List tokens, without their secrets.
+
+    Example: camilla store tokens board.db
+    """
     import polars as pl
 
     from camilla.server.accounts import tokens as known
@@ -54,7 +65,7 @@ def tokens(store: Place, json: options.JsonOption = False) -> None:
     with _opened(store) as opened:
         rows = known(opened)
     if json:
-        print_json({"tokens": rows})
+        print_json({"verdict": "listed", "tokens": rows}, "store-tokens")
     elif rows:
         print_frame(pl.DataFrame(rows, infer_schema_length=None), title=counted(len(rows), "token"))
     else:
@@ -63,7 +74,10 @@ def tokens(store: Place, json: options.JsonOption = False) -> None:
 
 @app.command("revoke-token")
 def revoke_token(store: Place, number: Annotated[int, typer.Argument(help="Number of the token.")]) -> None:
-    """End a token: from now on it opens nothing."""
+    """Revoke a token: requests with it are refused from now on.
+
+    Example: camilla store revoke-token board.db 3
+    """
     from camilla.server.accounts import revoke_token as revoke
 
     with _opened(store) as opened:
@@ -80,7 +94,10 @@ def dump(
     store: Place,
     output: Annotated[Path, typer.Option("-o", "--output", help="The ZIP file to write.")],
 ) -> None:
-    """Write the whole store into one file, as of one moment; the server may run meanwhile."""
+    """Write a consistent backup of the whole store into one file; the server may keep running.
+
+    Example: camilla store dump board.db -o backup.zip
+    """
     from camilla.server.operations import dump as write
 
     with _opened(store) as opened:
@@ -92,7 +109,10 @@ def dump(
 def load(
     store: Place, source: Annotated[Path, typer.Argument(metavar="FILE", help="A dump of a store.")]
 ) -> None:
-    """Fill a new store from a dump; SQLite and PostgreSQL read each other's."""
+    """Fill a new store from a dump, of SQLite or PostgreSQL alike.
+
+    Example: camilla store load new.db backup.zip
+    """
     from camilla.server.operations import load as fill
 
     with _opened(store, new=True) as empty:
@@ -105,17 +125,23 @@ def check(
     store: Place,
     refit: Annotated[
         bool,
-        typer.Option("--refit", help="Also fit each newest board from nothing and compare, bit for bit."),
+        typer.Option(
+            "--refit", help="Also refit the newest board of each benchmark and compare it bit for bit."
+        ),
     ] = False,
     json: options.JsonOption = False,
 ) -> None:
-    """Check that every submission and board is whole; exit code 1 where something is wrong."""
+    """Check that every submission and board is intact; exit code 1 if something is wrong.
+
+    Example: camilla store check board.db
+    """
     from camilla.server.operations import check as look
 
     with progress("checking") as watch, _opened(store) as opened:
         found = look(opened, refit=refit, watch=watch)
     if json:
-        print_json({"counts": found.counts, "faults": found.faults})
+        verdict = "faulty" if found.faults else "consistent"
+        print_json({"verdict": verdict, "counts": found.counts, "faults": found.faults}, "store-check")
     else:
         say(f"{_counts(found.counts)} and {counted(found.counts['tokens'], 'token')}.")
         for fault in found.faults:

@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import print_frame, print_json, say
+from camilla.display import aside, print_frame, print_json, say
 
 
 @reads_table()
@@ -17,16 +17,20 @@ def submit(
     ],
     to: Annotated[str, typer.Option(help="Address of the leaderboard: https://example.org/board.")],
     benchmark: Annotated[
-        str | None, typer.Option(help="Which benchmark; may be left out where there is one.")
+        str | None, typer.Option(help="Name of the benchmark; not needed if the leaderboard has only one.")
     ] = None,
     token_file: Annotated[
-        Path | None, typer.Option(help="File with the token; else the variable CAMILLA_TOKEN.")
+        Path | None,
+        typer.Option(help="File with the token; by default the environment variable CAMILLA_TOKEN."),
     ] = None,
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Submit learners to a leaderboard and print where they stand."""
+    """Submit learners to a leaderboard and print their ranks.
+
+    Example: camilla submit logs/ --to https://example.org/board
+    """
     from camilla.server.client import Client, token_from
 
     client = Client(to, token_from(token_file))
@@ -34,11 +38,11 @@ def submit(
     table = columns.read(*tables)
     answer = client.submit(name, table)
     if json:
-        print_json(answer)
+        print_json({"verdict": "received"} | answer, "submit")
         return
     for one in answer["received"]:
         if not one["new"]:
-            say(f"note: {one['submission']['learner']} was submitted before; nothing changed.", err=True)
+            aside(f"note: {one['submission']['learner']} was submitted before; nothing changed.")
     rows = client.rows(answer)
     print_frame(rows, title=f"Placed on board {answer['received'][0]['submission']['board']} of {name}")
     say(f"To withdraw, log in at {client.address}/benchmarks/{name}/submissions.")

@@ -15,8 +15,7 @@ from camilla.learners.check import Checked, Control, Gain, check
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.prediction import rmse
 from camilla.table.frames import WideRows
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 PERMUTATIONS = 5
 MOST_LEARNERS, MOST_SAMPLES = 150, 300  # more are drawn from at random

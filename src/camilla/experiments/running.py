@@ -36,8 +36,7 @@ from camilla.fitting.layout import layout_of_table, size_of
 from camilla.parallel import each, parallel
 from camilla.reading.inputs import TableLike, as_table
 from camilla.table.frames import WideRows
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)  # of the Camilla paper
 EXPERIMENTS = ("reliability", "rank-consistency", "rank-stability", "assumptions")

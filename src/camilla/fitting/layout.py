@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from camilla.arrays import Floats
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 BLOCK_CELLS = 65_536  # cells a block: its few temporaries stay in the second-level cache
 DENSE_SHARE = 0.3  # below this share of observed cells gathering beats multiplying zeros

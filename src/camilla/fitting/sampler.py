@@ -6,7 +6,6 @@ standard deviations in Σ are half-t (Huang and Wand 2013): dimensions a table d
 nothing, so that their number need not be chosen (docs/design/posterior.md).
 """
 
-from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -355,67 +354,3 @@ def _normal(rng: np.random.Generator, root: Floats, linear: Floats) -> Floats:
             x[i] -= np.einsum("kn,kn->n", lower[i + 1 :, i], x[i + 1 :])
         x[i] /= lower[i, i]
     return np.ascontiguousarray(x.T)
-
-
-def placed_chances(
-    rng: np.random.Generator, frames: Conditional, weight: Floats, response: Floats,
-    *, dispersion: float, burn_in: int, n_draws: int,
-) -> Iterator[Floats]:  # fmt: skip
-    """Draws of a new learner's expected responses, [frames, samples] each.
-
-    A frame is the samples' distribution under one draw of the pool (`mean` and `root` with an axis of frames
-    in front). The learner's responses also update the samples they are to: with few learners in the pool a
-    sample is known badly, and what a learner answers says as much of the sample as of the learner.
-    """
-    kind = frames.mean.dtype
-    seen = np.flatnonzero(weight > 0)
-    mean, root = frames.mean[:, seen], frames.root[:, seen]
-    count = (weight[seen] / dispersion).astype(kind)
-    pull = count * (response[seen] - 0.5).astype(kind)
-    plain = bool((count == 1).all())
-    n_frames, width = len(mean), mean.shape[2]
-    factor = mean + _times(root, rng.standard_normal(mean.shape, dtype=kind))
-    design = np.zeros((n_frames, width), kind)
-    design[:, 0] = 1
-    for step in range(burn_in + n_draws):
-        logit = _times_vector(factor, design)
-        counts = np.broadcast_to(count, logit.shape)
-        omega = polya_gamma(rng, logit) if plain else polya_gamma_sum(rng, counts, logit)
-        omega = omega.astype(kind, copy=False)
-        loading = factor[:, :, 1:]
-        information = np.matmul((loading * omega[:, :, None]).transpose(0, 2, 1), loading)
-        information = information.astype(np.float64) + np.eye(width - 1)
-        linear = np.einsum("fjk,fj->fk", loading, pull - omega * factor[:, :, 0]).astype(np.float64)
-        design[:, 1:] = _normal(rng, np.linalg.cholesky(information), linear)
-        along = np.matmul(root.transpose(0, 1, 3, 2), design[:, None, :, None])[..., 0]  # root' t
-        noise = rng.standard_normal(along.shape, dtype=kind)
-        reach = (along**2).sum(axis=2)
-        missed = pull / omega - _times_vector(mean, design) - (along * noise).sum(axis=2)
-        missed -= rng.standard_normal(omega.shape, dtype=kind) / np.sqrt(omega)
-        gain = omega / (1 + omega * reach) * missed
-        factor = mean + _times(root, noise + along * gain[:, :, None])
-        if step >= burn_in:
-            yield _all_chances(rng, frames, design, seen, _times_vector(factor, design))
-
-
-def _all_chances(
-    rng: np.random.Generator, frames: Conditional, design: Floats, seen: Floats, answered: Floats
-) -> Floats:
-    """σ of the answered samples' logits, and of draws of the others'."""
-    logit: Floats = np.empty(frames.mean.shape[:2])
-    logit[:, seen] = answered
-    others = np.setdiff1d(np.arange(frames.mean.shape[1]), seen, assume_unique=True)
-    if len(others):
-        along = np.matmul(frames.root[:, others].transpose(0, 1, 3, 2), design[:, None, :, None])[..., 0]
-        sd = np.sqrt((along**2).sum(axis=2))
-        logit[:, others] = _times_vector(frames.mean[:, others], design)
-        logit[:, others] += sd * rng.standard_normal(sd.shape)
-    return 0.5 + 0.5 * np.tanh(0.5 * logit)
-
-
-def _times(root: Floats, vector: Floats) -> Floats:
-    return np.asarray(np.matmul(root, vector[..., None])[..., 0])
-
-
-def _times_vector(rows: Floats, vector: Floats) -> Floats:
-    return np.asarray(np.matmul(rows, vector[:, :, None])[..., 0])

@@ -130,6 +130,12 @@ class Checked(Printable):
         return tuple(finding.about for finding in self.findings if finding.level == "unknown")
 
     @property
+    def verdict(self) -> Literal["warnings", "notes", "fine"]:
+        """The most serious finding."""
+        levels = {finding.level for finding in self.findings}
+        return "warnings" if "warning" in levels else "notes" if "note" in levels else "fine"
+
+    @property
     def answer(self) -> str:
         """How many warnings and notes there are; that nothing was found; what could not be answered."""
         levels = [finding.level for finding in self.findings]
@@ -161,6 +167,7 @@ class Checked(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": self.verdict,
             "answer": self.answer,
             "findings": [asdict(finding) for finding in self.findings],
             "unanswered": list(self.unanswered),

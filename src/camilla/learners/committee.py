@@ -48,6 +48,23 @@ class Committee(Printable):
     """Learners that answer together: the answer with the most votes wins.
 
     A tie goes to the answer of the member that stands first. A member without an answer abstains.
+
+    Parameters
+    ----------
+    members : tuple of str
+        Names of the learners.
+    weights : tuple of float
+        The weight of each member's vote.
+    vote : str
+        How the weights came about: "majority", "log-odds" or "learned".
+    facts : mapping
+        Expected accuracy, and what the committee was chosen from.
+
+    Examples
+    --------
+    >>> committee = camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.5))
+    >>> committee.answer({"a": "cat", "b": "cat", "c": "dog"})
+    'cat'
     """
 
     members: tuple[str, ...]
@@ -71,13 +88,41 @@ class Committee(Printable):
             )
 
     def parts(self) -> list[Part]:
-        """The members and their weights."""
+        """The members and their weights.
+
+        Returns
+        -------
+        list
+            What is printed, one table.
+
+        Examples
+        --------
+        >>> grid = camilla.Committee(("a", "b"), (1.0, 0.5)).parts()[0]
+        >>> grid.title
+        'Committee of 2 learners, one vote each'
+        """
         frame = pl.DataFrame({"learner": self.members, "weight": self.weights})
         how = IN_WORDS.get(self.vote, self.vote)
         return [Grid(f"Committee of {counted(len(self.members), 'learner')}, {how}", frame)]
 
     def answer(self, answers: Mapping[str, Any]) -> str | None:
-        """What the committee answers to one sample: {learner: its answer}; None where no member answers."""
+        """What the committee answers to one sample.
+
+        Parameters
+        ----------
+        answers : mapping
+            {learner: its answer}; None or a missing member is an abstention.
+
+        Returns
+        -------
+        str or None
+            The answer with the most votes, None where no member answers.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).answer({"b": 7, "a": None})
+        '7'
+        """
         votes: dict[str, float] = {}
         for learner, weight in zip(self.members, self.weights, strict=True):
             given = answers.get(learner)
@@ -110,6 +155,12 @@ class Committee(Printable):
         ------
         DataError
             A member has no answer at all, or two answers to one sample.
+
+        Examples
+        --------
+        >>> committee = camilla.Committee(("a", "b", "c"), (1.0, 1.0, 1.0))
+        >>> committee.apply({"a": ["x", "y"], "b": ["x", "z"], "c": ["y", "z"]})["answer"].to_list()
+        ['x', 'z']
         """
         rows = _long(answers, learner, sample, answer, self.members)
         known = set(rows["learner"])
@@ -147,7 +198,18 @@ class Committee(Printable):
         return found.select("sample", "answer", share=share, voters=pl.col("voters").fill_null(0))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds."""
+        """What the file holds.
+
+        Returns
+        -------
+        dict
+            Plain data, ready for JSON.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).to_document()["members"]
+        [{'learner': 'a', 'weight': 1.0}, {'learner': 'b', 'weight': 0.5}]
+        """
         members = [
             {"learner": name, "weight": float(weight)}
             for name, weight in zip(self.members, self.weights, strict=True)
@@ -156,7 +218,28 @@ class Committee(Printable):
                 "facts": dict(self.facts)}  # fmt: skip
 
     def save(self, path: str | Path) -> Path:
-        """Writes the committee as JSON; a reader never meets half a file."""
+        """Writes the committee as JSON; a reader never meets half a file.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .json.
+
+        Returns
+        -------
+        Path
+            Where it was written.
+
+        Raises
+        ------
+        SettingError
+            The name does not end in .json.
+
+        Examples
+        --------
+        >>> camilla.Committee(("a", "b"), (1.0, 0.5)).save("committee.json").name
+        'committee.json'
+        """
         path = Path(path)
         if path.suffix.lower() != ".json":
             raise SettingError(f"{path}: a committee is written as .json.")
@@ -167,7 +250,29 @@ class Committee(Printable):
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
-        """Reads a committee back; what is damaged or newer is refused."""
+        """Reads a committee back; a damaged or newer file is refused.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that `save` or `camilla ensemble -o` wrote.
+
+        Returns
+        -------
+        Committee
+            The committee as it was saved.
+
+        Raises
+        ------
+        FormatError
+            The file holds no committee, or one of a newer version.
+
+        Examples
+        --------
+        >>> path = camilla.Committee(("a", "b"), (1.0, 0.5)).save("committee.json")
+        >>> camilla.Committee.load(path).members
+        ('a', 'b')
+        """
         path = Path(path)
         try:
             data = path.read_bytes()

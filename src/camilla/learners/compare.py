@@ -2,30 +2,18 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, signed
 from camilla.errors import DataError, SettingError
-from camilla.names import quoted
+from camilla.learners.gates import Gate, gate_of
+from camilla.learners.two_sources import read_two
 from camilla.provenance import made_of, place_of
-from camilla.reading.account import Reading
-from camilla.reading.inputs import (
-    ReadOptions,
-    checked_options,
-    collect,
-    joined,
-    log_options,
-    read,
-    read_as_logs,
-    read_with_account,
-    with_extras,
-)
-from camilla.reading.namesakes import with_tasks
-from camilla.reading.runs import Kept, TaskSource, source_of
+from camilla.reading.inputs import ReadOptions, read
 from camilla.statistics.clusters import FEW
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import (
@@ -37,10 +25,10 @@ from camilla.statistics.paired import (
     pair_of,
     paired_test,
 )
+from camilla.statistics.strata import MacroEffect, macro_effect
+from camilla.statistics.verdicts import Verdict, verdict_of
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.responses import ResponseTable
-
-Verdict = Literal["better", "worse", "probably better", "probably worse", "tied"]
 
 
 @dataclass(frozen=True)
@@ -54,21 +42,29 @@ class Effect:
     mean_b: float
     difference: float
     se: float
-    low: float
+    low: float  # of this difference alone, as the p-value is
     high: float
     p_value: float
+    simultaneous_low: float | None  # all tasks' intervals hold together; None for all samples together
+    simultaneous_high: float | None
     holm_p: float | None  # adjusted over the tasks; None for all samples together
     test: str
     won: int  # samples on which B is above A
     lost: int
+    n_tests: int = 1  # tasks that are tested together
 
     def verdict(self, level: float) -> Verdict:
-        """What the test says of B; "probably" where only the interval excludes 0."""
-        if self.p_value < 1 - level:
-            return "better" if self.difference > 0 else "worse"
-        if self.low > 0:
-            return "probably better"
-        return "probably worse" if self.high < 0 else "tied"
+        """What the test says of B: "probably" where only one test alone would say so."""
+        return verdict_of(
+            self.difference, self.p_value, self.low, self.high, level=level, adjusted_p=self.holm_p,
+            units=self.n if self.n_clusters is None else self.n_clusters, tests=self.n_tests,
+        )  # fmt: skip
+
+    def to_document(self, level: float) -> dict[str, Any]:
+        """Everything as plain data, with the verdict."""
+        document = asdict(self) | {"verdict": self.verdict(level)}
+        del document["n_tests"]
+        return document
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -88,6 +84,9 @@ class Comparison(Printable):
     only_b: int
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
+    macro: MacroEffect | None  # each task counted once; None where there are fewer than two tasks
+    paired: PairedResponses
+    stratum: NDArray[np.int64] | None  # the number of each shared sample's task, in the order of `tasks`
     content: KeptContent | None = None
 
     def is_worse(self, margin: float | None = None) -> bool:
@@ -100,6 +99,27 @@ class Comparison(Printable):
             return self.overall.difference < 0 and self.overall.p_value < 1 - self.level
         return not self.overall.low >= -margin
 
+    def gate(
+        self, *, by: str | None = None, margin: float | None = None, allow: Mapping[str, float] | None = None
+    ) -> Gate:
+        """Whether B may pass, overall and, with by="task", on each task.
+
+        Without a margin B fails where it is significantly worse, on a task by more than `allow` says of it;
+        p-values of tasks are adjusted (Holm). With a margin B fails unless it is shown to be at most that
+        much below A, everywhere; `allow` has the margins of single tasks. B then passes only if all tests
+        do, so that none is adjusted.
+        """
+        return gate_of(self, by=by, margin=margin, allow=allow or {})
+
+    def markdown(self, gate: Gate | None = None, *, flips: int = 25) -> str:
+        """A comment for a pull request: the answer, the gate, the tasks, the flipped samples.
+
+        Text from data is escaped: it shows as it is, and neither links nor mentions anybody.
+        """
+        from camilla.learners.comment import comment
+
+        return comment(self, gate, flips=flips)
+
     def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
         """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
 
@@ -107,9 +127,11 @@ class Comparison(Printable):
         """
         a, b = brief(self.a), brief(self.b)
         parts: list[Part] = [
-            _sentence(self.overall, self.level),
+            sentence(self.overall, self.level),
             f"A is {a} (mean {self.overall.mean_a:.3f}), B is {b} (mean {self.overall.mean_b:.3f}).",
         ]
+        if self.macro is not None:
+            parts.append(macro_sentence(self.macro, self.level))
         if self.tasks:
             parts.append(_task_grid(self.tasks, self.level, tasks))
         if self.noise is not None:
@@ -118,66 +140,94 @@ class Comparison(Printable):
                 "within samples. A rerun on the same samples would move B − A by "
                 f"± {100 * self.noise.se_rerun:.1f} points (1 standard error)."
             )
-        for word, flipped in (("lost", pl.col("b") < pl.col("a")), ("won", pl.col("b") > pl.col("a"))):
-            names = self.flipped.filter(flipped)["sample"].to_list()
+        for word, rows in (("lost", self.lost), ("won", self.won)):
+            names = rows["sample"].to_list()
             if names and flips:
                 parts.append(f"B {word} {len(names)}: {listed(names, flips)}")
         shown = excerpts(self.content, self.looks(show)) if show else []
         return [*parts, *(f"note: {note}" for note in self.notes), *shown]
 
+    @property
+    def lost(self) -> pl.DataFrame:
+        """The samples on which B is below A, the largest differences first."""
+        return self._flipped(pl.col("b") < pl.col("a"))
+
+    @property
+    def won(self) -> pl.DataFrame:
+        """The samples on which B is above A, the largest differences first."""
+        return self._flipped(pl.col("b") > pl.col("a"))
+
+    def _flipped(self, which: pl.Expr) -> pl.DataFrame:
+        return self.flipped.filter(which).sort(
+            (pl.col("b") - pl.col("a")).abs().round(9), descending=True, maintain_order=True
+        )
+
     def looks(self, show: int) -> list[Look]:
         """The first `show` samples that B lost and that it won, with both learners."""
-        found = []
-        for word, flipped in (
-            ("lost by B", pl.col("b") < pl.col("a")),
-            ("won by B", pl.col("b") > pl.col("a")),
-        ):
-            ordered = self.flipped.filter(flipped).sort(
-                (pl.col("b") - pl.col("a")).abs().round(9), descending=True, maintain_order=True
-            )
-            found += [
-                Look(row["sample"], word, ((self.a, row["a"]), (self.b, row["b"])))
-                for row in ordered.head(show).to_dicts()
-            ]
-        return found
+        return [
+            Look(row["sample"], word, ((self.a, row["a"]), (self.b, row["b"])))
+            for word, rows in (("lost by B", self.lost), ("won by B", self.won))
+            for row in rows.head(show).to_dicts()
+        ]
 
-    def to_document(self, *, show: int = 0) -> dict[str, Any]:
+    def to_document(self, *, show: int = 0, gate: Gate | None = None) -> dict[str, Any]:
         """Everything as plain data; with `show` also the content of that many flipped samples each way."""
         shown = {"shown": shown_samples(self.content, self.looks(show))} if show else {}
         document = {
             "a": self.a,
             "b": self.b,
             "level": self.level,
-            "answer": _sentence(self.overall, self.level),
-            "overall": asdict(self.overall) | {"verdict": self.overall.verdict(self.level)},
-            "tasks": [asdict(task) | {"verdict": task.verdict(self.level)} for task in self.tasks],
+            "verdict": self.overall.verdict(self.level),
+            "answer": sentence(self.overall, self.level),
+            "overall": self.overall.to_document(self.level),
+            "macro": None if self.macro is None else self.macro._asdict(),
+            "tasks": [task.to_document(self.level) for task in self.tasks],
             "noise": None if self.noise is None else self.noise._asdict(),
             "flipped": self.flipped.to_dicts(),
             "only_a": self.only_a,
             "only_b": self.only_b,
+            "gate": None if gate is None else gate.to_document(),
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
         return document | shown
 
 
-def _sentence(effect: Effect, level: float) -> str:
+def sentence(effect: Effect, level: float) -> str:
     """The answer, the evidence, the caveat; differences in points, hundredths of the mean response."""
-    decimals = 1 if not effect.high - effect.low < 0.002 else 2
-    difference, low, high = (
-        signed(100 * value, decimals) for value in (effect.difference, effect.low, effect.high)
-    )
-    interval = f"{percent(level)} CI {low} to {high}"
-    if effect.low != effect.low:
-        interval = "no confidence interval"
+    difference, interval = in_points(effect, level)
     over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
     test = f"p = {effect.p_value:.2g}, {_test_name(effect.test)}"
     verdict, n = effect.verdict(level), f"{effect.n} shared samples{over}"
     if verdict == "tied":
         return f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n} ({test})."
+    if verdict == "too few samples":
+        return (
+            f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n}, too few for any "
+            f"difference to be significant ({test})."
+        )
     if verdict in ("better", "worse"):
         return f"B is {verdict}: {difference} points ({interval}) on {n} ({test})."
     return f"B is {verdict}: {difference} points ({interval}), but {n} are too few to be sure ({test})."
+
+
+def in_points(effect: Effect | MacroEffect, level: float) -> tuple[str, str]:
+    """The difference in points, and its interval in words."""
+    decimals = 1 if not effect.high - effect.low < 0.002 else 2
+    difference, low, high = (
+        signed(100 * value, decimals) for value in (effect.difference, effect.low, effect.high)
+    )
+    known = effect.low == effect.low
+    return difference, f"{percent(level)} CI {low} to {high}" if known else "no confidence interval"
+
+
+def macro_sentence(macro: MacroEffect, level: float) -> str:
+    """The macro average, named, and what the first sentence averages over."""
+    difference, interval = in_points(macro, level)
+    return (
+        f"Macro average (mean over {macro.n_tasks} tasks, each counted once): B − A = {difference} points "
+        f"({interval}). The first line has the micro average: each sample counted once."
+    )
 
 
 def _test_name(method: str) -> str:
@@ -187,17 +237,26 @@ def _test_name(method: str) -> str:
 
 def _task_grid(tasks: tuple[Effect, ...], level: float, most: int | None) -> Grid:
     chosen = tasks[:most]
-    columns = ("task", "n", "mean_a", "mean_b", "difference", "low", "high", "holm_p", "won", "lost")
-    frame = pl.DataFrame([{name: getattr(task, name) for name in columns} for task in chosen])
-    interval = f"{percent(level)} CI"
-    frame = frame.with_columns(pl.Series(interval, intervals(frame, "low", "high"), pl.String)).select(
-        *columns[:5], interval, *columns[7:]
-    )
+    frame = pl.DataFrame([vars(task) for task in chosen], infer_schema_length=None)
+    alone, together = f"{percent(level)} CI", "simultaneous CI"
+    frame = frame.with_columns(
+        pl.Series(alone, intervals(frame, "low", "high"), pl.String),
+        pl.Series(together, intervals(frame, "simultaneous_low", "simultaneous_high"), pl.String),
+        pl.Series("verdict", [task.verdict(level) for task in chosen], pl.String),
+    ).select("task", "n", "mean_a", "mean_b", "difference", alone, "p_value", together, "holm_p", "verdict")
     more = "" if len(chosen) == len(tasks) else f", the first {len(chosen)}"
     return Grid(
-        f"By task{more}; p-values adjusted over {len(tasks)} tasks (Holm)",
-        frame, fixed=(interval,), spare=("mean_a", "mean_b", "won", "lost"),
+        f"By task{more}; {task_words(len(tasks), level)}",
+        frame, fixed=(alone, together, "verdict"), spare=("mean_a", "mean_b", alone, "p_value"),
     )  # fmt: skip
+
+
+def task_words(n_tasks: int, level: float) -> str:
+    """Which p-value and interval belong together, and which of them decide."""
+    return (
+        f"p_value and {percent(level)} CI are of each task alone, holm_p (Holm) and simultaneous CI "
+        f"(Bonferroni) of all {n_tasks} tasks together; verdicts follow holm_p"
+    )
 
 
 def compare(
@@ -226,7 +285,8 @@ def compare(
     Returns
     -------
     Comparison
-        `overall`, `tasks`, `noise`, `flipped`, `notes`, `is_worse(margin)`.
+        `overall`, `macro`, `tasks`, `noise`, `flipped`, `notes`, `is_worse(margin)`, `gate(by="task")`,
+        `markdown()`.
 
     Examples
     --------
@@ -261,15 +321,18 @@ def compare_two(table: ResponseTable, a: str, b: str, *, level: float = 0.95) ->
         )
     overall = _effect(pair, None, level)
     noise = noise_of(pair)
+    names, stratum = _tasks(table, pair)
+    macro = None if stratum is None else macro_effect(pair, stratum, level)
     return Comparison(
-        a, b, level, overall, _by_task(table, pair, level), noise, _flipped(table, pair),
-        pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, noise)),
-        made_of(table, a=a, b=b, level=level), table.content,
+        a, b, level, overall, _by_task(names, stratum, pair, level), noise, _flipped(table, pair),
+        pair.only_a, pair.only_b, tuple(_notes(table, pair, overall, macro, noise)),
+        made_of(table, a=a, b=b, level=level), macro, pair, stratum, table.content,
     )  # fmt: skip
 
 
-def _effect(pair: PairedResponses, task: str | None, level: float) -> Effect:
+def _effect(pair: PairedResponses, task: str | None, level: float, tests: int = 1) -> Effect:
     found: Estimate = estimate(pair, level)
+    together = None if task is None else estimate(pair, 1 - (1 - level) / tests)
     test = paired_test(pair)
     return Effect(
         task=task,
@@ -282,21 +345,31 @@ def _effect(pair: PairedResponses, task: str | None, level: float) -> Effect:
         low=found.low,
         high=found.high,
         p_value=test.p_value,
+        simultaneous_low=None if together is None else together.low,
+        simultaneous_high=None if together is None else together.high,
         holm_p=None,
         test=test.method,
         won=int(np.sum(pair.difference > 0)),
         lost=int(np.sum(pair.difference < 0)),
+        n_tests=tests,
     )
 
 
-def _by_task(table: ResponseTable, pair: PairedResponses, level: float) -> tuple[Effect, ...]:
-    """Tasks by name; none if the shared samples are of one task."""
+def _tasks(table: ResponseTable, pair: PairedResponses) -> tuple[list[str], NDArray[np.int64] | None]:
+    """The tasks of the shared samples by name, and each sample's; None if they are of one task."""
     if table.task is None:
-        return ()
+        return [], None
     names, code = np.unique(np.array(table.task)[pair.sample], return_inverse=True)
-    if len(names) < 2:
+    return names.tolist(), code if len(names) > 1 else None
+
+
+def _by_task(
+    names: Sequence[str], stratum: NDArray[np.int64] | None, pair: PairedResponses, level: float
+) -> tuple[Effect, ...]:
+    """Tasks by name, each tested, with Holm's adjustment over them; none if there is one task."""
+    if stratum is None:
         return ()
-    effects = [_effect(pair.take(code == k), str(name), level) for k, name in enumerate(names)]
+    effects = [_effect(pair.take(stratum == k), name, level, len(names)) for k, name in enumerate(names)]
     adjusted = holm(np.array([effect.p_value for effect in effects]))
     return tuple(replace(effect, holm_p=float(p)) for effect, p in zip(effects, adjusted, strict=True))
 
@@ -316,7 +389,13 @@ def _flipped(table: ResponseTable, pair: PairedResponses) -> pl.DataFrame:
     )
 
 
-def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: Noise | None) -> list[str]:
+def _notes(
+    table: ResponseTable,
+    pair: PairedResponses,
+    overall: Effect,
+    macro: MacroEffect | None,
+    noise: Noise | None,
+) -> list[str]:
     notes = []
     if pair.only_a or pair.only_b:
         notes.append(
@@ -326,145 +405,11 @@ def _notes(table: ResponseTable, pair: PairedResponses, overall: Effect, noise: 
         notes.append("all shared samples are of one cluster: no interval can be given.")
     elif overall.n_clusters is not None and overall.n_clusters < FEW:
         notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
+    if macro is not None and macro.se != macro.se:
+        notes.append(
+            "one task has a single shared sample or cluster, so that its spread is unknown: the macro "
+            "average has no interval."
+        )
     if table.trial is not None and noise is None:
         notes.append("no two shared samples were answered more than once by both: trial noise is not known.")
     return notes
-
-
-class Two(NamedTuple):
-    """One table, which of its two learners is A and which B, and what to know of how it was read."""
-
-    table: ResponseTable
-    a: str
-    b: str
-    notes: tuple[str, ...] = ()
-
-
-def read_two(one: Any, other: Any, **options: Unpack[ReadOptions]) -> Two:
-    """Two sources with a learner each as one table.
-
-    Logs are read together, so that samples must mean the same, and each is decoded once. Learners of one name
-    are called by their paths.
-    """
-    given = checked_options(options)
-    paths = [Path(source) for source in (one, other) if isinstance(source, str | Path)]
-    if len(paths) == 2:
-        _apart(*paths)
-        if all(read_as_logs([path], given) for path in paths):
-            return _two_logs(paths[0], paths[1], given)
-    readings = [
-        source if isinstance(source, ResponseTable) else read_with_account(source, **options)
-        for source in (one, other)
-    ]
-    tables = [found if isinstance(found, ResponseTable) else found.table for found in readings]
-    labels = (str(paths[0]), str(paths[1])) if len(paths) == 2 else ("A", "B")
-    table = two_tables(*tables, labels=labels)
-    notes = [note for found in readings if isinstance(found, Reading) for note in found.notes()]
-    return Two(table, table.learners[0], table.learners[1], tuple(notes))
-
-
-def _two_logs(one: Path, other: Path, given: Mapping[str, Any]) -> Two:
-    choices, *_ = (asked := log_options(given)).values()
-    collected = collect([one, other], **{name: value for name, value in asked.items() if name != "choices"})
-    runs = collected.collection.kept
-    owner = [one if Path(kept.run.source).is_relative_to(one) else other for kept in runs]
-    names = []
-    for path in (one, other):
-        learners = {kept.run.learner for kept, of in zip(runs, owner, strict=True) if of == path}
-        names.append(_one_learner(str(path), sorted(learners)))
-    a, b = names if names[0] != names[1] else (str(one), str(other))
-    with_tasks(collected.collection, _tasks_of_both(runs, owner))
-    runs = collected.collection.kept
-    collected.collection.kept = [
-        replace(kept, run=replace(kept.run, learner=a if of == one else b))
-        for kept, of in zip(runs, owner, strict=True)
-    ]
-    reading = with_extras(joined(collected, choices), given)
-    _both_scored(reading, a, b)
-    return Two(reading.table, a, b, tuple(reading.notes()))
-
-
-def _tasks_of_both(runs: Sequence[Kept], owner: Sequence[Path]) -> dict[TaskSource, str]:
-    """The tasks of files that name none: two files are compared because they are of one task.
-
-    So are files of one name in two folders.
-    """
-    both = " + ".join(sorted({path.stem for path in owner}))
-    return {
-        source_of(kept.run): Path(kept.run.source).relative_to(path).with_suffix("").as_posix()
-        if path.is_dir()
-        else both
-        for kept, path in zip(runs, owner, strict=True)
-        if kept.run.task_is_file
-    }
-
-
-def _both_scored(together: Reading, a: str, b: str) -> None:
-    """An error if one of the two is left out for want of the metric that the other has."""
-    left_out = [name for name in (a, b) if name not in together.table.learners]
-    lacking = () if together.merged is None else together.merged.lacking
-    if has := {metric for one in lacking if one.learner in left_out for metric in one.has}:
-        raise DataError(
-            f"{quoted(left_out)} has no response by what scores the other, only {quoted(sorted(has))}. "
-            "Name what both logs have: --metric, --filter; or have one of them scored again."
-        )
-
-
-def _apart(one: Path, other: Path) -> None:
-    a, b = one.resolve(), other.resolve()
-    if a == b:
-        raise SettingError(f"{one} cannot be compared with itself; name two tables or logs.")
-    if a.is_relative_to(b) or b.is_relative_to(a):
-        raise SettingError(f"one of {one} and {other} lies in the other; name two folders apart.")
-
-
-def _one_learner(label: str, learners: Sequence[str]) -> str:
-    """The one learner of a source."""
-    if not learners:
-        raise DataError(f"{label}: holds no log with responses of a learner.")
-    if len(learners) > 1:
-        raise DataError(
-            f"{label}: {len(learners)} learners, {quoted(learners)}; one was wanted. "
-            "Give one table and two names: camilla compare TABLE A B."
-        )
-    return learners[0]
-
-
-def two_tables(one: ResponseTable, other: ResponseTable, *, labels: tuple[str, str]) -> ResponseTable:
-    """One table of two tables with one learner each; `labels` name learners that are called the same.
-
-    What one table alone says of a sample, its task and its cluster, holds in the other too. Where it is the
-    weight or the trial, the other's responses are of weight 1 and one trial each.
-    """
-    for table, label in zip((one, other), labels, strict=True):
-        _one_learner(label, table.learners)
-    if labels[0] == labels[1]:
-        raise SettingError(f"{labels[0]} cannot be compared with itself; name two tables or logs.")
-    names = (*one.learners, *other.learners)
-    if names[0] == names[1]:
-        names = labels
-    frames = [
-        table.to_long().with_columns(learner=pl.lit(name))
-        for table, name in zip((one, other), names, strict=True)
-    ]
-    frame = pl.concat(frames, how="diagonal")
-    roles = {name: name for name in ("trial", "task", "cluster", "weight") if name in frame.columns}
-    filled = [
-        pl.coalesce(name, pl.col(name).drop_nulls().first().over("sample"), "sample")
-        if name in ("task", "cluster")
-        else pl.col(name).fill_null(1 if name == "weight" else 0)
-        for name in roles
-    ]
-    table = ResponseTable.from_long(frame.with_columns(*filled), **roles)  # type: ignore[arg-type]
-    scale = one.scale if one.scale == other.scale else table.scale
-    return replace(table, scale=scale, content=_both_contents((one, other), names))
-
-
-def _both_contents(tables: Sequence[ResponseTable], names: Sequence[str]) -> KeptContent | None:
-    """The content of both tables under the names that their learners have now."""
-    kept = [
-        table.content.called({table.learners[0]: name})
-        for table, name in zip(tables, names, strict=True)
-        if table.content is not None
-    ]
-    return None if not kept else kept[0] if len(kept) == 1 else kept[0].together(kept[1])

@@ -24,7 +24,7 @@ from camilla.display import (
 )
 from camilla.errors import CamillaError, DataError, SettingError
 from camilla.learners.committee import IN_WORDS, Committee
-from camilla.learners.rank import learner_ends, learner_spread
+from camilla.learners.rank import learner_ends
 from camilla.learners.votes import (
     VOTES,
     Chosen,
@@ -40,6 +40,7 @@ from camilla.learners.votes import (
 from camilla.provenance import made_of
 from camilla.ranking.epp import epp
 from camilla.reading.inputs import TableLike, as_table
+from camilla.statistics.clusters import learner_spread
 from camilla.statistics.intervals import correlation_ends
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import PairedResponses, SplitEffect, over_splits
@@ -98,6 +99,7 @@ class Ensemble(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": "committee" if self.better else "one learner",
             "answer": self.answer,
             "better": self.better,
             "exact": self.exact,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar, Unpack
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 import polars as pl
@@ -71,6 +71,14 @@ class Judges(Printable):
         }
 
     @property
+    def verdict(self) -> Literal["agree on the best", "disagree on the best", "no board"]:
+        """Whether every judge has the same learners first."""
+        firsts = {tuple(sorted(names)) for judge, names in self.best.items() if judge != ALL}
+        if not firsts:
+            return "no board"
+        return "agree on the best" if len(firsts) == 1 else "disagree on the best"
+
+    @property
     def contradictions(self) -> list[tuple[str, str]]:
         """Pairs of learners that two judges tell apart in opposite directions."""
         sure = [
@@ -96,6 +104,7 @@ class Judges(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": self.verdict,
             "answer": self.answer,
             "judges": list(self.judges),
             "level": self.level,

@@ -81,7 +81,9 @@ class Plan(Printable):
 
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
+        open_ended = [row.samples for row in self.needed] + [row.difference for row in self.seen]
         return {
+            "verdict": "cannot be shown" if None in open_ended else "planned",
             "design": asdict(self.design) | {"effect": self.design.effect},
             "power": self.power,
             "alpha": self.alpha,

@@ -1,6 +1,6 @@
 """Learners by mean response: who is really ahead of whom, and which ranks are possible."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,7 +14,7 @@ from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.all_pairs import PairTests, PairTotals, pair_tests
-from camilla.statistics.clusters import FEW, ClusterPart, MeanSpread, clustered_spread, plain_spread
+from camilla.statistics.clusters import FEW, MeanSpread, learner_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import (
     Overlap,
@@ -24,6 +24,7 @@ from camilla.statistics.missingness import (
     shared_block_notes,
 )
 from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
+from camilla.statistics.strata import ANSWERS, macro_rows
 from camilla.table.cells import zero_or_one
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.frames import WideRows
@@ -49,12 +50,13 @@ class Ranking(Printable):
 
     learners: tuple[str, ...]
     level: float
-    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, n
+    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, n; of tasks macro_mean, …
     tests: PairTests
     told_apart: NDArray[np.bool_]  # [learners, learners]
     groups: tuple[tuple[int, int], ...]  # first and last rank of maximal runs in which no two differ
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
+    n_tasks: int = 1
     looks: tuple[Look, ...] = ()  # samples that tell the leaders apart, the most telling first
     content: KeptContent | None = None
 
@@ -75,6 +77,11 @@ class Ranking(Printable):
             }
         )
 
+    @property
+    def verdict(self) -> str:
+        """ "one leader" if the first learner is told apart from all others, else "tied leaders"."""
+        return "tied leaders" if len(self.may_be_first()) > 1 else "one leader"
+
     def may_be_first(self) -> list[str]:
         """The learners whose possible ranks begin at 1."""
         return self.rows.filter(pl.col("rank_low") == 1)["learner"].to_list()
@@ -91,18 +98,26 @@ class Ranking(Printable):
             rows.select(ranks=pl.format("{}–{}", "rank_low", "rank_high"))["ranks"],
             rows["n"],
         )
+        if macro := self.n_tasks > 1:
+            ends = intervals(rows, "macro_low", "macro_high")
+            frame = frame.with_columns(rows["macro_mean"], pl.Series("CI of macro_mean", ends, pl.String))
         made = self.provenance
         clusters = f" in {made['n_clusters']} clusters" if made["n_clusters"] is not None else ""
         title = (
             f"Learners by mean response on {counted(made['n_samples'], 'sample')}{clusters}, with {interval} "
             "and possible ranks (simultaneous)"
         )
+        if macro:
+            title += (
+                f"\nmean is the micro average: each sample counts once; macro_mean is the mean over "
+                f"{self.n_tasks} tasks of task means"
+            )
         groups = [f"{first}–{last}" for first, last in self.groups if last > first]
         more = f" and {len(groups) - GROUPS} more groups" if len(groups) > GROUPS else ""
         tied = ", ".join(groups[:GROUPS]) + more if groups else "none"
         return [
             self._answer(),
-            Grid(title, frame, fixed=(interval, "ranks"), spare=("n",)),
+            Grid(title, frame, fixed=(interval, "ranks", "CI of macro_mean"), spare=("n",)),
             f"Statistically tied (paired tests, Holm over all pairs), by rank: {tied}.",
             *(f"note: {note}" for note in self.notes),
             *self._excerpts(show),
@@ -134,7 +149,10 @@ class Ranking(Printable):
     def to_document(self, *, pairs: bool = False, show: int = 0) -> dict[str, Any]:
         """Everything as plain data; every pair, and content of telling samples, only if asked for."""
         document: dict[str, Any] = {
+            "verdict": self.verdict,
+            "answer": self._answer(),
             "level": self.level,
+            "n_tasks": self.n_tasks,
             "learners": self.rows.to_dicts(),
             "groups": [{"first": first, "last": last} for first, last in self.groups],
             "notes": list(self.notes),
@@ -205,6 +223,11 @@ def rank(
         (*apart, *_notes(table, matrix), *_flat_notes(learners, binary, spread)),
         made_of(table, level=level, across_blocks=across_blocks),
     )  # fmt: skip
+    n_tasks = 1 if table.task is None else len(set(table.task))
+    if table.task is not None and n_tasks > 1:
+        standings = ranking.rows.with_columns(*_macro(matrix, table.task, group, level))
+        notes = (*ranking.notes, *_macro_notes(standings))
+        ranking = replace(ranking, rows=standings, notes=notes, n_tasks=n_tasks)
     if table.content is None:
         return ranking
     leaders = max(int((ranking.rows["rank_low"] == 1).sum()), 2)
@@ -303,24 +326,6 @@ def _look(sample: str, responses: Floats, learners: Sequence[str]) -> Look:
     return Look(sample, "tells the leaders apart", tuple((learners[i], float(responses[i])) for i in some))
 
 
-def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
-    """Mean of each row over its samples, with the variance of that mean, by clusters if there are any."""
-    seen = ~np.isnan(matrix)
-    filled = np.where(seen, matrix, 0)
-    if group is None:
-        n = seen.sum(axis=1).astype(np.float64)
-        mean = filled.sum(axis=1) / n
-        off = np.where(seen, filled - mean[:, None], 0)
-        return plain_spread(mean, np.sum(off**2, axis=1), n)
-
-    def parts() -> Iterator[ClusterPart]:
-        for k in np.unique(group):
-            inside = group == k
-            yield ClusterPart(filled[:, inside].sum(axis=1), seen[:, inside].sum(axis=1).astype(np.float64))
-
-    return clustered_spread(parts)
-
-
 def learner_ends(matrix: Floats, spread: MeanSpread, group: NDArray[np.integer] | None, level: float) -> Ends:
     """Wilson's interval of each row; for rows with scores, and clusters, with Student's t over units."""
     return _ends(spread, _is_binary(matrix), level, clustered=group is not None)
@@ -334,6 +339,23 @@ def _ends(spread: MeanSpread, binary: NDArray[np.bool_], level: float, *, cluste
 def _is_binary(matrix: Floats) -> NDArray[np.bool_]:
     """Of each row whether its responses are right or wrong."""
     return np.asarray((zero_or_one(matrix) | np.isnan(matrix)).all(axis=1))
+
+
+def _macro(
+    matrix: Floats, task: Sequence[str], group: NDArray[np.integer] | None, level: float
+) -> list[pl.Series]:
+    """The mean over tasks of each learner's task means; null where it has not answered a task."""
+    binary = _is_binary(matrix)
+    more = np.where(binary & (group is None), ANSWERS, 0.0)
+    spread = macro_rows(matrix, np.unique(np.array(task), return_inverse=True)[1], group, more)
+    edge = (spread.mean <= 0) | (spread.mean >= 1)  # all wrong, all right: as many samples as tasks are worth
+    variance = np.where(edge, 0.0, spread.variance)
+    ends = mean_ends(spread.mean, variance, spread.n, spread.df, np.zeros(len(matrix), bool), level, binary)
+    values = {
+        "macro_mean": spread.mean, "macro_se": np.sqrt(spread.variance), "macro_low": ends.low,
+        "macro_high": ends.high,
+    }  # fmt: skip
+    return [pl.Series(name, column, nan_to_null=True) for name, column in values.items()]
 
 
 def _rows(
@@ -366,6 +388,21 @@ def _flat_notes(learners: tuple[str, ...], binary: NDArray[np.bool_], spread: Me
         f"{names} {scores} on every sample: responses that are not 0 or 1 and do not differ show no spread, "
         "so no interval is given."
     ]
+
+
+def _macro_notes(standings: pl.DataFrame) -> list[str]:
+    """Whether another learner leads by the macro average, and for whom there is none."""
+    if "macro_mean" not in standings.columns:
+        return []
+    notes = []
+    macro = standings["macro_mean"].to_list()
+    if missing := macro.count(None):
+        notes.append(f"{counted(missing, 'learner')} did not answer every task and has no macro average.")
+    known = [value for value in macro if value is not None]
+    if macro[0] is not None and max(known) > macro[0] + 10**-DIGITS:
+        best = brief(standings["learner"][macro.index(max(known))])
+        notes.append(f"{best} has the highest macro average; ranks go by the micro average.")
+    return notes
 
 
 def _notes(table: ResponseTable, matrix: Floats) -> list[str]:

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
+from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
-from camilla.fitting.sampler import Chain, Conditional, Responses, placed_chances
+from camilla.fitting.sampler import Chain, Conditional, Responses
 from camilla.statistics.posterior import effective_draws
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ SHORTEST_BURN_IN = 40
 KEPT = 200  # joint draws kept for abilities on any set of samples
 MOST_NUMBERS = 20_000_000  # in the draws and frames that are kept, each
 FRAMES = 24  # draws of the pool under which a new learner is placed
-PLACED_DRAWS, PLACED_BURN_IN = 300, 20
+PLACED_DRAWS = 300
 LARGEST = 6e4  # that float16 can hold
 FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
 
@@ -162,18 +163,13 @@ class Bayes:
 
     def place(self, params: BayesParams, weight: Floats, right: Floats) -> Placement:
         """Draws of a new learner's chances on every sample: [draws, samples]."""
-        rng, width = np.random.default_rng(0), params.frame_mean.shape[2]
         response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
-        root = np.zeros((*params.frame_mean.shape, width), np.float32)
-        root[..., *np.triu_indices(width)] = params.frame_root
-        frames = Conditional(params.frame_mean, root)
         with one_blas_thread():
             draws = placed_chances(
-                rng, frames, weight, response, dispersion=float(params.dispersion[0]),
-                burn_in=PLACED_BURN_IN, n_draws=-(-PLACED_DRAWS // len(root)),
+                np.random.default_rng(0), frames_of(params.frame_mean, params.frame_root), weight, response,
+                dispersion=float(params.dispersion[0]), n_draws=-(-PLACED_DRAWS // len(params.frame_mean)),
             )  # fmt: skip
-            by_frame = np.stack([part.astype(np.float32) for part in draws], axis=1)
-        chances = by_frame.reshape(-1, by_frame.shape[2])  # one frame's draws after the other's
+            chances = np.concatenate(list(draws))  # one frame's draws after the other's
         scores = chances.mean(axis=1, dtype=np.float64)
         return Placement(chances, np.array([[scores.var()]]), True)
 

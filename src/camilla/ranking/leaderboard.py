@@ -503,6 +503,11 @@ class Leaderboard(Printable):
         """
         return empirical_and_predicted(self.matrix, self.epp)
 
+    @property
+    def verdict(self) -> str:
+        """ "one leader" if the first player can have no other rank, else "tied leaders"."""
+        return "one leader" if self.rows()["rank_high"][0] == 1 else "tied leaders"
+
     def rows(self) -> pl.DataFrame:
         """Returns the leaderboard as a dataframe.
 

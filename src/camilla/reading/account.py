@@ -197,7 +197,10 @@ def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> s
 
 def _document(loaded: Reading) -> dict[str, Any]:
     files = loaded.files
+    refused = [] if loaded.merged is None else loaded.merged.conflicts
+    in_part = files.unknown or files.damaged or files.unusable or refused
     found: dict[str, Any] = {
+        "verdict": "read in part" if in_part else "read",
         "formats": {
             name: {
                 "files": len(paths),
@@ -290,6 +293,7 @@ def _notes(loaded: Reading) -> list[str]:
         skill_map = loaded.responses.skill_map
         notes = [*(() if skill_map is None else skill_map.notes), *_scale(loaded.responses)]
         notes = [*judge_notes(loaded.passed_over), *loaded.table_notes, *notes]
+        notes += _of_features(loaded.responses)
         return [*notes, *repeated_rows_note(loaded.repeated_rows)]
     if loaded.merged is None:
         return [f"{count} logs ({', '.join(loaded.files.read)})"]
@@ -298,6 +302,7 @@ def _notes(loaded: Reading) -> list[str]:
     first = f"{count} logs ({', '.join(loaded.files.read)}); responses are {', '.join(map(shown, metrics))}"
     out = [first, *judge_notes(loaded.passed_over), *_lacking(merged), *_missing(merged), *_limited(merged)]
     out += [*_scale(merged.table), *_stated(merged), *_of_joining(loaded), *_no_skills(merged)]
+    out += [] if loaded.responses is None else _of_features(loaded.responses)
     if unscored := [task for task, one in merged.chosen.items() if one is None]:
         out.append(f"tasks on which no metric scored a sample, left out: {quoted(unscored)}")
     if loaded.files.empty:
@@ -306,6 +311,12 @@ def _notes(loaded: Reading) -> list[str]:
     if loaded.files.unknown:
         out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
     return out
+
+
+def _of_features(table: ResponseTable) -> list[str]:
+    """What was done to features to make them fit."""
+    both = (table.sample_features, table.learner_features)
+    return [shown(note) for features in both if features is not None for note in features.notes]
 
 
 def _of_joining(loaded: Reading) -> list[str]:
@@ -538,7 +549,7 @@ def _agreement(judge: str, parts: Sequence[OtherJudge]) -> str:
     if not n:
         return f"{shown(judge)} (no answer in common)"
     equal = sum(one.n * (one.equal or 0.0) for one in scored) / n
-    said = f"equal on {equal:.0%} of {n} answers"
+    said = f"equal on {100 * equal:.0f} % of {n} answers"
     known = [one.correlation for one in scored if one.correlation is not None]
     if known:
         ends = f"{min(known):.2f}" if len(known) == 1 else f"{min(known):.2f} to {max(known):.2f}"

@@ -6,7 +6,7 @@ files stay as they are, and `Spilled` holds what leads from the table's names to
 """
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,8 +16,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.errors import DataError
-from camilla.names import nearest
-from camilla.table.columns import Encoded, Origin, holds_words, name_column, response_column
+from camilla.table.columns import Encoded, Origin, name_column, response_column
 from camilla.table.content import (
     ANSWERED,
     ASKED,
@@ -331,14 +330,14 @@ def _scanned(parts: Sequence[str], samples: Sequence[str], schema: Mapping[str, 
 
 
 def kept_content(
-    spill: Spill | None, rows: pl.DataFrame, names: pl.Series, runs: Sequence[SpilledRun]
+    spill: Spill, rows: pl.DataFrame, names: pl.Series, runs: Sequence[SpilledRun]
 ) -> KeptContent | None:
     """A handle on the content of joined rows; None where the runs of the table say nothing.
 
     `sample` of a row is an index into `names`, `run` into `runs`, and `place` is its trial in the table, −1
     for a row without a response.
     """
-    if spill is None or all(one.number is None for one in runs):
+    if all(one.number is None for one in runs):
         return None
     spilled = Spilled(spill, _places(rows, names, runs))
     if not spilled.answer_parts and not spilled.asked_parts:
@@ -349,37 +348,6 @@ def kept_content(
 # What tables say, in columns of these names.
 OF_SAMPLES = tuple(ASKED)  # prompt, reference, choices, image
 OF_RESPONSES = ("answer", "reason")
-
-
-def named_columns(
-    given: Mapping[str, str | None], names: Sequence[str], taken: Collection[str], called: str
-) -> dict[str, str]:
-    """Which column holds what: the one that was named, else the one of that name that is nothing else."""
-    found = {}
-    for field, column in given.items():
-        if column is not None and column not in names:
-            raise DataError(f"{called}: no column {column!r}. {nearest(column, names)}")
-        if column is not None:
-            found[field] = column
-        elif field in names and field not in taken:
-            found[field] = field
-    return found
-
-
-def telling_columns(
-    frame: pl.DataFrame, given: Mapping[str, str | None], taken: Collection[str]
-) -> dict[str, str]:
-    """The content of a wide table: columns that were named, and those so called that hold words or lists.
-
-    A learner may be called reference: a column of numbers is its responses.
-    """
-    columns = {field: column for field, column in given.items() if column is not None}
-    for field in given:
-        if field in columns or field in taken or field not in frame.columns:
-            continue
-        if isinstance(frame[field].dtype, pl.List) or holds_words(frame[field]):
-            columns[field] = field
-    return columns
 
 
 def rows_of_judge(judges: Encoded, taken: str) -> NDArray[np.integer]:
@@ -396,8 +364,6 @@ def with_long_content(
     origin: Origin,
 ) -> ResponseTable:
     """The table with what its frame says; `roles` are the columns of learner, sample and response."""
-    if not columns:
-        return table
     learner, sample = (name_column(frame, role, origin).column("name") for role in roles[:2])
     trial = _trials(table, np.flatnonzero(~np.isnan(response_column(frame[roles[2]], origin))), frame.height)
     answers = pl.DataFrame({"sample": sample, "learner": learner, "trial": trial})

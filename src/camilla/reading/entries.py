@@ -157,14 +157,14 @@ def means(stated: Mapping[str, Any], metrics: Iterable[str]) -> dict[str, float]
 
 def words(value: Any) -> str:
     """A text; the texts of messages or of several values, one below the other; anything else as JSON."""
+    while isinstance(value, dict) and len(value) == 1:
+        value = next(iter(value.values()))
     if isinstance(value, str):
         return value
     if value is None:
         return ""
     if isinstance(value, list) and value and all(isinstance(one, str | dict) for one in value):
         return "\n".join(_message(one) for one in value)
-    if isinstance(value, dict) and len(value) == 1:
-        return words(next(iter(value.values())))
     return _as_json(value)
 
 

@@ -14,7 +14,9 @@ from camilla.errors import CamillaError, CamillaWarning, DataError, LayoutError,
 from camilla.names import nearest
 from camilla.reading.account import Files, Reading, judge_notes, none_known, repeated_rows_note
 from camilla.reading.content import Spill
+from camilla.reading.features import own_columns, with_features
 from camilla.reading.formats import all_formats, loader_of
+from camilla.reading.in_memory import are_results, as_logs
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
 from camilla.reading.mapped import loader, read_mapped
@@ -42,7 +44,8 @@ ONLY_TABLES = (
     "reference", "choices", "image", "missing", "ignore", "percent", "judge", "scale", "lower_is_better",
 )  # fmt: skip
 COLLECTING = ("format", "join", "learner_by", "skip_damaged", "content")
-OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content")
+FEATURES = ("features", "learner_features")
+OF_BOTH = ("skills", "skill_graph", "cluster", "key", "metric", "content", *FEATURES)
 Item = TypeVar("Item")
 TableLike: TypeAlias = Any  # a response table, a dataframe, or the path of a table or of logs
 
@@ -68,6 +71,8 @@ class ReadOptions(TypedDict, total=False):
     image: str | None
     skills: str | Path | Sequence[str] | None
     skill_graph: str | Path | None
+    features: Any
+    learner_features: Any
     missing: str | Sequence[str]
     ignore: str | Sequence[str]
     percent: bool
@@ -97,7 +102,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         One table file (CSV, TSV, JSONL, JSON, Parquet, Excel, packed with gzip or not; "-" is standard
         input), one dataframe (Polars, pandas, PyArrow, …), or logs of any known format. Folders are looked
         through.
-        Several paths are read as logs, tables among them, and joined into one table.
+        Several paths are read as logs, tables among them, and joined into one table. What a harness returned
+        in Python is read too: the dictionary of lm-eval's `simple_evaluate(log_samples=True)`, and what
+        Inspect's `eval()` returns.
     rows : {"samples", "learners"}, optional
         What the rows of a wide table are. Without it a table is long, with one row per response.
     learner, sample, response : str, optional
@@ -120,6 +127,9 @@ def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
         list names several such columns.
     skill_graph : str or path, optional
         A file of edges between skills, with columns parent and child.
+    features, learner_features : str, path, dataframe, Features or list of them, optional
+        What is known of samples, or of learners, before any response: FILE or FILE:column,column, an `.npy`
+        matrix with its rows in the table's order, or :column of the table or logs themselves.
     missing : str or list of str, optional
         Texts that stand for a missing response. An empty cell always does.
     ignore : str or list of str, optional
@@ -221,6 +231,8 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     given = checked_options(options)
     if not sources:
         raise DataError("no path was given.")
+    if any(map(are_results, sources)):
+        return _read_results(sources, given)
     if len(sources) == 1 and not isinstance(sources[0], str | Path):
         return _read_one(as_frame(sources[0]), given, "the dataframe")
     if wrong := [source for source in sources if not isinstance(source, str | Path)]:
@@ -233,11 +245,22 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
     return _read_one(paths[0], given, str(paths[0]))
 
 
+def _read_results(sources: Sequence[Any], given: Mapping[str, Any]) -> Reading:
+    """What harnesses returned in Python, and paths of logs among it."""
+    if wrong := [one for one in sources if not (are_results(one) or isinstance(one, str | Path))]:
+        raise SettingError(
+            f"results of a harness are read with other logs, not with a {type(wrong[0]).__name__}."
+        )
+    with as_logs(Path(one) if isinstance(one, str) else one for one in sources) as paths:
+        read_as_logs([*paths, *paths], given)  # options of tables are errors
+        return with_extras(load_logs(paths, **log_options(given)), given)
+
+
 def as_table(source: TableLike, *, rows: WideRows | None = None) -> ResponseTable:
     """A response table from whatever a caller has: a table, a dataframe, or the path of a file or folder."""
     if isinstance(source, ResponseTable):
         return source
-    if not isinstance(source, str | Path):
+    if not isinstance(source, str | Path) and not are_results(source):
         source = as_frame(source)
     reading = read_with_account(source, rows=rows)
     _warn(reading)
@@ -278,7 +301,7 @@ def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:
     for name in ("missing", "ignore", "tasks", "learner_by"):
         if isinstance(given.get(name), str):
             given[name] = (given[name],)
-    return {name: value for name, value in given.items() if value not in (None, (), [])}
+    return {name: value for name, value in given.items() if name in FEATURES or value not in (None, (), [])}
 
 
 def read_as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
@@ -338,17 +361,28 @@ def _read_one(source: Path | pl.DataFrame, given: Mapping[str, Any], called: str
             f"{'files' if idle[0] == 'map' else 'logs'}."
         )
     try:
-        read = read_table(source, **given)
+        read = read_table(source, **_without_features(given))
     except LayoutError as error:
         if isinstance(source, pl.DataFrame) or "rows" in given:
             raise
         raise LayoutError(f"{error} {proposal([source])}") from error
     files = Files(read={"table": [called]}, reasons={"table": "one table"})
+    described = read.table.sample_metadata is not None or read.table.learner_metadata is not None
+    table = with_features(read.table, given, None if described else source)
     return Reading(
-        read.table, None, files, repeated_rows=read.repeated,
+        table, None, files, repeated_rows=read.repeated,
         passed_over=() if read.passed_over is None else [read.passed_over],
         judged=partial(answers_of_tables, read.judged) if read.judged else None, table_notes=read.notes,
     )  # fmt: skip
+
+
+def _without_features(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What the reader of a table is to know; features in its own columns are no responses."""
+    plain = {name: value for name, value in given.items() if name not in FEATURES}
+    own = [name for name in own_columns(given) if name not in (plain.get("task"), plain.get("cluster"))]
+    if own and "rows" in given:
+        plain["ignore"] = tuple(dict.fromkeys([*plain.get("ignore", ()), *own]))
+    return plain
 
 
 def log_options(given: Mapping[str, Any]) -> dict[str, Any]:
@@ -373,13 +407,14 @@ def with_extras(reading: Reading, given: Mapping[str, Any]) -> Reading:
     table = reading.table
     if "cluster" in given:
         table = with_clusters(table, given["cluster"])
-    table = with_key(table, key_source(given["key"]) if "key" in given else None)
-    source = skill_source(given["skills"]) if "skills" in given else None
-    own = () if source is None or source.file is not None else source.columns
-    table = with_skill_source(table, source, own)
+    if "key" in given:
+        table = with_key(table, key_source(given["key"]))
+    if "skills" in given:
+        source = skill_source(given["skills"])
+        table = with_skill_source(table, source, source.columns if source.file is None else ())
     if "skill_graph" in given:
         table = table.with_skills(table.skill_map, graph=read_skill_graph(given["skill_graph"]))
-    return reading.with_table(table)
+    return reading.with_table(with_features(table, given, None))
 
 
 def load_logs(

@@ -267,15 +267,17 @@ def merge(collection: Collection, choices: Choices | None = None) -> Merged:
     pairs = {task: one.pair for task, one in chosen.items() if one is not None}
     table, missing, place = assembled(rows, about, [one.run for one in kept])
     spilled = [one.spilled_run(pairs.get(one.run.task)) for one in kept]
-    content = kept_content(collection.spill, rows.with_columns(place=place), about["sample"], spilled)
-    table = replace(table, content=content)
+    if (spill := collection.spill) is not None:
+        content = kept_content(spill, rows.with_columns(place=place), about["sample"], spilled)
+        table = replace(table, content=content)
     why = ""
     if any(one.run.skills is not None for one in kept):
         table, why = with_table_skills(table, [one.run for one in kept])
     twice += sum(one.run.repeated_rows for one in kept)
+    stated = any(one.run.stated for one in kept)
     return Merged(
         table, len(kept), chosen, repeated, conflicts, missing, dropped, int(twice), lacking, why, namesakes,
-        kept, limited, differing(kept, pairs, logged, rows), error_messages(kept),
+        kept, limited, differing(kept, pairs, logged, rows) if stated else [], error_messages(kept),
     )  # fmt: skip
 
 

@@ -47,19 +47,6 @@ def settled(collection: Collection, *, one_benchmark: bool = False) -> list[Name
     return namesakes
 
 
-def with_tasks(collection: Collection, tasks: Mapping[TaskSource, str]) -> None:
-    """Names the task of files that name none."""
-    collection.kept = [
-        replace(one, run=replace(one.run, task=tasks[source], task_is_file=False))
-        if (source := source_of(one.run)) in tasks
-        else one
-        for one in collection.kept
-    ]
-    for source, task in tasks.items():
-        parts = collection.loose.pop(source, [])
-        collection.loose.setdefault(TaskSource(task, ""), []).extend(parts)
-
-
 def _of_folders(collection: Collection) -> list[Namesakes]:
     """Takes files of one name for one task where each folder is named after the only learner of its files."""
     learners = _learners(collection.kept)
@@ -76,7 +63,7 @@ def _of_folders(collection: Collection) -> list[Namesakes]:
             names = pl.concat([one.frame.select("sample").unique() for one in own])
             shared = names.filter(names.is_duplicated()).unique().height
             found.append(Namesakes(True, [task], sorted({one.run.source for one in own}), shared))
-            with_tasks(collection, dict.fromkeys(members, task))
+            collection.name_tasks(dict.fromkeys(members, task))
     return [one for one in found if one.n_shared]
 
 

@@ -226,6 +226,18 @@ class Collection:
         lean = replace(run, rows=[], about={}, content=None, run=run.run or run.source)
         self.kept.append(Kept(lean, frame, {LearnerTask(*pair): scored[pair] for pair in code}, spilled))
 
+    def name_tasks(self, tasks: Mapping[TaskSource, str]) -> None:
+        """Names the task of files that name none."""
+        self.kept = [
+            replace(one, run=replace(one.run, task=tasks[source], task_is_file=False))
+            if (source := source_of(one.run)) in tasks
+            else one
+            for one in self.kept
+        ]
+        for source, task in tasks.items():
+            parts = self.loose.pop(source, [])
+            self.loose.setdefault(TaskSource(task, ""), []).extend(parts)
+
     def _spilled(self, run: Run, names: list[str]) -> int | None:
         """Puts the content of a run away, if it is kept."""
         if self.spill is None or run.content is None:

@@ -1,6 +1,5 @@
 """Skills, skill graphs and clusters: from files, from columns of the table, from metadata of logs."""
 
-import csv
 import json
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,63 +13,37 @@ from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted, shown
 from camilla.reading.runs import Run
 from camilla.table.columns import Origin, pick
-from camilla.table.frame_files import frame_with_lines, read_frame
+from camilla.table.frame_files import FileColumns, file_and_columns, frame_with_lines, read_frame
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap, is_zero_or_one, one_hots, zeros_and_ones
 
 
-class SkillSource(NamedTuple):
-    """A file, or None for the table's own, and the columns that were named in it."""
-
-    file: Path | None
-    columns: tuple[str, ...]
-
-
-def skill_source(text: str | Path | Sequence[str]) -> SkillSource:
-    """FILE[:column,column], or :column,column or a list of columns for columns of the table itself.
-
-    The file ends at the first colon that leaves an existing one, so C:\\skills.csv:label works. A
-    column with a comma in its name stands in double quotes.
-    """
+def skill_source(text: str | Path | Sequence[str]) -> FileColumns:
+    """FILE[:column,column], or :column,column or a list of columns for columns of the table itself."""
     if not isinstance(text, str | Path):
-        return SkillSource(None, tuple(text))
-    text = str(text)
-    if Path(text).is_file():
-        return SkillSource(Path(text), ())
-    for at, letter in enumerate(text):
-        if letter == ":" and (at == 0 or Path(text[:at]).is_file()):
-            columns = tuple(next(csv.reader([text[at + 1 :]], skipinitialspace=True), ()))
-            if not all(columns) or not columns:
-                raise DataError(
-                    f"skills {text!r} name no column behind the colon; FILE:column,column was wanted."
-                )
-            return SkillSource(Path(text[:at]) if at else None, columns)
-    raise DataError(
-        f"{text}: no such file of skills. Give FILE, FILE:column,column, or :column of the table itself."
-    )
+        return FileColumns(None, tuple(text))
+    return file_and_columns(text, "skills")
 
 
-def key_source(text: str) -> SkillSource:
+def key_source(text: str) -> FileColumns:
     """FILE:column, or a column of the table itself, with a colon before it or not."""
     for at, letter in enumerate(text):
         if letter == ":" and at and Path(text[:at]).is_file():
-            return SkillSource(Path(text[:at]), (text[at + 1 :],))
+            return FileColumns(Path(text[:at]), (text[at + 1 :],))
     if Path(text).is_file():
         raise SettingError(f"key {text!r} is a file; say which of its columns holds the keys: {text}:column.")
-    return SkillSource(None, (text.removeprefix(":"),))
+    return FileColumns(None, (text.removeprefix(":"),))
 
 
-def with_key(table: ResponseTable, source: SkillSource | None, *, id: str = "sample") -> ResponseTable:
+def with_key(table: ResponseTable, source: FileColumns, *, id: str = "sample") -> ResponseTable:
     """The table with the key of each sample, from a column of a file or of the samples themselves."""
-    if source is None:
-        return table
     if source.file is None:
         return replace(table, key=sample_column(table, source.columns[0]))
     keys = read_skills(source, table.samples, id=id)
     return replace(table, key=tuple(keys.skills[code] for code in keys.mask.argmax(axis=1)))
 
 
-def read_skills(source: SkillSource, samples: Sequence[str], *, id: str | None = None) -> SkillMap:
+def read_skills(source: FileColumns, samples: Sequence[str], *, id: str | None = None) -> SkillMap:
     """The skill map in a file, matched to the samples by name.
 
     `id` is what the table calls its sample names; a column so called is looked for first.
@@ -137,14 +110,14 @@ NO_SKILL = ("sample", "text")
 
 def offered(table: ResponseTable) -> dict[str, int]:
     """Columns of the samples that could be skills, and how many values each has."""
-    frame = _columns(table)
+    frame = described_samples(table)
     counts = {name: frame[name].drop_nulls().n_unique() for name in frame.columns if name not in NO_SKILL}
     return {name: count for name, count in counts.items() if 1 < count <= max(100, table.n_samples // 4)}
 
 
 def skills_from(table: ResponseTable, columns: Sequence[str]) -> SkillMap:
     """Every value of these columns is a skill, "column=value" if there are several columns."""
-    frame = _columns(table)
+    frame = described_samples(table)
     there = [name for name in frame.columns if name not in NO_SKILL]
     for column in columns:
         if column not in there:
@@ -152,16 +125,15 @@ def skills_from(table: ResponseTable, columns: Sequence[str]) -> SkillMap:
     return SkillMap(*one_hots(frame, columns, table.samples, "sample", Origin("the logs")))
 
 
-def with_skill_source(table: ResponseTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
+def with_skill_source(table: ResponseTable, source: FileColumns, own: Sequence[str]) -> ResponseTable:
     """The table under the skills of a file, or of its own samples' columns."""
-    if source is None:
-        return table
     if own:
         return table.with_skills(skills_from(table, own))
     return table.with_skills(read_skills(source, table.samples, id="sample"))
 
 
-def _columns(table: ResponseTable) -> pl.DataFrame:
+def described_samples(table: ResponseTable) -> pl.DataFrame:
+    """What the table itself says of its samples: their task and metadata."""
     names = pl.DataFrame({"sample": table.samples}, schema={"sample": pl.String})
     if table.task is not None:
         names = names.with_columns(task=pl.Series(table.task, dtype=pl.String))

@@ -1,6 +1,6 @@
 """Long and wide tables, in files and in frames."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -12,15 +12,12 @@ from numpy.typing import NDArray
 from camilla.errors import DataError, LayoutError, SettingError
 from camilla.names import nearest, quoted
 from camilla.reading.content import (
-    named_columns,
     rows_of_judge,
-    telling_columns,
     with_long_content,
     with_wide_content,
 )
 from camilla.reading.judges import PassedOver, TakenJudge, take_judge
 from camilla.reading.skills import (
-    SkillSource,
     key_source,
     read_skill_graph,
     read_skills,
@@ -30,10 +27,17 @@ from camilla.reading.skills import (
     with_key,
     with_skill_source,
 )
-from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, name_column, scale_of, texts
+from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, holds_words, name_column, scale_of, texts
 from camilla.table.content import content_beside
 from camilla.table.files import has_written_header
-from camilla.table.frame_files import called, column_names, frame_with_lines, is_written_text, read_frame
+from camilla.table.frame_files import (
+    FileColumns,
+    called,
+    column_names,
+    frame_with_lines,
+    is_written_text,
+    read_frame,
+)
 from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
 from camilla.table.responses import ResponseTable
 
@@ -165,20 +169,24 @@ def read_table(
     asked = {"prompt": prompt, "reference": reference, "choices": choices, "image": image}
     said = any((*spelled.missing, *ignore, spelled.scale != PLAIN, judge, metric, *asked.values(), reason))
     if rows is None and (written := _read_written(path, given, said=said)) is not None:
-        table = with_key(with_skill_source(written, skilled, own), keyed)
-        return _with_content_beside(TableRead(_with_graph(table, skill_graph)), path, content)
+        table = _with_graph(_with_skills_and_key(written, skilled, own, keyed), skill_graph)
+        return _with_content_beside(TableRead(table), path, content)
     repeated = 0
     if rows is None:
         roles = long_roles(names, _with_written(given, names), path)
         judge = _judge_column(judge, metric, names, roles, path)
         taken = [*filter(None, (*roles._replace(answer=None), judge)), *own]
         told = asked | {"answer": answer, "reason": reason}
-        told_in: Mapping[str, str] = named_columns(told, names, taken, _called(path)) if content else {}
+        told_in: Mapping[str, str] = _named_columns(told, names, taken, _called(path)) if content else {}
         more = [*own, *told_in.values()]
         loaded = _read_long(path, roles, more, spelled, given=given, judge=judge, metric=metric)
         repeated = 0 if roles.trial is not None else repeated_rows(loaded.table)
         places = (roles.learner, roles.sample, roles.response)
-        with_content = with_long_content(loaded.table, told_in, places, *loaded.content_part())
+        with_content = (
+            with_long_content(loaded.table, told_in, places, *loaded.content_part())
+            if told_in
+            else loaded.table
+        )
     else:
         id = sample if rows == "samples" else learner
         wide = WideRoles(rows, id, task, cluster, own_key, own, tuple(ignore), asked)
@@ -190,7 +198,7 @@ def read_table(
         with_content = with_wide_content(loaded.table, loaded.frame, told_in, loaded.id, loaded.origin)
     table = _with_skills(loaded._replace(table=with_content), skilled, own)
     table = replace(table, scale=spelled.scale)
-    if own_key is None:
+    if keyed is not None and own_key is None:
         table = with_key(table, keyed, id=loaded.id)
     found = TableRead(_with_graph(table, skill_graph), repeated, loaded.judged, loaded.passed_over)
     return _with_content_beside(found, path, content)
@@ -258,6 +266,14 @@ def _with_written(given: Roles, names: list[str]) -> Roles:
     return given._replace(**{role: name for role, name in own.items() if getattr(given, role) is None})
 
 
+def _with_skills_and_key(
+    table: ResponseTable, skilled: FileColumns | None, own: Sequence[str], keyed: FileColumns | None
+) -> ResponseTable:
+    """A table that Camilla wrote, under other skills or another key if they are asked for."""
+    table = table if skilled is None else with_skill_source(table, skilled, own)
+    return table if keyed is None else with_key(table, keyed)
+
+
 def _with_graph(table: ResponseTable, skill_graph: str | Path | None) -> ResponseTable:
     if skill_graph is None:
         return table
@@ -290,6 +306,37 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
     return roles
 
 
+def _named_columns(
+    given: Mapping[str, str | None], names: Sequence[str], taken: Collection[str], called: str
+) -> dict[str, str]:
+    """Which column holds what: the one that was named, else the one of that name that is nothing else."""
+    found = {}
+    for field, column in given.items():
+        if column is not None and column not in names:
+            raise DataError(f"{called}: no column {column!r}. {nearest(column, names)}")
+        if column is not None:
+            found[field] = column
+        elif field in names and field not in taken:
+            found[field] = field
+    return found
+
+
+def _telling_columns(
+    frame: pl.DataFrame, given: Mapping[str, str | None], taken: Collection[str]
+) -> dict[str, str]:
+    """The content of a wide table: columns that were named, and those so called that hold words or lists.
+
+    A learner may be called reference: a column of numbers is its responses.
+    """
+    columns = {field: column for field, column in given.items() if column is not None}
+    for field in given:
+        if field in columns or field in taken or field not in frame.columns:
+            continue
+        if isinstance(frame[field].dtype, pl.List) or holds_words(frame[field]):
+            columns[field] = field
+    return columns
+
+
 def _check_wide(
     roles: WideRoles, names: Sequence[str], source: TableSource, long_only: dict[str, str | None]
 ) -> None:
@@ -308,7 +355,7 @@ def _check_wide(
         raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
 
 
-def _own_columns(source: SkillSource | None, path: TableSource) -> tuple[str, ...]:
+def _own_columns(source: FileColumns | None, path: TableSource) -> tuple[str, ...]:
     """The columns of the table itself that are its skills."""
     if source is None:
         return ()
@@ -393,7 +440,7 @@ def _read_wide(path: TableSource, roles: WideRoles, spelled: Spelled) -> LoadedT
     id = roles.id if roles.id is not None else next((name for name in names if name not in aside), names[0])
     responses = [name for name in names if name != id and name not in aside]
     frame, origin = _read(path, None, responses, spelled)
-    content = telling_columns(frame, roles.content, {id, *aside}) if roles.rows == "samples" else {}
+    content = _telling_columns(frame, roles.content, {id, *aside}) if roles.rows == "samples" else {}
     aside |= set(content.values())
     if roles.id is None:
         first_names(frame, aside, origin)
@@ -437,7 +484,7 @@ def _read(
     return Source(frame, Origin(called(path), place)._replace(**spelled._asdict()))
 
 
-def _with_skills(loaded: LoadedTable, source: SkillSource | None, own: Sequence[str]) -> ResponseTable:
+def _with_skills(loaded: LoadedTable, source: FileColumns | None, own: Sequence[str]) -> ResponseTable:
     table, frame, origin, id = loaded[:4]
     if source is None:
         return table

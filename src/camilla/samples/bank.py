@@ -10,8 +10,7 @@ from camilla.errors import SettingError
 from camilla.fitting import bilinear
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models.mirt import MIRT
-from camilla.table.responses import ResponseTable
-from camilla.table.validity import check_diagnosable
+from camilla.table.responses import ResponseTable, check_diagnosable
 
 LEAN, RICH = 3.0, 40.0  # precision of the loadings with one dimension, with several
 MOST_DIMENSIONS = 15

@@ -86,6 +86,7 @@ class Curriculum(Printable):
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
+            "verdict": "ordered",
             "learner": self.learner,
             "order": self.order,
             "weigh": self.weigh,

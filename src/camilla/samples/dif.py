@@ -110,6 +110,15 @@ class GroupDifferences(Printable):
     groups: pl.DataFrame
     provenance: dict[str, Any]
 
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return {
+            "verdict": "flagged" if self.samples["differs"].any() else "none flagged",
+            "groups": self.groups.to_dicts(),
+            "samples": self.samples.to_dicts(),
+            "provenance": self.provenance,
+        }
+
     def parts(self, *, samples: int = 15) -> list[Part]:
         """How many samples differ, the two groups, the samples by how surely they differ, and notes."""
         settings, interval = self.provenance["settings"], "95 % CI"

@@ -16,6 +16,7 @@ NUMBERED = re.compile(r"(?P<task>.+)[/#:](?P<number>\d+)")
 def document(found: Subset) -> dict[str, Any]:
     """Everything about a subset as plain data."""
     return {
+        "verdict": "not judged" if found.offer is None else found.offer.verdict,
         "provenance": found.provenance,
         "intercept": found.intercept,
         "error": found.error,

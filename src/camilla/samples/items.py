@@ -99,9 +99,16 @@ class SampleQuality(Printable):
             for row in self.samples.filter(~ALIKE).head(show).to_dicts()
         ]
 
-    def shown(self, show: int) -> list[dict[str, Any]]:
-        """The first `show` samples as plain data: what they ask, and what learners named there answered."""
-        return shown_samples(self.content, self.looks(show))
+    def to_document(self, *, show: int = 0) -> dict[str, Any]:
+        """Everything as plain data; with `show` also the content of that many samples."""
+        document = {
+            "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
+            "samples": self.samples.to_dicts(),
+            "ablest_fail": self.ablest_fail.to_dicts(),
+            "twins": self.twins.to_dicts(),
+            "provenance": self.provenance,
+        }
+        return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
 
     def _alike_lines(self) -> list[str]:
         """The samples that all learners solved or failed, which nothing can be said of."""
@@ -159,7 +166,7 @@ class SampleQuality(Printable):
     def _twin_lines(self) -> list[str]:
         lines = [
             f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
-            f"({row['agreement']:.1%} equal, residual correlation {row['residual_correlation']:.2f})."
+            f"({100 * row['agreement']:.1f} % equal, residual correlation {row['residual_correlation']:.2f})."
             for row in self.twins.head(TWINS).to_dicts()
         ]
         if self.provenance["twin_pairs"] is None:

@@ -205,6 +205,19 @@ class Replay(Printable):
             f"{self.provenance['n_learners']} learners, tested on the others.",
         ]  # fmt: skip
 
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        helps = any(offer.helps for offer in self.offers)
+        return {
+            "verdict": "choosing helps" if helps else "simpler is as good",
+            "shares": [
+                row | {"offer": offer.to_document()}
+                for row, offer in zip(self.shares.to_dicts(), self.offers, strict=True)
+            ],
+            "splits": self.splits.to_dicts(),
+            "provenance": self.provenance,
+        }
+
     def _answer(self) -> str:
         """What the first share says, and how many of the others say otherwise."""
         first, offer = self.shares.row(0, named=True), self.offers[0]

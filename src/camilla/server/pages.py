@@ -77,26 +77,44 @@ def leaderboard(ask: Ask) -> str:
     cells = [
         (
             row["rank"],
-            Cell(_between(row["rank_low"], row["rank_high"], 0), "number"),
             Cell(Html(f"{_learner_link(links, row['learner'])} {_state(row) or ''}"), "name"),
             row["ability"],
             _interval_cell(row),
             _interval(row, ends),
-            row["accuracy"],
+            Cell(_between(row["rank_low"], row["rank_high"], 0), "number"),
             Cell(tied[row["rank"]], "number"),
-            row["account"],
+            row["accuracy"],
+            Cell(row["account"], "who"),
         )
         for row in rows
     ]  # fmt: skip
-    head = ["rank", "possible ranks", "learner", "ability", "95 % interval", "drawn", "accuracy"]
-    head += ["tied with", "by"]
+    head = ["rank", "learner", "ability", "95 % interval", "drawn", "possible ranks", "tied with", "accuracy"]
+    head += ["by"]
     body = (
-        f"<h1>{text(view.benchmark.title)}</h1>{_standing_words(view, ask.params.on)}"
+        f"<h1>{text(view.benchmark.title)}</h1>"
+        + _best_words(rows, tied)
+        + _standing_words(view, ask.params.on)
         + table(f"Learners by ability, {view.found.provenance['interval']}", head, cells)
         + _day_form(links, ask.params.on)
         + f"<p>{links.a('Board as Parquet', '/leaderboard.parquet')}</p>"
     )
     return page(ask.site, ask.caller, view.benchmark.title, body, benchmark=view.benchmark.name, current="")
+
+
+def _best_words(rows: list[dict[str, Any]], tied: dict[int, str]) -> str:
+    """Who is best, and whether that is sure."""
+    if not rows:
+        return "<p>No learner is on this board.</p>"
+    return f"<p>{text(rows[0]['learner'])} is first. {text(_place_words(rows[0], tied))}</p>"
+
+
+def _place_words(row: dict[str, Any], tied: dict[int, str]) -> str:
+    """Ability with its interval, and which ranks cannot be told apart from this one."""
+    interval = _between(row["low"], row["high"])
+    words = f"Ability {row['ability']:.3f}" + (f" (95 % interval {interval})." if interval else ".")
+    if ranks := tied[row["rank"]]:
+        words += f" It cannot be told apart from the learners of ranks {ranks}."
+    return words
 
 
 def _standing_words(view: View, on: str | None) -> str:
@@ -107,7 +125,6 @@ def _standing_words(view: View, on: str | None) -> str:
         words += f" {counted(waiting, 'learner')} placed on it since, to be fitted with the next board."
     if on is not None:
         words = f"As it was on {on}. {words}"
-    words += " A learner cannot be told apart from those whose ranks are listed as tied with it."
     return f"<p>{text(words)}</p>"
 
 
@@ -133,9 +150,9 @@ def learner(ask: Ask) -> str:
     view, links = api.viewed(ask), Links(ask.site, ask.params.benchmark)
     answer = api.learner(ask)
     row = answer["row"]
-    ranks = _between(row["rank_low"], row["rank_high"], 0)
+    ranks, tied = _between(row["rank_low"], row["rank_high"], 0), tie_words(view)
     told = [
-        ("rank", row["rank"]), ("possible ranks", ranks), ("tied with ranks", tie_words(view)[row["rank"]]),
+        ("rank", row["rank"]), ("possible ranks", ranks), ("tied with ranks", tied[row["rank"]]),
         ("ability", row["ability"]), ("95 % interval", _between(row["low"], row["high"])),
         ("accuracy", row["accuracy"]),
         ("accuracy 95 % interval", _between(row["accuracy_low"], row["accuracy_high"])),
@@ -154,8 +171,11 @@ def learner(ask: Ask) -> str:
         for one in answer["history"]
     ]  # fmt: skip
     sent = submissions.submissions(ask.site.store, view.benchmark.id, learner=row["learner"])
-    body = f"<h1>{text(row['learner'])}</h1>" + facts("Where it stands", told)
-    body += table("By skill", ["skill", "ability", "95 % interval", "accuracy", "samples"], skills)
+    place = f"Rank {row['rank']} of {view.rows.height}. {_place_words(row, tied)}"
+    body = f"<h1>{text(row['learner'])}</h1><p>{text(place)}</p>" + facts("Where it stands", told)
+    body += "<h2>Skills</h2>" + table(
+        "By skill", ["skill", "ability", "95 % interval", "accuracy", "samples"], skills
+    )
     body += "<h2>Over time</h2>" + table(
         "Boards that were fitted with it",
         ["board", "made (UTC)", "rank", "possible ranks", "ability", "95 % interval"],
@@ -254,8 +274,9 @@ def _submission_table(ask: Ask, rows: list[dict[str, Any]]) -> Html:
          "state"],
         [
             (
-                one["id"], one["learner"], one["account"], one["created"][:19].replace("T", " "),
-                one["n_responses"], one["n_unknown"], one["board"], one["digest"][:12], _withdrawal(ask, one),
+                one["id"], Cell(one["learner"], "who"), Cell(one["account"], "who"),
+                one["created"][:19].replace("T", " "), one["n_responses"], one["n_unknown"], one["board"],
+                one["digest"][:12], Cell(_withdrawal(ask, one), "name"),
             )
             for one in rows
         ],
@@ -321,7 +342,7 @@ def diff(ask: Ask) -> str:
     found = api.diff(ask)
     rows = [
         (
-            one["learner"], one["rank_before"], one["rank_after"], one["ability_before"],
+            Cell(one["learner"], "name"), one["rank_before"], one["rank_after"], one["ability_before"],
             Cell(_between(one["low_before"], one["high_before"]), "number"), one["ability_after"],
             Cell(_between(one["low_after"], one["high_after"]), "number"),
         )

@@ -21,6 +21,7 @@ with needing("a server"):
 BUSY = 30  # seconds that SQLite waits for another writer
 MIGRATING = 7_246_301  # the advisory lock of PostgreSQL under which a schema changes
 POOL = 12  # connections
+PAGES = 256  # kilobytes of a SQLite file that each connection keeps; the system keeps the rest for all
 
 
 class RefusedError(DataError):
@@ -327,7 +328,8 @@ def _engine(url: sa.URL) -> sa.Engine:
 
 def _sqlite_settings(connection: Any, _: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours to say
-    for line in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON"):
+    settings = ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", f"cache_size = {-PAGES}")
+    for line in settings:
         connection.execute(f"PRAGMA {line}")
 
 

@@ -159,7 +159,7 @@ def _read(path: Path, learner: str | None) -> ResponseTable:
 
 
 def new_file(filename: str = "") -> IO[bytes]:
-    """An empty file that is removed when it is closed; formats are told by the ending of its name."""
+    """An empty file, removed when it is closed. Its name keeps the ending, which tells the format."""
     ending = ENDING.search(filename)
     return cast(
         IO[bytes],

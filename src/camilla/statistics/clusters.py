@@ -9,7 +9,7 @@ Bell and McCaffrey (2002), for a mean. G clusters of one size have G − 1 degre
 samples give s²/n on n − 1. `docs/design/told-apart.md` has the reasons and the coverage.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -93,6 +93,24 @@ def spread_of(values: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
         return plain_spread(mean, square, np.full(mean.shape, float(values.shape[-1])))
     part = stacked_parts(values, group)
     return clustered_spread(lambda: [part], stacked=True)
+
+
+def learner_spread(matrix: Floats, group: NDArray[np.integer] | None) -> MeanSpread:
+    """Mean of each row over its samples, with the variance of that mean, by clusters if there are any."""
+    seen = ~np.isnan(matrix)
+    filled = np.where(seen, matrix, 0)
+    if group is None:
+        n = seen.sum(axis=1).astype(np.float64)
+        mean = filled.sum(axis=1) / n
+        off = np.where(seen, filled - mean[:, None], 0)
+        return plain_spread(mean, np.sum(off**2, axis=1), n)
+
+    def parts() -> Iterator[ClusterPart]:
+        for k in np.unique(group):
+            inside = group == k
+            yield ClusterPart(filled[:, inside].sum(axis=1), seen[:, inside].sum(axis=1).astype(np.float64))
+
+    return clustered_spread(parts)
 
 
 def intraclass(values: Floats, group: NDArray[np.integer]) -> float:

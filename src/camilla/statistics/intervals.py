@@ -85,7 +85,7 @@ def mean_ends(
     return wilson(mean, effective, np.where(exact, z, stdtrit(df, 0.5 + level / 2)))
 
 
-def tango(won: ArrayLike, lost: ArrayLike, n: ArrayLike, level: float) -> Ends:
+def tango(won: ArrayLike, lost: ArrayLike, n: ArrayLike, level: float, *, df: float = float("inf")) -> Ends:
     """Tango's (1998) score interval of a paired difference of shares, (won − lost)/n.
 
     All d with |won − lost − n d| ≤ z √(n (2q + d(1 − d))), where q is the share lost of the highest
@@ -98,14 +98,16 @@ def tango(won: ArrayLike, lost: ArrayLike, n: ArrayLike, level: float) -> Ends:
         inside, outside = found, np.full(found.shape, edge)
         for _ in range(HALVINGS):
             middle = (inside + outside) / 2
-            reached = np.abs(_tango_score(middle, won, lost, n)) <= critical
+            reached = np.abs(tango_score(middle, won, lost, n)) <= critical
             inside, outside = np.where(reached, middle, inside), np.where(reached, outside, middle)
         return (inside + outside) / 2
 
     return Ends(end(-1.0), end(1.0))
 
 
-def _tango_score(difference: Floats, won: Floats, lost: Floats, n: Floats) -> Floats:
+def tango_score(difference: Floats, won: ArrayLike, lost: ArrayLike, n: ArrayLike) -> Floats:
+    """Standard errors between the shares won and lost and this true difference."""
+    won, lost, n = (np.asarray(part, np.float64) for part in (won, lost, n))
     linear = (2 * n - won + lost) * difference - won - lost
     constant = lost * difference * (1 - difference)
     q = (np.sqrt(np.maximum(linear**2 + 8 * n * constant, 0)) - linear) / (4 * n)

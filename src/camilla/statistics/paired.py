@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import lru_cache
+from statistics import NormalDist
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from camilla.arrays import Floats
 from camilla.statistics.clusters import MeanSpread, spread_of
-from camilla.statistics.intervals import NONE, Ends, student, tango
+from camilla.statistics.intervals import NONE, Ends, student, tango, tango_score
 from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 
@@ -200,6 +201,20 @@ def paired_test(pair: PairedResponses) -> PairTest:
         return PairTest(float(mcnemar_p(lost, won)), "exact McNemar")
     p = float(student_p(spread_of(pair.difference, pair.group)))
     return PairTest(p, f"Student's t over {'samples' if pair.group is None else 'clusters'}")
+
+
+def worse_by_p(pair: PairedResponses, allowed: float) -> float:
+    """Two-sided p of B being exactly `allowed` below A; 0 allowed is `paired_test`.
+
+    Right/wrong without clusters: the score test that Tango's interval inverts. Else Student's t.
+    """
+    if allowed == 0:
+        return paired_test(pair).p_value
+    if pair.group is None and pair.is_binary:
+        won, lost = (float(np.sum(side * pair.difference > 0)) for side in (1, -1))
+        score = float(tango_score(np.asarray(-allowed), won, lost, float(len(pair.difference))))
+        return 2 * NormalDist().cdf(-abs(score))
+    return float(student_p(spread_of(pair.difference + allowed, pair.group)))
 
 
 def noise_of(pair: PairedResponses) -> Noise | None:

@@ -107,6 +107,10 @@ class Offer(NamedTuple):
     def helps(self) -> bool:
         return self.as_good is None
 
+    @property
+    def verdict(self) -> Literal["choosing helps", "simpler is as good"]:
+        return "choosing helps" if self.helps else "simpler is as good"
+
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data, the decision first."""
         gains = {name: gain._asdict() for name, gain in self._asdict().items()}

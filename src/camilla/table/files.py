@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from camilla.errors import DataError, FormatError, SettingError
 from camilla.table.columns import PLAIN, Scale
+from camilla.table.features import Features, Kind, Of
 from camilla.table.frame_files import UNREADABLE, read_frame
 from camilla.table.skills import SkillGraph, SkillMap
 
@@ -231,6 +232,15 @@ VERSION = 1
 DAMAGED = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, ValueError)
 
 
+class CarriedFeatures(msgspec.Struct):
+    """What is known of samples or learners: kinds and source, and the packed columns."""
+
+    frame: str
+    kinds: dict[str, Kind]
+    source: str
+    notes: tuple[str, ...] = ()
+
+
 class Carried(msgspec.Struct):
     """The file's own notes."""
 
@@ -245,6 +255,7 @@ class Carried(msgspec.Struct):
     n_missing: int = 0
     provenance: dict[str, Any] = {}
     scale: tuple[float, float, bool] = PLAIN
+    features: dict[str, CarriedFeatures] = {}
 
 
 class Names(NamedTuple):
@@ -267,7 +278,15 @@ class Names(NamedTuple):
             "sample_metadata": self.samples.select(extra) if len(extra) > 1 else None,
             "n_missing": self.carried.n_missing,
             "scale": Scale(*self.carried.scale),
+            "sample_features": self._features("sample", self.samples["sample"]),
+            "learner_features": self._features("learner", self.learners["learner"]),
         }
+
+    def _features(self, of: Of, names: pl.Series) -> Features | None:
+        found = self.carried.features.get(of)
+        if found is None:
+            return None
+        return Features(tuple(names), _unpacked(found.frame), found.kinds, of, found.source, found.notes)
 
     def mask(self) -> Any:
         """Samples × skills, or None."""
@@ -308,6 +327,11 @@ def carry(table: "ResponseTable", provenance: dict[str, Any] | None = None) -> d
         table.n_missing,
         provenance or {},
         table.scale,
+        {
+            one.of: CarriedFeatures(_packed(one.frame), dict(one.kinds), one.source, one.notes)
+            for one in (table.sample_features, table.learner_features)
+            if one is not None
+        },
     )
     return {KEY: msgspec.json.encode(note).decode()}
 

@@ -9,9 +9,9 @@ import re
 import sys
 import zlib
 from collections.abc import Callable, Collection
-from functools import cache
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TextIO
 
 import msgspec
 import polars as pl
@@ -97,6 +97,35 @@ def ending_of(path: str | Path) -> str:
     return Path(path.stem).suffix.lower() if path.suffix.lower() == ".gz" else path.suffix.lower()
 
 
+class FileColumns(NamedTuple):
+    """A file, or None for the table's own, and the columns that were named in it."""
+
+    file: Path | None
+    columns: tuple[str, ...]
+
+
+def file_and_columns(text: str | Path, what: str) -> FileColumns:
+    """FILE[:column,column], or :column,column for columns of the table itself; `what` they are of.
+
+    The file ends at the first colon that leaves an existing one, so C:\\skills.csv:label works. A
+    column with a comma in its name stands in double quotes.
+    """
+    text = str(text)
+    if Path(text).is_file():
+        return FileColumns(Path(text), ())
+    for at, letter in enumerate(text):
+        if letter == ":" and (at == 0 or Path(text[:at]).is_file()):
+            columns = tuple(next(csv.reader([text[at + 1 :]], skipinitialspace=True), ()))
+            if not all(columns) or not columns:
+                raise DataError(
+                    f"{what} {text!r} name no column behind the colon; FILE:column,column was wanted."
+                )
+            return FileColumns(Path(text[:at]) if at else None, columns)
+    raise DataError(
+        f"{text}: no such file of {what}. Give FILE, FILE:column,column, or :column of the table itself."
+    )
+
+
 def is_written_text(path: str | Path) -> bool:
     """Whether cells of the file are text as somebody wrote it, numbers and names alike."""
     return ending_of(path) in (*SEPARATOR, WORKBOOK)
@@ -172,10 +201,15 @@ def _check_file(path: Path) -> None:
         raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
 
 
-@cache
 def _standard_input() -> bytes:
-    """All of standard input, read once for everything that asks for it."""
-    return b"" if sys.stdin is None else sys.stdin.buffer.read()
+    """All of standard input."""
+    return b"" if sys.stdin is None else _read_once(sys.stdin)
+
+
+@lru_cache(maxsize=1)
+def _read_once(stream: TextIO) -> bytes:
+    """All of a stream, for everything that asks for it."""
+    return stream.buffer.read()
 
 
 def _unpacked(data: bytes, name: str) -> bytes:

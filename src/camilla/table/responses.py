@@ -14,14 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from camilla.display import IN_NOTEBOOK, Grid, as_html
 from camilla.errors import DataError
+from camilla.names import quoted, repeated
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
 from camilla.table.columns import PERCENT, PLAIN, Origin, Scale, texts
 from camilla.table.content import KeptContent, write_beside
+from camilla.table.features import Features
 from camilla.table.files import carry, long_frame, write_frame, written_fields
 from camilla.table.frames import Roles, WideRows, as_polars, indexed, long_parts, matrix_parts, wide_parts
 from camilla.table.predictions import relative_error, right_or_wrong
 from camilla.table.skills import SkillGraph, SkillMap
-from camilla.table.validity import check_names, check_rows, check_samples
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +60,8 @@ class ResponseTable:
         The scale of the responses before they were rescaled to [0, 1].
     content : KeptContent, optional
         Prompts, references and answers, read from disk when asked for.
+    sample_features, learner_features : Features, optional
+        What is known of samples and of learners before any response, with rows in the order of the table's.
 
     Examples
     --------
@@ -87,6 +90,8 @@ class ResponseTable:
     n_missing: int = 0  # responses that were given as missing
     scale: Scale = PLAIN  # on which the responses came, before they were rescaled to [0, 1]
     content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
+    sample_features: Features | None = None  # rows in the order of samples
+    learner_features: Features | None = None  # rows in the order of learners
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "learner", np.asarray(self.learner, np.int32))
@@ -462,6 +467,7 @@ class ResponseTable:
             key=None if self.key is None else tuple(self.key[i] for i in chosen),
             skill_map=None if self.skill_map is None else self.skill_map.take(chosen),
             sample_metadata=_only(self.sample_metadata, "sample", samples),
+            sample_features=None if self.sample_features is None else self.sample_features.take(chosen),
         )
 
     def take_learners(self, indices: ArrayLike) -> Self:
@@ -492,6 +498,7 @@ class ResponseTable:
             learners=learners,
             learner=place[self.learner[rows]],
             learner_metadata=_only(self.learner_metadata, "learner", learners),
+            learner_features=None if self.learner_features is None else self.learner_features.take(chosen),
         )
 
     def in_fitting_order(self) -> "ResponseTable":
@@ -536,6 +543,41 @@ class ResponseTable:
         """
         return replace(self, skill_map=skill_map, skill_graph=graph)
 
+    def with_features(self, samples: Any = None, learners: Any = None) -> Self:
+        """Attaches what is known of samples or learners before any response.
+
+        Parameters
+        ----------
+        samples, learners : path, dataframe, Features or list of them, optional
+            FILE or FILE:column,column of a table file, a dataframe, or an `.npy` matrix with its rows in the
+            order of `samples` or `learners`. What is not given stays as it is.
+
+        Returns
+        -------
+        ResponseTable
+            The same responses with these features. Notes of the features say what was left out.
+
+        Raises
+        ------
+        DataError
+            A sample or learner has no features, or a feature cannot be read.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(3, 4, seed=1).table
+        >>> words = pl.DataFrame({"sample": table.samples, "words": [12, 40, 3, 9]})
+        >>> table.with_features(samples=words).sample_features
+        Features(4 samples: 1 number)
+        """
+        table = self
+        if samples is not None:
+            found = Features.read(samples, of="sample", names=self.samples)
+            table = replace(table, sample_features=found)
+        if learners is not None:
+            found = Features.read(learners, of="learner", names=self.learners)
+            table = replace(table, learner_features=found)
+        return table
+
     def canonical(self) -> "Canonical":
         """Sorts learners and samples by name, and remembers where each came from.
 
@@ -560,6 +602,16 @@ class ResponseTable:
         """What each response answered, null where that is not known; None where no answer is.
 
         It is `answer`, else what the content has where all answers to a sample are short enough to count.
+
+        Returns
+        -------
+        polars.Series or None
+            One answer per response.
+
+        Examples
+        --------
+        >>> camilla.digits().short_answers().head(3).to_list()
+        ['3', '5', '0']
         """
         if self.answer is not None or self.content is None:
             return self.answer
@@ -642,8 +694,9 @@ class ResponseTable:
     def digest(self) -> str:
         """Returns a fingerprint of the data: the SHA-256 of names, responses, weights, skills and clusters.
 
-        The order of rows, learners, samples and skills does not matter, nor the names of clusters, nor
-        whether a repeated row is given as trials or as a weight. Numbers count to 12 decimals.
+        Features count where there are any. The order of rows, learners, samples and skills does not matter,
+        nor the names of clusters, nor whether a repeated row is given as trials or as a weight. Numbers count
+        to 12 decimals.
 
         Returns
         -------
@@ -674,6 +727,9 @@ class ResponseTable:
             number: dict[str, int] = {}
             together = [number.setdefault(self.cluster[i], len(number)) for i in sample_order]
             sha.update(json.dumps({"cluster": together}).encode())
+        for features in (self.sample_features, self.learner_features):
+            if features is not None:
+                sha.update(features.digest().encode())
         return sha.hexdigest()
 
 
@@ -702,3 +758,98 @@ def _places(chosen: NDArray[np.int64], size: int, kind: str) -> NDArray[np.int32
 
 def _only(metadata: pl.DataFrame | None, column: str, names: tuple[str, ...]) -> pl.DataFrame | None:
     return None if metadata is None else metadata.filter(pl.col(column).is_in(names))
+
+
+def check_diagnosable(table: ResponseTable) -> None:
+    """Refuses a table that nothing can be learned from: one learner, one sample, one response value.
+
+    Such tables may still be built and read: to place one new learner, or as part of a split.
+    """
+    if table.n_responses == 0:
+        raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
+    if table.n_learners < 2:
+        raise DataError(
+            f"the table has one learner, {table.learners[0]!r}; a diagnosis compares at least two. "
+            "To judge one learner against an earlier diagnosis, place it there."
+        )
+    if table.n_samples < 2:
+        raise DataError(
+            f"the table has one sample, {table.samples[0]!r}; at least two are wanted. "
+            "If rows are learners, say so with rows='learners'."
+        )
+    if (table.response == table.response[0]).all():
+        raise DataError(
+            f"every one of the {table.n_responses} responses is {table.response[0]:g}; learners and samples "
+            "cannot be told apart. Check that the response column holds the scores."
+        )
+
+
+def check_names(learners: tuple[str, ...], samples: tuple[str, ...]) -> None:
+    """Learner names differ, sample names differ, and none is empty."""
+    for kind, names in (("learner", learners), ("sample", samples)):
+        if "" in names:
+            raise DataError(f"{kind} {names.index('')} has an empty name; name it.")
+        if len(set(names)) < len(names):
+            raise DataError(
+                f"{kind} names must differ; {quoted(repeated(names))} occur more than once. "
+                f"Rename them, or give repeated runs as trials of one {kind}."
+            )
+
+
+def check_rows(table: ResponseTable) -> None:
+    """Every row points at a learner and a sample, its response lies in [0, 1], its weight is positive."""
+    n_rows = len(table.response)
+    for name in ("learner", "sample", "response", "weight", "trial", "answer"):
+        column = getattr(table, name)
+        if column is not None and column.shape != (n_rows,):
+            raise DataError(f"{name} has shape {column.shape}; one entry for each of {n_rows} rows wanted.")
+    for name, names in (("learner", table.learners), ("sample", table.samples)):
+        column = getattr(table, name)
+        if n_rows and (column.min() < 0 or column.max() >= len(names)):
+            raise DataError(
+                f"{name} indices run from {column.min()} to {column.max()}; "
+                f"there are {len(names)} {name}s, so 0 to {len(names) - 1} was wanted."
+            )
+    _check_values(table, "response", "lie in [0, 1]", (table.response >= 0) & (table.response <= 1))
+    if table.weight is not None:
+        positive = (table.weight > 0) & np.isfinite(table.weight)
+        _check_values(table, "weight", "be positive and finite", positive)
+
+
+def _check_values(table: ResponseTable, name: str, wanted: str, good: NDArray[np.bool_]) -> None:
+    if good.all():
+        return
+    row = int(np.argmin(good))
+    raise DataError(
+        f"{name} must {wanted}; row {row} ({table.learners[table.learner[row]]!r} on "
+        f"{table.samples[table.sample[row]]!r}) has {getattr(table, name)[row]:g}. "
+        f"{int((~good).sum())} of {len(good)} rows are wrong. Rescale or remove them before loading."
+    )
+
+
+def check_samples(table: ResponseTable) -> None:
+    """Task, cluster, key and skill map have one entry per sample; the graph joins skills of the map."""
+    skill_mask = None if table.skill_map is None else table.skill_map.mask
+    columns = {"task": table.task, "cluster": table.cluster, "key": table.key, "skill map": skill_mask}
+    for name, column in columns.items():
+        if column is not None and len(column) != table.n_samples:
+            raise DataError(
+                f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."
+            )
+    _check_features(table)
+    if table.skill_graph is not None:
+        if table.skill_map is None:
+            raise DataError(
+                "a skill graph joins skills of a skill map, and the table has none. Give one with --skills."
+            )
+        table.skill_graph.among(table.skill_map.skills)
+
+
+def _check_features(table: ResponseTable) -> None:
+    """Features have a row for each sample or learner, in the table's order."""
+    for features, names in ((table.sample_features, table.samples), (table.learner_features, table.learners)):
+        if features is not None and features.names != names:
+            raise DataError(
+                f"{features.source}: its rows are not the table's {features.of}s in their order. Attach them "
+                "with table.with_features(…), which puts them in order."
+            )

@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from camilla.display import percent
 from camilla.names import name_index
 from camilla.ranking.leaderboard import Leaderboard
 from camilla.ranking.search import algorithm_of
@@ -103,7 +104,7 @@ def ranking_figure(board: Leaderboard, tournament: Tournament) -> Figure:
         name_ticks(forest, "y", rank, list(board.players))
     else:
         forest.set_ylabel("rank")
-    forest.set_xlabel(f"EPP with {board.level:.0%} interval (dashed: the average player)")
+    forest.set_xlabel(f"EPP with {percent(board.level)} interval (dashed: the average player)")
     if with_scores:
         _against_mean(axes[0, 1], board, tournament)
     return figure

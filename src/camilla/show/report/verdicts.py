@@ -144,6 +144,7 @@ VERDICTS = {
     "probably better": "is probably better than",
     "probably worse": "is probably worse than",
     "tied": "cannot be told apart from",
+    "too few samples": "cannot be told apart from",
 }
 
 

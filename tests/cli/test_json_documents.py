@@ -1,0 +1,255 @@
+"""Every document that a command prints with --json is what its schema says, and every field is described."""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import numpy as np
+import polars as pl
+import pytest
+import typer
+
+import camilla as package
+import json_reference
+from camilla.cli.main import app
+from camilla.schemas import error_document, schema, schema_names
+from command_line import camilla
+
+DOCS = Path(__file__).parents[2] / "docs"
+EXAMPLES = DOCS / "examples"
+OWN_LEARNERS = """
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+
+learners = {"logit": LogisticRegression(), "bayes": GaussianNB()}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Small tables of every kind, and a diagnosis and a committee made of them."""
+    folder = tmp_path_factory.mktemp("documents")
+    rng = np.random.default_rng(1)
+    table = package.simulate(24, 40, seed=1).table
+    table.write(folder / "t.csv")
+    table.write(folder / "t.parquet")
+    names = list(table.learners)
+    pl.DataFrame({"learner": names, "group": ["x", "y"] * 12}).write_csv(folder / "groups.csv")
+    judged = [
+        (learner, f"s{j}", judge, int(rng.random() < 0.3 + 0.15 * place))
+        for place, learner in enumerate("abcd")
+        for j in range(20)
+        for judge in ("j1", "j2")
+    ]
+    columns = ["learner", "sample", "judge", "response"]
+    pl.DataFrame(judged, schema=columns, orient="row").write_csv(folder / "judged.csv")
+    scores = [
+        (data, f"p{p}", f"r{r}", p + rng.normal()) for data in ("x", "y") for p in range(5) for r in range(6)
+    ]
+    matches = pl.DataFrame(scores, schema=["data", "player", "round", "score"], orient="row")
+    matches.write_csv(folder / "two.csv")
+    matches.filter(pl.col("data") == "x").drop("data").write_csv(folder / "epp.csv")
+    truth = rng.integers(0, 2, 200)
+    classifiers = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+    sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+    pl.DataFrame({**sets, **classifiers}).write_csv(folder / "scores.csv")
+    features = rng.normal(size=(60, 2))
+    data = {"x": features[:, 0], "y": features[:, 1], "c": (features[:, 0] > 0).astype(int)}
+    pl.DataFrame(data).write_csv(folder / "data.csv")
+    (folder / "own.py").write_text(OWN_LEARNERS)
+    (folder / "docs").symlink_to(DOCS)
+    for line in (
+        "store add-token s.db --account ann --role owner",
+        "diagnose t.csv --with irt -o d",
+        "ensemble t.csv --splits 2 -o best.json",
+        "classifiers scores.csv --with irt -o saved",
+    ):
+        made = camilla(*line.split(), cwd=folder)
+        assert made.returncode == 0, made.stderr
+    return folder
+
+
+COMMANDS = {
+    "compare docs/examples/logistic docs/examples/ridge --fail-if-worse --by task --show 1": ("compare", 3),
+    "compare t.csv learner-01 learner-02": ("compare", 0),
+    "rank docs/examples/logistic docs/examples/ridge --pairs --show 1": ("rank", 0),
+    "rank t.csv": ("rank", 0),
+    "check t.csv": ("check", 0),
+    "power --difference 0.05 --discordance 0.1": ("power", 0),
+    "power t.csv --samples 20": ("power", 0),
+    "judges judged.csv": ("judges", 0),
+    "ensemble t.csv --splits 2": ("ensemble", 0),
+    "items t.csv": ("items", 0),
+    "items t.csv --show 1": ("items", 0),
+    "dif t.csv --group groups.csv": ("dif", 0),
+    "select t.csv -n 10 --repeats 1": ("select", 0),
+    "adapt t.csv --replay --splits 1 --shares 0.5 --calibration 0.6": ("adapt", 0),
+    "curriculum d --for learner-01": ("curriculum", 0),
+    "show d": ("diagnosis", 0),
+    "diagnose t.csv --with vanilla -o v": ("diagnosis", 0),
+    "diagnose t.parquet --with irt --dry-run -o w": ("fit-plan", 0),
+    "place d t.csv": ("place", 0),
+    "predict d --learner learner-01": ("predict", 0),
+    "skills t.csv --number 2 -o skills.csv": ("skills", 0),
+    "experiment rank-stability t.csv --with vanilla --seeds 0,1 --sizes 10 --jobs 1": ("experiment", 0),
+    "experiment assumptions t.csv --with vanilla --seeds 0 --jobs 1": ("experiment", 0),
+    "epp epp.csv --plan 1 --friedman --test p0 p1": ("epp", 0),
+    "epp two.csv --tournament data": ("epp-tournaments", 0),
+    "classifiers scores.csv --with irt": ("classifiers", 0),
+    "classifiers scores.csv --among saved": ("classifiers-placed", 0),
+    "load docs/examples/logistic": ("load", 0),
+    "load t.csv": ("load", 0),
+    "pool classifiers data.csv -o pooled --learners own:learners --jobs 1": ("pool", 0),
+    "store tokens s.db": ("store-tokens", 0),
+    "store check s.db": ("store-check", 0),
+    "compare t.csv learner-01 nobody": ("error", 1),
+    "compare t.csv learner-01": ("error", 1),
+    "rank t.csv --level 2": ("error", 2),
+    "rank t.csv --nothing": ("error", 2),
+}
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_documents_are_what_their_schema_says(line: str, folder: Path) -> None:
+    name, code = COMMANDS[line]
+    ran = camilla(*line.split(), "--json", cwd=folder)
+    assert ran.returncode == code, ran.stderr
+    document = json.loads(ran.stdout)
+    assert document["schema"] == {"name": name, "version": version_of(name)}
+    assert list(document)[:2] == ["schema", "verdict"]
+    errors = [
+        f"{'/'.join(map(str, error.instance_path))}: {error.message}"
+        for error in jsonschema_rs.validator_for(schema(name)).iter_errors(document)
+    ]
+    assert errors == []
+    if name == "error":
+        assert document["error"] in ran.stderr
+        assert document["exit_code"] == code
+
+
+def test_the_reference_page_is_made_from_the_schemas() -> None:
+    assert json_reference.PAGE.read_text(encoding="utf-8") == json_reference.page()
+
+
+def version_of(name: str) -> int:
+    return int(schema(name)["properties"]["schema"]["properties"]["version"]["const"])
+
+
+def fields(part: Any, path: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every field of a schema with its path."""
+    if not isinstance(part, dict):
+        return
+    for name, field in part.get("properties", {}).items():
+        yield f"{path}.{name}", field
+        yield from fields(field, f"{path}.{name}")
+    for key in ("items", "additionalProperties"):
+        yield from fields(part.get(key), path)
+    for name, one in part.get("$defs", {}).items():
+        yield from fields(one, f"{path}#{name}")
+
+
+@pytest.mark.parametrize("name", schema_names())
+def test_every_field_is_described_and_no_other_is_allowed(name: str) -> None:
+    whole = schema(name)
+    jsonschema_rs.meta.validate(whole)
+    described = {path: field.get("description", "") for path, field in fields(whole)}
+    assert [path for path, text in described.items() if not re.fullmatch(r"\w.*[.]", text)] == []
+    assert whole["additionalProperties"] is False
+    assert {"schema", "verdict"} <= set(whole["required"])
+    assert set(whole["properties"]["verdict"]["enum"])
+
+
+def test_every_command_with_json_has_its_documents_checked() -> None:
+    """submit needs a server; tests of the server check what it answers."""
+    group = typer.main.get_command(app)
+    printing = set()
+    for name, command in group.commands.items():  # type: ignore[attr-defined]
+        parts = {f"{name} {part}": one for part, one in getattr(command, "commands", {}).items()}
+        for called, one in (parts or {name: command}).items():
+            if any("--json" in parameter.opts for parameter in one.params):
+                printing.add(called)
+    checked = {called for called in printing for line in COMMANDS if line.startswith(f"{called} ")}
+    untested = {
+        name for name in printing - checked if not name.startswith("pool ")
+    }  # all pools print the same
+    assert untested == {"submit"}
+    documents = {name for name, _ in COMMANDS.values()}
+    assert set(schema_names()) - documents == {"submit", "ensemble-answers"}
+
+
+def test_the_answers_of_a_committee_are_a_document(tmp_path: Path) -> None:
+    """Their votes need answers, not only right and wrong."""
+    rows = [
+        (f"m{k}", f"s{j}", "ab"[(j + (k == j % 5)) % 2], "ab"[j % 2]) for k in range(5) for j in range(40)
+    ]
+    frame = pl.DataFrame(rows, schema=["learner", "sample", "answer", "key"], orient="row")
+    frame = frame.with_columns(response=(pl.col("answer") == pl.col("key")).cast(pl.Int8))
+    frame.write_csv(tmp_path / "answers.csv")
+    made = camilla(*["ensemble", "answers.csv", "--splits", "2", "-o", "best.json"], cwd=tmp_path)
+    assert made.returncode == 0, made.stderr
+    ran = camilla(*["ensemble", "answers.csv", "--apply", "best.json", "--json"], cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert (
+        list(jsonschema_rs.validator_for(schema("ensemble-answers")).iter_errors(json.loads(ran.stdout)))
+        == []
+    )
+
+
+def test_a_default_of_json_makes_errors_json_too(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.camilla]\njson = true\n")
+    ran = camilla("rank", "missing.csv", cwd=tmp_path)
+    assert (ran.returncode, json.loads(ran.stdout)["kind"]) == (1, "DataError")
+
+
+def test_without_json_standard_output_stays_empty(tmp_path: Path) -> None:
+    ran = camilla("rank", "missing.csv", cwd=tmp_path)
+    assert (ran.returncode, ran.stdout) == (1, "")
+
+
+def test_a_schema_is_printed_and_all_are_listed(tmp_path: Path) -> None:
+    assert json.loads(camilla("schema", "compare", cwd=tmp_path).stdout) == package.schema("compare")
+    listed = camilla("schema", cwd=tmp_path).stdout.splitlines()
+    assert [line.partition(":")[0] for line in listed] == schema_names()
+    assert camilla("schema", "compere", cwd=tmp_path).stderr.startswith(
+        "error: no document is called 'compere'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("message", "remedy"),
+    [
+        ("a.csv: no such file. Give the path of a table.", "Give the path of a table."),
+        ("no learner 'x' in the table. Did you mean 'y'?", "Did you mean 'y'?"),
+        ("out of memory.", None),
+        ("b.csv: line 3 has 2 columns, 4 were wanted.", None),
+    ],
+)
+def test_the_remedy_is_the_last_sentence_if_it_says_what_to_do(message: str, remedy: str | None) -> None:
+    assert error_document("DataError", message, 1) == {
+        "verdict": "error", "error": message, "kind": "DataError", "exit_code": 1, "remedy": remedy,
+    }  # fmt: skip
+
+
+Check = Callable[[dict[str, Any]], bool]
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda document: document.pop("overall"),
+        lambda document: document.update(more=1),
+        lambda document: document["overall"].update(p_value="small"),
+        lambda document: document.update(verdict="fine"),
+    ],
+)
+def test_a_damaged_document_is_refused(damage: Check, folder: Path) -> None:
+    """The schemas do refuse: a missing field, one more, a wrong type, an unknown word."""
+    ran = camilla("compare", "t.csv", "learner-01", "learner-02", "--json", cwd=folder)
+    document = json.loads(ran.stdout)
+    validator = jsonschema_rs.validator_for(schema("compare"))
+    assert validator.is_valid(document)
+    damage(document)
+    assert not validator.is_valid(document)
