@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -16,6 +16,7 @@ from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.contrary import AblestFail, JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
+from camilla.samples.measures import SampleMeasures, contradicting, quarters
 from camilla.samples.sample_flags import (
     RATE,
     JudgingFit,
@@ -26,8 +27,8 @@ from camilla.samples.sample_flags import (
     too_few_learners,
 )
 from camilla.samples.twins import NO_TWINS, Twins, twins
-from camilla.statistics.intervals import Ends, Z, wilson
-from camilla.statistics.items import ItemRest, item_rest
+from camilla.statistics.intervals import Z, wilson
+from camilla.statistics.items import item_rest
 from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
 from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samples
 from camilla.table.frame_files import frame_with_lines, read_frame
@@ -36,7 +37,6 @@ from camilla.table.responses import ResponseTable
 from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
-NAMED = 3  # learners named for each sample and direction
 TWINS = 3  # pairs printed
 ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
 ABLEST_SHOWN = 5  # samples of that list printed
@@ -411,15 +411,6 @@ def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) ->
     return _factor_frame(frame[order.tolist()], measures, decided, binary=judge.is_binary)
 
 
-class SampleMeasures(NamedTuple):
-    """What is shown of samples beside their flags, [samples] each."""
-
-    rest: ItemRest
-    ends: Ends  # of discriminations
-    able: Floats  # mean response of the ablest quarter of those who answered
-    weak: Floats
-
-
 def _factor_frame(
     frame: pl.DataFrame, measures: SampleMeasures, decided: SampleFlags, *, binary: bool
 ) -> pl.DataFrame:
@@ -442,21 +433,6 @@ def _factor_frame(
     ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
 
 
-def quarters(judge: JudgingFit) -> tuple[Floats, Floats]:
-    """Mean responses of the ablest quarter of the learners that answered a sample, and of the weakest."""
-    means = np.full((2, len(judge.key)), np.nan)
-    for key, ability in enumerate(judge.ability):
-        own = np.flatnonzero(judge.key == key)
-        order = np.argsort(-rounded(ability), kind="stable")
-        for end, who in enumerate((order, order[::-1])):
-            x = judge.matrix[np.ix_(who, own)]
-            seen = ~np.isnan(x)
-            first = seen & (np.cumsum(seen, axis=0) <= np.ceil(seen.sum(axis=0) / 4))
-            with np.errstate(invalid="ignore"):
-                means[end, own] = np.where(first, x, 0).sum(axis=0) / first.sum(axis=0)
-    return means[0], means[1]
-
-
 def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFrame:
     """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
     failed, solved = contradicting(judge, learners)
@@ -464,21 +440,6 @@ def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFram
     return pl.DataFrame(
         {"failed_by": failed, "solved_by": solved}, schema={"failed_by": kind, "solved_by": kind}
     )
-
-
-def contradicting(judge: JudgingFit, learners: Sequence[str]) -> tuple[list[list[str]], list[list[str]]]:
-    """For each sample, the ablest learners that failed it and the weakest that solved it."""
-    failed, solved = [], []
-    sides = []
-    for ability in rounded(judge.ability):
-        order = np.argsort(-ability, kind="stable")
-        above = int((ability > np.median(ability)).sum())
-        sides.append((order[:above], order[::-1][: len(order) - above]))
-    for key, column in zip(judge.key, judge.matrix.T, strict=True):
-        strong, weak = sides[key]
-        failed.append([learners[i] for i in strong[column[strong] < 0.5][:NAMED]])
-        solved.append([learners[i] for i in weak[column[weak] > 0.5][:NAMED]])
-    return failed, solved
 
 
 def _other_answers(ordered: ResponseTable) -> pl.DataFrame:

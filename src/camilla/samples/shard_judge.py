@@ -27,7 +27,7 @@ from camilla.samples.contrary import (
     spaced_samples,
     varied_samples,
 )
-from camilla.samples.items import SampleMeasures, contradicting, quarters
+from camilla.samples.measures import SampleMeasures, contradicting, quarters
 from camilla.samples.sample_flags import JudgingFit, SampleFlags, Suspects, decided
 from camilla.samples.twins import Twins, twins
 from camilla.statistics.discrimination import DiscriminationCurves, ability_information
