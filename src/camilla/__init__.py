@@ -65,6 +65,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.table.examples import simulate as simulate
     from camilla.table.features import Features as Features
     from camilla.table.responses import ResponseTable as ResponseTable
+    from camilla.table.shards import ShardFolder as ShardFolder
+    from camilla.table.shards import read_large as read_large
     from camilla.table.skills import SkillGraph as SkillGraph
     from camilla.table.skills import SkillMap as SkillMap
     from camilla.table.tournament import Tournament as Tournament
@@ -91,6 +93,7 @@ _WHERE: dict[str, str] = {
     "ResponseTable": "camilla.table.responses",
     "Route": "camilla.learners.saved_route",
     "SettingError": "camilla.errors",
+    "ShardFolder": "camilla.table.shards",
     "SkillGraph": "camilla.table.skills",
     "SkillMap": "camilla.table.skills",
     "Tournament": "camilla.table.tournament",
@@ -122,6 +125,7 @@ _WHERE: dict[str, str] = {
     "power": "camilla.learners.power",
     "rank": "camilla.learners.rank",
     "read": "camilla.reading.inputs",
+    "read_large": "camilla.table.shards",
     "read_with_account": "camilla.reading.inputs",
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",

@@ -64,6 +64,9 @@ def experiment(
     jobs: Annotated[
         int, typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs)
     ] = -1,
+    backend: Annotated[
+        str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
+    ] = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
@@ -83,7 +86,7 @@ def experiment(
             name, read, diagnosers=None if with_ is None else _names(with_),
             seeds=SEEDS if seeds is None else [*map(options.checked_seed, _numbers("--seeds", seeds))],
             sizes=None if sizes is None else _numbers("--sizes", sizes),
-            folds=folds, store=output, jobs=jobs, watch=watch,
+            folds=folds, store=output, jobs=jobs, backend=backend, watch=watch,
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()

@@ -48,6 +48,7 @@ from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models import DIAGNOSERS
+from camilla.parallel import each, parallel
 from camilla.reading.inputs import TableLike, as_table
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable, check_diagnosable
@@ -84,6 +85,7 @@ def experiment(
     folds: int | None = None,
     store: str | Path | None = None,
     jobs: int = 1,
+    backend: str = "loky",
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> pl.DataFrame:
@@ -115,6 +117,9 @@ def experiment(
         A Parquet file that results are kept in.
     jobs : int
         Processes.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -159,21 +164,21 @@ def experiment(
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     with watching("experiment", progress, watch) as watch:
         watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
-        results = _with_missing(results, missing, ordered, path, jobs, watch)
+        left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
+        frames = _frames(ordered, left, jobs, backend)
+        results = _with_missing(results, frames, len(left), path, watch)
     return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
 
 
 def _with_missing(
-    results: pl.DataFrame, missing: pl.DataFrame, ordered: Mapping[str, ResponseTable],
-    path: Path | None, jobs: int, watch: Watch,
-) -> pl.DataFrame:  # fmt: skip
-    left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
-    for number, frame in enumerate(_frames(ordered, left, jobs), 1):
+    results: pl.DataFrame, frames: Iterator[pl.DataFrame], count: int, path: Path | None, watch: Watch
+) -> pl.DataFrame:
+    for number, frame in enumerate(frames, 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
         if path is not None:
             write_results(results, path)
         first = frame.row(0, named=True)
-        watch(f"{number} of {len(left)}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
+        watch(f"{number} of {count}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
     return results
 
 
@@ -248,16 +253,16 @@ def _predictor(text: str, table: ResponseTable, units: Units) -> Predictor:
 
 
 def _frames(
-    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int
+    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int, backend: str
 ) -> Iterator[pl.DataFrame]:
     """The rows of each task, in the order tasks end."""
-    if jobs == 1:
+    if jobs == 1 and backend == "loky":
         yield from (_done(ordered[task.table], task) for task in left)
         return
     with needing("running experiments in parallel (jobs other than 1)"):
-        from joblib import Parallel, delayed
-    work = (delayed(_done)(ordered[task.table], task) for task in left)
-    yield from Parallel(jobs, return_as="generator_unordered")(work)
+        import joblib  # noqa: F401
+    with parallel(backend):
+        yield from each(_done, [(ordered[task.table], task) for task in left], jobs)
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
