@@ -95,7 +95,7 @@ def test_the_picture_has_every_way(folder: Path) -> None:
 
 def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text(json.dumps({"frontier": 3}))
-    with pytest.raises(FormatError, match="is no route or committee"):
+    with pytest.raises(FormatError, match="is no route, no committee and no table of effects"):
         decision_section(tmp_path / "broken.json")
     for wrong in ({"frontier": 3}, {"learners": []}):
         (tmp_path / "wrong.json").write_text(json.dumps(wrong))

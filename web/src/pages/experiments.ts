@@ -1,10 +1,12 @@
+import { extent } from "../charts/axes";
 import { bands } from "../charts/bands";
+import { cloud } from "../charts/cloud";
 import { forest } from "../charts/forest";
 import { h } from "../dom";
-import { figure } from "../figure";
-import type { Experiment, Picture } from "../model";
+import { figure, type Plot } from "../figure";
+import type { Numbers, Picture } from "../model";
 import { remember, to } from "../route";
-import { WindowedTable } from "../table";
+import { type TableOptions, WindowedTable } from "../table";
 import { briefLabels, interval, number, shown } from "../text";
 import { choice, heading, type Page, type View } from "../view";
 import { shownSamples } from "./deciding";
@@ -23,27 +25,48 @@ function gallery(view: View, key: "experiments" | "comparisons", title: string, 
       : h("span"),
     h("div", { class: one.pictures.length > 1 ? "columns even" : "stack" }, ...one.pictures.map(picture)),
     ...[shownSamples(one)].filter((each) => each !== null),
-    one.rows.length ? numbers(one, view.query["sort"]) : h("span"),
+    one.rows.length ? numbers({ ...one, title: `Numbers of ${one.title}` }, { sort: view.query["sort"], onSort: (key) => remember({ sort: key }) }) : h("span"),
+    ...(one.more ?? []).filter((table) => table.rows.length).map((table) => numbers(table, {})),
   ];
 }
 
 function picture(one: Picture): HTMLElement {
-  return figure({ title: one.title, note: one.note, draw: (width) => ({ svg: one.kind === "lines" ? bands(one, width) : dots(one, width) }) });
+  return figure({ title: one.title, note: one.note, draw: (width) => (one.points ? scattered(one, width) : { svg: one.kind === "lines" ? bands(one, width) : dots(one, width) }) });
+}
+
+/** One dot per point, between 0 and 1 or as far as they reach. */
+function scattered(one: Picture, width: number): Plot {
+  const { name, x, y } = one.points!;
+  const [low, high] = extent(x, y);
+  const ends: [number, number] = [Math.min(0, low), Math.max(1, high)];
+  return cloud(width, {
+    label: `${one.y} against ${one.x}`,
+    xLabel: one.x,
+    yLabel: one.y,
+    x,
+    y,
+    domain: [ends, ends],
+    diagonal: ends,
+    height: Math.min(520, Math.max(320, width * 0.9)),
+    lines: (at) => [shown(name[at]), `${one.x} ${number(x[at], 3)}`, `${one.y} ${number(y[at], 3)}`],
+  });
 }
 
 function dots(one: Picture, width: number): SVGSVGElement {
-  const rows = one.series.map((series) => ({
-    name: series.name,
+  const group = one.group ?? 1;
+  const rows = one.series.map((series, i) => ({
+    name: i % group ? "" : series.name,
     value: series.value[0],
     low: series.low[0] ?? NaN,
     high: series.high[0] ?? NaN,
-    lines: [series.name, `${one.y} ${interval(series.value[0], series.low[0] ?? NaN, series.high[0] ?? NaN, 3)}`],
+    lines: [series.of ? `${series.name}: ${series.of}` : series.name, `${one.y} ${interval(series.value[0], series.low[0] ?? NaN, series.high[0] ?? NaN, 3)}`],
     right: number(series.value[0], 3),
+    series: i % group,
   }));
-  return forest(rows, width, { label: one.title, axis: one.y, zero: one.zero, rightLabel: " " });
+  return forest(rows, width, { label: one.title, axis: one.y, zero: one.zero, rightLabel: " ", ...(one.group ? { group, rowHeight: 17 } : {}) });
 }
 
-function numbers(one: Experiment, sort: string | undefined): HTMLElement {
+function numbers(one: Numbers, order: Pick<TableOptions, "sort" | "onSort">): HTMLElement {
   const columns = one.columns.map((key, c) => ({
     key,
     label: key,
@@ -55,5 +78,5 @@ function numbers(one: Experiment, sort: string | undefined): HTMLElement {
       return typeof value === "number" ? (Number.isInteger(value) ? String(value) : number(value, 3)) : shown(value ?? "");
     },
   }));
-  return new WindowedTable({ title: `Numbers of ${one.title}`, columns, rows: one.rows.map((_, r) => r), sort, onSort: (key) => remember({ sort: key }) }).element;
+  return new WindowedTable({ title: one.title, columns, rows: one.rows.map((_, r) => r), ...order }).element;
 }
