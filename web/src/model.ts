@@ -215,6 +215,8 @@ export interface Numbers {
   title: string;
   columns: string[];
   rows: (string | number | null)[][];
+  note?: string;
+  ends?: Record<string, [low: string, high: string]>; // the columns of a value's interval, which stand beside it
 }
 
 /** A section of pictures with their numbers: an experiment, a ranking, a comparison. */
@@ -227,6 +229,8 @@ export interface Experiment {
   columns: string[];
   rows: (string | number | null)[][];
   more?: Numbers[]; // further tables
+  note?: string; // of the first table
+  ends?: Numbers["ends"];
   shown?: SampleRecord[]; // with their content
   learners?: string[]; // the two that were compared
   provenance: Record<string, unknown>;

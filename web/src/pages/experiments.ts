@@ -1,4 +1,4 @@
-import { extent } from "../charts/axes";
+import { extent, widthOf } from "../charts/axes";
 import { bands } from "../charts/bands";
 import { cloud } from "../charts/cloud";
 import { forest } from "../charts/forest";
@@ -6,13 +6,13 @@ import { h } from "../dom";
 import { figure, type Plot } from "../figure";
 import type { Numbers, Picture } from "../model";
 import { remember, to } from "../route";
-import { type TableOptions, WindowedTable } from "../table";
-import { briefLabels, interval, number, shown } from "../text";
+import { type Column, type TableOptions, WindowedTable } from "../table";
+import { briefLabels, interval, number, pValue, shown } from "../text";
 import { choice, heading, type Page, type View } from "../view";
 import { shownSamples } from "./deciding";
 
 export const experiments: Page = (view) => gallery(view, "experiments", "Experiments", "Experiment");
-export const comparisons: Page = (view) => gallery(view, "comparisons", "Without a model", "Result");
+export const comparisons: Page = (view) => gallery(view, "comparisons", "Results", "Result");
 
 function gallery(view: View, key: "experiments" | "comparisons", title: string, kind: string): Node[] {
   const all = view.report[key];
@@ -66,17 +66,32 @@ function dots(one: Picture, width: number): SVGSVGElement {
   return forest(rows, width, { label: one.title, axis: one.y, zero: one.zero, rightLabel: " ", ...(one.group ? { group, rowHeight: 17 } : {}) });
 }
 
+const [TEXT, LEAST, MOST_TEXT] = [21, 84, 240]; // pixels: padding of a cell, a further column, and the widest of text
+const P_VALUES = new Set(["p", "p (Holm)", "p_value", "holm_p"]);
+
 function numbers(one: Numbers, order: Pick<TableOptions, "sort" | "onSort">): HTMLElement {
-  const columns = one.columns.map((key, c) => ({
+  const beside = new Set(Object.values(one.ends ?? {}).flat());
+  const columns = one.columns.flatMap((key, c) => (beside.has(key) ? [] : [column(one, key, c)]));
+  return new WindowedTable({ title: one.title, note: one.note, columns, rows: one.rows.map((_, r) => r), ...order }).element;
+}
+
+/** A column as wide as its text, with the interval of its numbers where they have one. */
+function column(one: Numbers, key: string, c: number): Column {
+  const numeric = one.rows.some((row) => typeof row[c] === "number");
+  const ends = (one.ends?.[key] ?? []).map((name) => one.columns.indexOf(name));
+  const texts = c && !numeric ? one.rows.map((row) => TEXT + widthOf(String(row[c] ?? ""), "14px")) : [];
+  return {
     key,
-    label: key,
-    width: c ? 120 : 170,
-    numeric: one.rows.some((row) => typeof row[c] === "number"),
-    value: (r: number) => one.rows[r][c],
-    show: (r: number) => {
+    label: ends.length ? `${key} (95\u00a0% CI)` : key,
+    width: c ? texts.reduce((widest, width) => Math.min(MOST_TEXT, Math.max(widest, width)), LEAST) : 170,
+    numeric,
+    value: (r) => one.rows[r][c],
+    show: (r) => {
       const value = one.rows[r][c];
-      return typeof value === "number" ? (Number.isInteger(value) ? String(value) : number(value, 3)) : shown(value ?? "");
+      if (typeof value !== "number") return shown(value ?? "");
+      if (ends.length) return interval(value, Number(one.rows[r][ends[0]] ?? NaN), Number(one.rows[r][ends[1]] ?? NaN), 3);
+      return P_VALUES.has(key) ? pValue(value) : Number.isInteger(value) ? String(value) : number(value, 3);
     },
-  }));
-  return new WindowedTable({ title: one.title, columns, rows: one.rows.map((_, r) => r), ...order }).element;
+    more: ends.map((end) => [one.columns[end], (r) => one.rows[r][end]]),
+  };
 }

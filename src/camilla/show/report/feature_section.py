@@ -21,8 +21,8 @@ PAIRS = "Of each pair of rows, the upper is beside all other features, the lower
 SENSE = {"samples": "Above 0: harder samples.", "learners": "Above 0: more able learners."}
 EFFECT_COLUMNS = {
     "feature": "feature", "term": "term", "rows": "", "effect": "effect", "low": "low", "high": "high",
-    "p_value": "p", "holm_p": "p (Holm)", "points": "points", "alone": "alone", "alone_low": "alone, low",
-    "alone_high": "alone, high",
+    "alone": "alone", "alone_low": "alone, low", "alone_high": "alone, high", "points": "points",
+    "p_value": "p", "holm_p": "p (Holm)",
 }  # fmt: skip
 SHARE_COLUMNS = {
     "feature": "feature", "kind": "kind", "alone": "alone", "alone_low": "alone, low",
@@ -32,30 +32,58 @@ SHARE_COLUMNS = {
 
 
 def feature_section(name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """The answer, shares, effects, contrasts within each category, predictions; and their tables."""
+    """The answer, shares, effects, predictions, contrasts within each category; and their tables."""
     of = document["of"]
     words = [
         f"Shares and predictions are on {of} that had no part in the fit. Effects are on {document['scale']} "
-        "in logits. An effect is not a cause."
+        "in logits. An effect is not a cause.",
+        *(f"{note[:1].upper()}{note[1:]}." for note in document["notes"]),
     ]
     kept = _kept(document["predicted"])
-    predicted = comparison_picture(
-        "Predicted against observed",
-        f"One dot per {of[:-1]}{_part(kept, document)}; on the line they agree.", [],
-    ) | {
-        "kind": "points", "x": "predicted mean response", "y": "observed mean response",
-        "points": {"name": [row[of[:-1]] for row in kept], "x": _column(kept, "predicted"),
-                   "y": _column(kept, "observed")},
+    effects, levels = _effects(document)
+    pictures = [*_shares(document), *effects, *_predicted(kept, document), *levels]
+    page = comparison_page(name, f"features {name}", words, pictures, [], document | {"notes": []})
+    return page | _effect_table(document) | {
+        "more": [_share_table(document), _table(f"Mean responses{_part(kept, document)}", kept)],
+        "verdict": said(feature_verdict(document)),
     }  # fmt: skip
-    pictures = [*_shares(document), *_effects(document), *([predicted] if kept else [])]
-    effects = [_renamed(row, EFFECT_COLUMNS | {"rows": of}) for row in document["effects"]]
-    page = comparison_page(name, f"features {name}", words, pictures, effects, document)
-    shares = [_renamed(row, SHARE_COLUMNS) for row in document["features"]]
-    tables = [
-        _table(f"Share of the variance explained on held-out {of}", shares),
-        _table(f"Mean response, observed and predicted{_part(kept, document)}", kept),
-    ]
-    return page | {"more": tables, "verdict": said(feature_verdict(document))}
+
+
+def _effect_table(document: dict[str, Any]) -> dict[str, Any]:
+    labels = EFFECT_COLUMNS | {"rows": document["of"]}
+    rows = [_renamed(row, labels) for row in _largest(document["effects"])]
+    note = (
+        "Beside all other features, the largest first. Points: what an effect adds to the mean response, in "
+        "percentage points. Alone: the effect with no other feature. Holm over all effects."
+    )
+    table = _table("", rows) | {"note": note, "ends": _ends_of("effect", "alone")}
+    return {key: table[key] for key in ("columns", "rows", "note", "ends")}
+
+
+def _share_table(document: dict[str, Any]) -> dict[str, Any]:
+    rows = [_renamed(row, SHARE_COLUMNS) for row in document["features"]]
+    note = (
+        "By a feature alone, and lost without it while all others stay. p: F test that the feature has no "
+        "effect beside the others; Holm over all features."
+    )
+    title = f"Share of the variance explained on held-out {document['of']}"
+    return _table(title, rows) | {"note": note, "ends": _ends_of("alone", "lost")}
+
+
+def _predicted(kept: list[dict[str, Any]], document: dict[str, Any]) -> list[dict[str, Any]]:
+    """A dot for each sample or learner."""
+    if not kept:
+        return []
+    kind = document["of"].removesuffix("s")
+    note = f"One dot per {kind}{_part(kept, document)}; on the line they agree."
+    points = {
+        "name": [row[kind] for row in kept],
+        "x": _column(kept, "predicted"),
+        "y": _column(kept, "observed"),
+    }
+    axes = {"x": "predicted mean response", "y": "observed mean response"}
+    picture = comparison_picture("Predicted against observed", note, [])
+    return [picture | {"kind": "points", "points": points} | axes]
 
 
 def _kept(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -95,22 +123,29 @@ def _dot(name: str, value: float | None, row: dict[str, Any]) -> list[dict[str, 
     return [] if value is None else [dot(name, value, row)]
 
 
+def _ends_of(*values: str) -> dict[str, list[str]]:
+    """The columns of the interval of each value."""
+    own = {"effect": ["low", "high"]}
+    return {value: own.get(value, [f"{value}, low", f"{value}, high"]) for value in values}
+
+
 def _shares(document: dict[str, Any]) -> list[dict[str, Any]]:
     """What all features explain and each alone, and what is lost without each."""
-    rows, of = document["features"][:MOST_EFFECTS], document["of"]
-    more = _first(len(document["features"]))
-    explained = document["explained"]
-    alone = _dot("all features", explained["value"], explained)
-    lost = []
-    if len(rows) > 1:
-        for row in rows:
-            alone += _dot(f"{row['feature']} alone", row["alone"], _ends(row, "alone"))
-            lost += _dot(row["feature"], row["lost"], _ends(row, "lost"))
-    beyond = f" Beyond what {in_quotes(document['within'])} explains, for single ones." * bool(
-        document["within"]
-    )
+    of, within = document["of"], document["within"]
+    features = document["features"] if len(document["features"]) > 1 else []
+    more = _cut(len(features))
+    alone = _dot("all features", document["explained"]["value"], document["explained"])
+    for row in sorted(features, key=lambda row: -(row["alone"] or 0.0))[:MOST_EFFECTS]:
+        alone += _dot(row["feature"], row["alone"], _ends(row, "alone"))
+    lost = [
+        one
+        for row in features[:MOST_EFFECTS]
+        for one in _dot(row["feature"], row["lost"], _ends(row, "lost"))
+    ]
+    beyond = f" Below the first row: beyond what {in_quotes(within)} explains." if within and features else ""
+    title = "Share explained, together and alone" if features else "Share explained"
     pictures = [
-        (f"Share of the variance explained{more}", f"Of {WHAT[of]} of held-out {of}; {CI}.{beyond}", alone),
+        (f"{title}{more}", f"Of the variance of {WHAT[of]} of held-out {of}; {CI}.{beyond}", alone),
         (f"Share lost without a feature{more}", f"All other features stay; {CI} of the difference.", lost),
     ]
     return [
@@ -120,45 +155,58 @@ def _shares(document: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _first(n: int) -> str:
-    return f", first {MOST_EFFECTS} of {n:,}" if n > MOST_EFFECTS else ""
+def _cut(n: int) -> str:
+    return f", {MOST_EFFECTS} largest of {n:,}" if n > MOST_EFFECTS else ""
 
 
-def _effects(document: dict[str, Any]) -> list[dict[str, Any]]:
-    """Effects of numbers and of two levels, the largest first; then the levels of each other category."""
-    by_feature = dict[str, list[dict[str, Any]]]()
+def _largest(effects: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(effects, key=lambda row: -abs(row["effect"] or 0.0))
+
+
+def _effects(document: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Effects of numbers and of two levels, the largest first; and the levels of each other category."""
     kinds = {row["feature"]: row["kind"] for row in document["features"]}
-    for row in sorted(document["effects"], key=lambda row: -abs(row["effect"] or 0.0)):
+    by_feature = dict[str, list[dict[str, Any]]]()
+    for row in _largest(document["effects"]):
         by_feature.setdefault(row["feature"], []).append(row)
-    levels = {
-        name: rows for name, rows in by_feature.items() if kinds.get(name) == "category" and len(rows) > 1
-    }
-    single = [row for name, rows in by_feature.items() if name not in levels for row in rows]
-    single.sort(key=lambda row: -abs(row["effect"] or 0.0))
+    levels = [name for name, rows in by_feature.items() if kinds.get(name) == "category" and len(rows) > 1]
+    single = [row for row in _largest(document["effects"]) if row["feature"] not in levels]
+    names = [_label(row, kinds.get(row["feature"], "")) for row in single]
     inside = f", within {in_quotes(document['within'])}" if document["within"] else ""
     sense = f"{SENSE[document['of']]} {PAIRS} {CI}."
-    pictures = [_pairs(f"Effects on {document['scale']}{inside}", sense, single, document, named=True)]
-    for name, rows in list(levels.items())[:MOST_LEVELS]:
-        rows.sort(key=lambda row: -(row["effect"] or 0.0))
+    unit = "Per standard deviation of a number. " if "number" in kinds.values() else ""
+    title = f"Effects on {document['scale']}{inside}{_cut(len(single))}"
+    all_single = _pairs(title, unit + sense, names[:MOST_EFFECTS], single[:MOST_EFFECTS], document)
+    pictures = []
+    for name in levels[:MOST_LEVELS]:
+        rows = sorted(by_feature[name][:MOST_EFFECTS], key=lambda row: -(row["effect"] or 0.0))
         against = "Each level against the mean of the levels that it can be compared with."
-        title = f"Levels of {in_quotes(name)}{inside}"
-        pictures.append(_pairs(title, f"{against} {sense}", rows, document, named=False))
-    return [picture for picture in pictures if picture["series"]]
+        title = f"Levels of {in_quotes(name)}{inside}{_cut(len(by_feature[name]))}"
+        pictures += _pairs(title, f"{against} {sense}", [row["term"] for row in rows], rows, document)
+    return all_single, pictures
+
+
+def _label(row: dict[str, Any], kind: str) -> str:
+    """The feature, and what the effect is of unless that is its standard deviation."""
+    by_sd = kind == "number" and row["term"].startswith("per ")
+    return row["feature"] if by_sd else f"{row['feature']}: {row['term']}"
 
 
 def _pairs(
-    title: str, note: str, rows: list[dict[str, Any]], document: dict[str, Any], *, named: bool
-) -> dict[str, Any]:
+    title: str, note: str, names: list[str], rows: list[dict[str, Any]], document: dict[str, Any]
+) -> list[dict[str, Any]]:
     """Two dots for each effect: beside the other features, and alone."""
     dots = []
-    for row in rows[:MOST_EFFECTS]:
+    for name, row in zip(names, rows, strict=True):
         if row["effect"] is None or row["alone"] is None:
             continue
-        label = f"{row['feature']}, {row['term']}" if named else row["term"]
-        dots.append(dot(label, row["effect"], row) | {"of": "beside the other features"})
-        dots.append(dot(label, row["alone"], _ends(row, "alone")) | {"of": "with no other feature"})
-    picture = comparison_picture(f"{title}{_first(len(rows))}", note, dots)
-    return picture | {"zero": True, "group": 2, "y": f"effect on {document['scale']} (logits)"}
+        dots.append(dot(name, row["effect"], row) | {"of": f"{row['term']}, beside the other features"})
+        dots.append(
+            dot(name, row["alone"], _ends(row, "alone")) | {"of": f"{row['term']}, with no other feature"}
+        )
+    picture = comparison_picture(title, note, dots)
+    axis = f"effect on {document['scale']} (logits)"
+    return [picture | {"zero": True, "group": 2, "y": axis}] if dots else []
 
 
 def feature_verdict(document: dict[str, Any]) -> Statement:
@@ -167,7 +215,7 @@ def feature_verdict(document: dict[str, Any]) -> Statement:
     value, low, high = (_known(explained[name]) for name in ("value", "low", "high"))
     draft = Draft(
         f"features {document['verdict']}",
-        estimand=f"share of the variance of {WHAT[of]}, over {of} like these, predicted without their responses",
+        estimand=f"share of the variance of {WHAT[of]} of {of} like these, each predicted unseen",
         correction="none: one interval",
     )
     among = f", {in_quotes(document['within'])} among them," if document["within"] else ""

@@ -83,6 +83,7 @@ def section(of: dict[str, Any]) -> str:
         parts += [f"<p>{escape(text)}</p>" for text in said[1:]]
     parts += [f"<p>{escape(shown(text))}</p>" for text in of["words"]]
     for table in (of, *of.get("more", ())):
+        parts += [f"<p>{escape(table['note'])}</p>"] if table.get("note") else []
         n = len(table["rows"])
         cut = f", first {MOST_ROWS} of {n:,}" if n > MOST_ROWS else ""
         parts.append(html_table(table["title"] + cut, table["columns"], table["rows"][:MOST_ROWS]))
