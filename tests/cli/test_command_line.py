@@ -183,7 +183,7 @@ def test_a_default_that_can_do_nothing_is_no_error_and_an_option_is(folder: Path
 )  # fmt: skip
 def test_a_setting_that_is_not_known_or_does_not_fit_is_an_error(folder: Path, text: str, said: str) -> None:
     settings(folder, f"[tool.camilla]\n{text}\n")
-    done = camilla(*RANK, cwd=folder)
+    done = camilla("rank", "table.csv", "--learner", "model", cwd=folder)
     assert done.returncode == 2
     assert done.stdout == ""
     assert said in done.stderr

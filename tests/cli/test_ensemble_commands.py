@@ -45,7 +45,7 @@ def test_a_committee_is_chosen_written_and_applied(folder: Path) -> None:
     ("words", "code", "message"),
     [
         (["scores.csv"], 1, "the table holds scores and no answers"),
-        (["answers.csv", "--sizes", "3,x"], 2, "--sizes takes whole numbers"),
+        (["answers.csv", "--sizes", "3,x"], 2, "--sizes takes comma-separated whole numbers"),
         (["answers.csv", "--sizes", "1"], 2, "whole numbers from 2 on"),
         (["answers.csv", "--vote", "loud"], 2, "vote is one of"),
         (["answers.csv", "-o", "c.csv"], 2, "a committee is written as .json"),

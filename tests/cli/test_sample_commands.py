@@ -77,7 +77,10 @@ def test_adapt_replays(folder: Path) -> None:
     assert found["shares"][0]["samples"] == 8
     assert len(found["splits"]) == 2
     wrong = camilla("adapt", "log.csv", "--replay", "--shares", "a", cwd=folder)
-    assert (wrong.returncode, wrong.stderr) == (2, "error: --shares takes numbers with commas, not 'a'.\n")
+    assert (wrong.returncode, wrong.stderr) == (
+        2,
+        "error: --shares takes comma-separated numbers, not 'a'.\n",
+    )
 
 
 @pytest.mark.parametrize(

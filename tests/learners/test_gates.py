@@ -13,8 +13,7 @@ from camilla.learners.compare import Comparison, compare
 from camilla.markdown import code, entities
 from camilla.statistics.intervals import tango
 from camilla.statistics.multiplicity import holm
-from camilla.statistics.paired import estimate, mcnemar_p, worse_by_p
-from camilla.statistics.verdicts import verdict_of
+from camilla.statistics.paired import estimate, mcnemar_p, verdict_of, worse_by_p
 
 HOSTILE = [
     "a | b", "`c` | <img src=x onerror=alert(1)>", "@everyone", "#1", "https://example.org",

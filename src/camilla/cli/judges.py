@@ -9,7 +9,8 @@ from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_without
 from camilla.display import print_json, say
 
-UNUSED = {"skills", "skill_graph", "key", "metric", "filter", "weight", "rows", "ignore", *options.CONTENT}
+UNUSED = {"skills", "skill_graph", "key", "metric", "filter", "weight", "rows", "ignore",
+          *options.FEATURES, *options.CONTENT}  # fmt: skip
 
 
 @reads_without(*UNUSED)

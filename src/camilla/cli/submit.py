@@ -44,5 +44,5 @@ def submit(
         if not one["new"]:
             aside(f"note: {one['submission']['learner']} was submitted before; nothing changed.")
     rows = client.rows(answer)
-    print_frame(rows, title=f"Placed on board {answer['received'][0]['submission']['board']} of {name}")
+    print_frame(rows, title=f"On the leaderboard {name}")
     say(f"To withdraw, log in at {client.address}/benchmarks/{name}/submissions.")

@@ -14,7 +14,8 @@ import numpy as np
 from camilla.arrays import Floats, sigmoid
 
 MOST_STEPS, SETTLED, LONGEST = 12, 0.02, 3.0  # of Newton's method; steps are in prior standard deviations
-CANDIDATES = 2  # abilities drawn for each one that is kept
+FEWEST, MOST = 2, 20  # abilities drawn for each one that is kept: as many as so many logits allow
+LOGITS = 60_000
 LEAST = 1e-8  # variance of a logit
 NUMBERS = 2_000_000  # in memory at once, of the products for the logits' variances
 
@@ -133,7 +134,7 @@ def _likeliest(logit: Floats, middle: Floats, variance: Floats, answers: Answers
 
 def _abilities(rng: np.random.Generator, frame: Frame, answers: Answers, mode: Mode, n_draws: int) -> Floats:
     """Draws of t = (1, θ): more are drawn from the normal, and kept as often as the posterior says."""
-    n = CANDIDATES * n_draws
+    n = n_draws * int(np.clip(LOGITS // (n_draws * len(answers.trials)), FEWEST, MOST))
     noise = rng.standard_normal((n, len(mode.ability)))
     t = np.ones((n, len(frame.root)), np.float32)
     t[:, 1:] = mode.ability + np.linalg.solve(mode.root.T, noise.T).T

@@ -16,18 +16,18 @@ MARK = "<!-- camilla compare -->"  # by which a workflow finds its comment again
 MOST_TASKS = 100  # rows; a comment has 65,536 characters at most
 
 
-def comment(found: "Comparison", gate: "Gate | None", *, flips: int) -> str:
-    """The whole comment, ending in a line break."""
-    from camilla.learners.compare import macro_sentence, sentence
-
+def comment(
+    found: "Comparison", gate: "Gate | None", *, answer: str, macro_answer: str | None, flips: int
+) -> str:
+    """The whole comment, ending in a line break; the answers are the sentences that the command prints."""
     overall = found.overall
     paragraphs = [
         MARK,
         f"### Camilla: {_headline(found)}",
-        sentence(overall, found.level),
+        answer,
         f"A is {code(found.a)} (mean {overall.mean_a:.3f}), "
         f"B is {code(found.b)} (mean {overall.mean_b:.3f}).",
-        *([] if found.macro is None else [macro_sentence(found.macro, found.level)]),
+        *([] if macro_answer is None else [macro_answer]),
         *([] if gate is None else [_gate(found, gate)]),
         *_tasks(found),
         *_flipped(found, flips),

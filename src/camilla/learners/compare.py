@@ -20,13 +20,14 @@ from camilla.statistics.paired import (
     Estimate,
     Noise,
     PairedResponses,
+    Verdict,
     estimate,
     noise_of,
     pair_of,
     paired_test,
+    verdict_of,
 )
 from camilla.statistics.strata import MacroEffect, macro_effect
-from camilla.statistics.verdicts import Verdict, verdict_of
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.responses import ResponseTable
 
@@ -118,7 +119,9 @@ class Comparison(Printable):
         """
         from camilla.learners.comment import comment
 
-        return comment(self, gate, flips=flips)
+        macro_answer = None if self.macro is None else macro_sentence(self.macro, self.level)
+        answer = sentence(self.overall, self.level)
+        return comment(self, gate, answer=answer, macro_answer=macro_answer, flips=flips)
 
     def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
         """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
