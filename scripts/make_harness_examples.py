@@ -1,4 +1,4 @@
-"""Writes docs/examples/harnesses: small logs in the layouts of several harnesses, made from the digits.
+"""Writes docs/harnesses/examples: small logs in the layouts of several harnesses, made from the digits.
 
 Two classifiers on 120 digits. The harnesses had no part in it: files have the fields that their logs have.
 """
@@ -12,7 +12,7 @@ import polars as pl
 
 import camilla
 
-ROOT = Path(__file__).parents[1] / "docs/examples/harnesses"
+ROOT = Path(__file__).parents[1] / "docs/harnesses/examples"
 LEARNERS = {"logistic": "2026-03-01T09-00-00", "ridge": "2026-03-01T10-00-00"}
 SAMPLES = range(380, 500)
 

@@ -99,7 +99,7 @@ def test_items_counts_short_answers_of_content_like_votes(contradicted) -> None:
     text = found.text(show=1)
     assert f"question {first}?" in text
     named = {*found.samples["failed_by"][0], *found.samples["solved_by"][0]}
-    assert {one["learner"] for one in found.shown(1)[0]["answers"]} == named
+    assert {one["learner"] for one in found.to_document(show=1)["shown"][0]["answers"]} == named
     without = camilla.items(camilla.read(contradicted, content=False))
     assert without.samples["other_answer"].null_count() == 40
     assert without.samples.drop("other_answer", "other_votes", "answers", "key").equals(

@@ -11,6 +11,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.diagnosing import diagnose as diagnose
     from camilla.diagnosing_large import diagnose_large as diagnose_large
     from camilla.diagnosis import Diagnosis as Diagnosis
+    from camilla.diagnosis_unseen import NewPredictions as NewPredictions
     from camilla.errors import CamillaError as CamillaError
     from camilla.errors import CamillaWarning as CamillaWarning
     from camilla.errors import ConvergenceError as ConvergenceError
@@ -82,6 +83,7 @@ _WHERE: dict[str, str] = {
     "FoundSkills": "camilla.samples.skills",
     "Leaderboard": "camilla.ranking.leaderboard",
     "MissingPackageError": "camilla.errors",
+    "NewPredictions": "camilla.diagnosis_unseen",
     "Reading": "camilla.reading.account",
     "ResponseTable": "camilla.table.responses",
     "SettingError": "camilla.errors",

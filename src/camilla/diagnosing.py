@@ -3,6 +3,7 @@
 import re
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -301,7 +302,23 @@ def diagnose(
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
     notes += [*pair_notes(readout), *copy_notes(ready.table), *backwards_notes(readout, ready.table)]
     provenance["notes"] = notes
-    return named(table, ready.table, found, readout, provenance)
+    if facts := _feature_facts(ready):
+        provenance["features"] = facts
+    return replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
+
+
+def _feature_facts(ready: Prepared) -> dict[str, Any]:
+    """Which features were used, and what was done to make them fit."""
+    both = (ready.table.sample_features, ready.table.learner_features)
+    facts: dict[str, Any] = {}
+    for features, encoder in zip(both, ready.encoders, strict=True):
+        if features is not None and encoder is not None:
+            facts[f"{features.of}s"] = {
+                "source": features.source,
+                "kinds": dict(features.kinds),
+                "notes": [*features.notes, *encoder.notes],
+            }
+    return facts
 
 
 def _found(
@@ -312,12 +329,33 @@ def _found(
     if chosen.search:
         raise SettingError(f"{chosen.label!r}: search goes with camilla experiment.")
     ready = prepared(table)
+    _check_features(chosen.name, ready.size)
     published = as_published or chosen.as_published
     given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
     found = fit_chosen(
         chosen.name, ready.size, ready.layout, settings=given, seed=seed, valid=None, watch=watch
     )
     return found, ready
+
+
+WITH_FEATURES = (AUTO, "bayes")
+
+
+def _check_features(name: str, size: Size) -> None:
+    """Refuses features where they would do nothing."""
+    if size.sample_features is None and size.learner_features is None:
+        return
+    if name not in WITH_FEATURES:
+        raise SettingError(
+            f"{name} does nothing with features; {' and '.join(WITH_FEATURES)} use them. Diagnose with one "
+            "of these, or leave the features out."
+        )
+    if name == AUTO and size.n_learners * size.n_samples > MOST_SAMPLED:
+        raise SettingError(
+            f"features are used by draws, and a table of {size.n_learners} × {size.n_samples} cells is too "
+            f"large for auto to draw (more than {MOST_SAMPLED:,}). Diagnose a part of it, or name bayes, "
+            "which takes minutes."
+        )
 
 
 def readout_of(found: Found, layout: Layout, *, errors: bool = True) -> Readout:

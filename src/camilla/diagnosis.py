@@ -12,9 +12,11 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis_folder import read_directory, write_directory
 from camilla.diagnosis_parts import board_parts, learner_parts
+from camilla.diagnosis_unseen import NewPredictions, predict_new
 from camilla.display import Part, Printable
 from camilla.errors import DataError
 from camilla.fitting.engines import engine_of
+from camilla.fitting.layout import NO_ENCODERS, Encoders
 from camilla.fitting.protocol import Indices, Level, Readout, ScoreDraws
 from camilla.names import name_index, nearest
 from camilla.reading.inputs import TableLike, as_table
@@ -81,6 +83,8 @@ class Diagnosis(Printable):
         Logits of auto's combination, [samples, learners].
     content : KeptContent, optional
         Prompts, references and answers, where the table had them.
+    encoders : Encoders
+        How features of samples and learners became numbers.
 
     Examples
     --------
@@ -108,6 +112,41 @@ class Diagnosis(Printable):
     clusters: tuple[str, ...] | None = None  # of samples, in the order of sample_names
     combined: Floats | None = None  # [samples, learners], logits of auto's combination, for `predict`
     content: KeptContent | None = None  # what samples ask and learners answered, read when asked for
+    encoders: Encoders = NO_ENCODERS
+
+    def predict_new(self, samples: Any = None, learners: Any = None) -> NewPredictions:
+        """Predicts responses to samples, or of learners, that nobody has a response of.
+
+        Where the diagnosis was made with features, new ones are predicted from theirs; the intervals hold
+        what is not known of the weights, and how far samples of the same features differ. Else every new one
+        is expected to be as a random one of the table, and a note says so.
+
+        Parameters
+        ----------
+        samples, learners : path, dataframe, Features or list of str, optional
+            The features of new samples or learners, with the columns that were fitted on. A list of names
+            will do where the diagnosis has no features. What is not given is that of this diagnosis.
+
+        Returns
+        -------
+        NewPredictions
+            Frames `responses`, `samples` and `learners`, each with 95 % intervals, and `notes`.
+
+        Raises
+        ------
+        DataError
+            A feature that was fitted on is not there, or is of another kind.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(6, 40, seed=1).table
+        >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
+        >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+        >>> new = pl.DataFrame({"sample": ["p", "q"], "words": [3, 30]})
+        >>> found.predict_new(samples=new).responses.shape
+        (12, 5)
+        """
+        return predict_new(self, samples, learners)
 
     def predict(
         self, learners: Sequence[str] | None = None, samples: Sequence[str] | None = None

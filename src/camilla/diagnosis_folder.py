@@ -13,11 +13,12 @@ from safetensors.numpy import save as save_tensors
 
 from camilla.errors import DataError, FormatError
 from camilla.fitting.fit import settings_from_data
-from camilla.fitting.layout import Size
+from camilla.fitting.layout import Encoders, Size
 from camilla.fitting.protocol import Readout
 from camilla.models import DIAGNOSERS
 from camilla.table.cells import Cells
 from camilla.table.content import KeptContent, in_file
+from camilla.table.encoding import Encoder
 from camilla.table.files import whole_folder
 from camilla.table.skills import SkillGraph
 
@@ -57,6 +58,8 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
         arrays["combined"] = diagnosis.combined
     if diagnosis.diagnoser.size.skill_mask is not None:
         arrays["skill_mask"] = diagnosis.diagnoser.size.skill_mask.astype(np.uint8)
+    encoders = {of: one for of, one in diagnosis.encoders._asdict().items() if one is not None}
+    arrays |= {f"encoder.{of}.{k}": v for of, one in encoders.items() for k, v in one.arrays.items()}
     tensors = {name: np.ascontiguousarray(value) for name, value in arrays.items()}
     (folder / "arrays.safetensors").write_bytes(save_tensors(tensors))
     hashes = {file.name: _sha(file.read_bytes()) for file in sorted(folder.iterdir())}
@@ -73,6 +76,7 @@ def _write_directory(diagnosis: Any, folder: Path) -> None:
         "temperature": diagnosis.temperature,
         "readout": {k: v for k, v in diagnosis.readout._asdict().items() if not isinstance(v, np.ndarray)},
         "sha256": hashes,
+        "encoders": {of: one.document() for of, one in encoders.items()},
         "content": (folder / CONTENT).stat().st_size if diagnosis.content is not None else None,
     }
     text = json.dumps(document, ensure_ascii=False, indent=1)
@@ -122,6 +126,12 @@ def read_directory(path: Path) -> dict[str, Any]:
         "clusters": None if document["clusters"] is None else tuple(document["clusters"]),
         "combined": arrays.get("combined"),
         "cells": Cells(*(cells[name].to_numpy() for name in Cells._fields)),
+        "encoders": Encoders(
+            **{
+                of: Encoder.restored(one, arrays_of(f"encoder.{of}."))
+                for of, one in document.get("encoders", {}).items()  # absent from what was saved before
+            }
+        ),
         "content": _content(path / CONTENT, document.get("content")),
     }
 

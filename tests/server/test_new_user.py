@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
 import polars as pl
 import pytest
 from running_server import Server, running
@@ -142,6 +143,10 @@ def test_camilla_submit_says_where_the_learner_stands(
     row = row_of(server, "by command")
     assert "by command" in done.stdout
     assert f"{row['ability']:.3f}" in done.stdout
+    again = run("submit", "command.csv", "--to", server.address, "--json", cwd=folder)
+    document = json.loads(again.stdout)
+    assert list(jsonschema_rs.validator_for(camilla.schema("submit")).iter_errors(document)) == []
+    assert [one["new"] for one in document["received"]] == [False]
     monkeypatch.setenv("CAMILLA_TOKEN", "wrong")
     refused = run("submit", "command.csv", "--to", server.address, cwd=folder)
     assert refused.returncode == 1

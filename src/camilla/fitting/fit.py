@@ -200,7 +200,8 @@ def fewer_samples(
         return size, layout, valid
     some = np.sort(np.random.default_rng(seed).permutation(size.n_samples)[:most])
     mask = None if size.skill_mask is None else size.skill_mask[some]
-    smaller = replace(size, n_samples=most, skill_mask=mask)
+    features = None if size.sample_features is None else size.sample_features.take(some)
+    smaller = replace(size, n_samples=most, skill_mask=mask, sample_features=features)
     return smaller, _take(layout, some), _take(valid, some)
 
 

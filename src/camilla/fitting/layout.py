@@ -8,11 +8,24 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from camilla.arrays import Floats
+from camilla.table.encoding import Encoder
+from camilla.table.features import Features
 from camilla.table.responses import ResponseTable, check_diagnosable
 
 BLOCK_CELLS = 65_536  # cells a block: its few temporaries stay in the second-level cache
 DENSE_SHARE = 0.3  # below this share of observed cells gathering beats multiplying zeros
 DOUBLE_CELLS = 4_000_000  # up to here passes run in float64, above in float32
+
+
+class Encoded(NamedTuple):
+    """Features as numbers: columns of mean 0, and for each the number of the block it shrinks with."""
+
+    columns: Floats  # [samples or learners, columns]
+    block: NDArray[np.intp]  # [columns]
+
+    def take(self, rows: NDArray[np.integer]) -> "Encoded":
+        """Of these samples or learners."""
+        return Encoded(self.columns[rows], self.block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,6 +37,8 @@ class Size:
     skill_mask: NDArray[np.bool_] | None = None  # [samples, skills]
     fractional: bool = False
     skill_edges: tuple[tuple[int, int], ...] | None = None  # (parent, child) of the skill graph
+    sample_features: Encoded | None = None
+    learner_features: Encoded | None = None
 
     @property
     def n_skills(self) -> int:
@@ -191,12 +206,39 @@ def layout_of(
     return DenseLayout(full_weight, full_response)
 
 
-def size_of(table: ResponseTable) -> Size:
+class Encoders(NamedTuple):
+    """How features of samples and learners became numbers."""
+
+    samples: Encoder | None = None
+    learners: Encoder | None = None
+
+    @classmethod
+    def fit(cls, table: ResponseTable) -> "Encoders":
+        """Fitted to all rows of the table's features."""
+        both = (table.sample_features, table.learner_features)
+        return cls(*(None if features is None else Encoder.fit(features) for features in both))
+
+
+def encoded(encoder: Encoder | None, features: Features | None) -> Encoded | None:
+    """Numbers shrink together, every category, text and vector on its own."""
+    if encoder is None or features is None:
+        return None
+    kinds = encoder.kinds
+    own = ["" if kinds.get(block, "number") == "number" else block for block in encoder.block]
+    return Encoded(encoder.matrix(features), np.unique(own, return_inverse=True)[1].astype(np.intp))
+
+
+def size_of(table: ResponseTable, encoders: Encoders | None = None) -> Size:
     """What a diagnoser knows of the table."""
+    encoders = Encoders.fit(table) if encoders is None else encoders
     graph, skill_map = table.skill_graph, table.skill_map
     mask = None if skill_map is None else skill_map.mask
     edges = None if graph is None or skill_map is None else graph.among(skill_map.skills)
-    return Size(table.n_learners, table.n_samples, mask, not table.is_binary, edges)
+    return Size(
+        table.n_learners, table.n_samples, mask, not table.is_binary, edges,
+        encoded(encoders.samples, table.sample_features),
+        encoded(encoders.learners, table.learner_features),
+    )  # fmt: skip
 
 
 def layout_of_table(table: ResponseTable) -> Layout:
@@ -208,6 +250,9 @@ def layout_of_table(table: ResponseTable) -> Layout:
     )  # fmt: skip
 
 
+NO_ENCODERS = Encoders()
+
+
 class Prepared(NamedTuple):
     """A table as it is fitted, and what it is recognised by."""
 
@@ -215,13 +260,15 @@ class Prepared(NamedTuple):
     size: Size
     layout: Layout
     digest: str  # of the table in any order
+    encoders: Encoders = NO_ENCODERS
 
 
 def prepared(table: ResponseTable) -> Prepared:
     """A table checked and put into the order of fitting."""
     check_diagnosable(table)
     digest, ordered = table.digest(), table.in_fitting_order()
-    return Prepared(ordered, size_of(ordered), layout_of_table(ordered), digest)
+    encoders = Encoders.fit(ordered)
+    return Prepared(ordered, size_of(ordered, encoders), layout_of_table(ordered), digest, encoders)
 
 
 CLIP = 1e-7  # keeps the logit of a mean of 0 or 1 finite

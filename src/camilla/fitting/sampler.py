@@ -13,9 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
+from camilla.fitting.regression import Regression
 
 INTERCEPT_SCALE, FIRST_SCALE, OTHER_SCALE = 2.0, 1.0, 0.3  # of the half-t standard deviations
 FREEDOM = 2  # of the half-t: correlations between loadings are then uniform
+ABILITY_SCALE = 1.0  # of the half-t deviations of learners' weights
 FURTHEST = 40.0  # of an intercept or a loading: where responses separate perfectly, nothing else stops them
 DOUBLE_CELLS = 300_000  # up to here chains run in float64, in which a CPU's last bits change no draw
 
@@ -151,6 +153,31 @@ class Prior:
         return Hyper(mean + np.linalg.solve(factor.T, noise), factor @ factor.T)
 
 
+class Design(NamedTuple):
+    """Columns of features, each of mean 0, and the block of each: those that share a standard deviation."""
+
+    columns: Floats  # [rows, columns]
+    block: NDArray[np.intp]  # [columns]
+
+
+class Designs(NamedTuple):
+    """What samples and learners are known by before any response."""
+
+    samples: Design | None = None
+    learners: Design | None = None
+
+    def regressions(self, scale: Floats) -> "Regressions":
+        """At their start; `scale` is that of the samples' factors."""
+        samples, learners = self
+        return Regressions(
+            None if samples is None else Regression(*samples, scale),
+            None if learners is None else Regression(*learners, np.full(len(scale) - 1, ABILITY_SCALE)),
+        )
+
+
+NO_DESIGNS = Designs()
+
+
 class Move(NamedTuple):
     """A change of scale that leaves every logit as it is: θ + shift, then θ / stretch and v · stretch."""
 
@@ -159,10 +186,32 @@ class Move(NamedTuple):
     hyper: Hyper
 
 
+class Regressions(NamedTuple):
+    """Features that the means of samples' factors, or of abilities, are regressed on."""
+
+    samples: Regression | None = None
+    learners: Regression | None = None
+
+    def shift_gain(self, shift: Floats) -> float:
+        """What another origin makes of the density of the samples' weights; the learners' stay."""
+        return 0.0 if self.samples is None else self.samples.shift_gain(shift)
+
+    def stretch_gain(self, dimension: int, by: float) -> float:
+        """What another unit of a dimension makes of the densities of both."""
+        gain = 0.0 if self.samples is None else self.samples.stretch_gain(1 + dimension, by)
+        return gain + (0.0 if self.learners is None else self.learners.stretch_gain(dimension, 1 / by))
+
+
+NONE = Regressions()
+
+
 def moved(
-    prior: Prior, rng: np.random.Generator, hyper: Hyper, n_learners: int, total: Floats, square: Floats
-) -> Move:
+    prior: Prior, rng: np.random.Generator, hyper: Hyper, n_learners: int, total: Floats, square: Floats,
+    regressions: Regressions = NONE,
+) -> Move:  # fmt: skip
     """Another origin and unit of the abilities, from their sums and sums of squares in each dimension.
+
+    Of abilities with a regression these are of what it leaves over.
 
     Learners and samples hold one another in place, so that with few learners a chain hardly moves along them.
     Such a move is drawn given the learners and accepted by what the samples' distribution makes of it, which
@@ -174,7 +223,8 @@ def moved(
     back, forth = np.eye(width), np.eye(width)
     forth[0, 1:], back[0, 1:] = -shift, shift
     tried = Hyper(forth @ hyper.mean, back.T @ hyper.precision @ back)
-    if np.log(rng.random()) < prior.log_density(tried) - prior.log_density(hyper):
+    gain = prior.log_density(tried) - prior.log_density(hyper) + regressions.shift_gain(shift)
+    if np.log(rng.random()) < gain:
         hyper = tried
         square = square + 2 * shift * total + n_learners * shift**2
     else:
@@ -185,6 +235,7 @@ def moved(
         factor[1 + k] = np.sqrt(max(float(square[k]), 1e-12) / rng.chisquare(n_learners))
         tried = Hyper(hyper.mean * factor, hyper.precision / np.outer(factor, factor))
         gain = prior.log_density(tried) - prior.log_density(hyper) + (width + 2) * np.log(factor[1 + k])
+        gain += regressions.stretch_gain(k, float(factor[1 + k]))
         if np.log(rng.random()) < gain:
             hyper, stretch[k] = tried, factor[1 + k]
     return Move(shift, stretch, hyper)
@@ -193,7 +244,9 @@ def moved(
 class Chain:
     """A Gibbs chain: `sweep` draws everything once, from what the attributes hold."""
 
-    def __init__(self, data: Responses, n_dims: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, data: Responses, n_dims: int, rng: np.random.Generator, designs: Designs = NO_DESIGNS
+    ) -> None:
         self.shape = data.weight.shape
         self.kind: Any = np.float64 if data.weight.size <= DOUBLE_CELLS else np.float32
         self.weight: Floats = data.weight.astype(self.kind)
@@ -208,6 +261,7 @@ class Chain:
         self.ability, self.factor = self._start()
         self.prior = Prior(n_dims)
         self.hyper = self.prior.first(self.factor)
+        self.regressions = designs.regressions(self.prior.scale)
         self._chance, self._logit, self._square = (np.zeros(self.weight.shape, self.kind) for _ in range(3))
         self._slopes = np.zeros((5, len(self.weight)))
 
@@ -282,6 +336,8 @@ class Chain:
         pairs = loading[:, self._own_pairs[0]] * loading[:, self._own_pairs[1]]
         information = _filled(omega.T @ pairs, self._own_places) + np.eye(self.n_dims)
         linear = (self.pull - omega * self.factor[:, :1].astype(self.kind)).T @ loading
+        if self.regressions.learners is not None:
+            linear = linear + self.regressions.learners.mean
         root = np.linalg.cholesky(information)
         self.ability = _normal(self.rng, root, linear.astype(np.float64))
 
@@ -290,6 +346,8 @@ class Chain:
         pairs = design[:, self._pairs[0]] * design[:, self._pairs[1]]
         information = _filled(omega @ pairs, self._places) + self.hyper.precision
         linear = (self.pull @ design).astype(np.float64) + self.hyper.precision @ self.hyper.mean
+        if self.regressions.samples is not None:
+            linear += self.regressions.samples.mean @ self.hyper.precision
         root = np.linalg.cholesky(information)
         self.factor = np.clip(_normal(self.rng, root, linear), -FURTHEST, FURTHEST)
         if not keep_conditional:
@@ -298,17 +356,30 @@ class Chain:
         return Conditional(np.einsum("jkl,jml,jm->jk", inverse, inverse, linear, optimize=True), inverse)
 
     def _draw_hyper(self) -> None:
-        middle = self.factor.mean(axis=0)
-        away = self.factor - middle
+        of_samples, of_learners = self.regressions
+        factor = self.factor if of_samples is None else self.factor - of_samples.mean
+        middle = factor.mean(axis=0)
+        away = factor - middle
         self.hyper = self.prior.draw(self.rng, len(away), middle, away.T @ away, self.hyper)
+        if of_samples is not None:
+            of_samples.draw(self.rng, self.factor - self.hyper.mean, self.hyper.precision)
+        if of_learners is not None:
+            of_learners.draw(self.rng, self.ability, np.eye(self.n_dims))
 
     def _move(self) -> None:
-        n, total, square = len(self.ability), self.ability.sum(axis=0), (self.ability**2).sum(axis=0)
-        move = moved(self.prior, self.rng, self.hyper, n, total, square)
+        of_samples, of_learners = self.regressions
+        left = self.ability if of_learners is None else self.ability - of_learners.mean
+        total, square = left.sum(axis=0), (left**2).sum(axis=0)
+        move = moved(self.prior, self.rng, self.hyper, len(left), total, square, self.regressions)
         self.ability = (self.ability + move.shift) / move.stretch
         self.factor[:, 0] -= self.factor[:, 1:] @ move.shift
         self.factor[:, 1:] *= move.stretch
         self.hyper = move.hyper
+        if of_samples is not None:
+            of_samples.shifted(move.shift)
+            of_samples.stretched(np.append(1.0, move.stretch))
+        if of_learners is not None:
+            of_learners.stretched(1 / move.stretch)
 
     def tally(self) -> Floats:
         """Counts the present draw in, and gives its expected scores on all samples."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from camilla.display import counted, percent, signed
+from camilla.learners.sentences import macro_sentence, sentence
 from camilla.markdown import code, details, entities, table
 
 if TYPE_CHECKING:
@@ -16,18 +17,16 @@ MARK = "<!-- camilla compare -->"  # by which a workflow finds its comment again
 MOST_TASKS = 100  # rows; a comment has 65,536 characters at most
 
 
-def comment(
-    found: "Comparison", gate: "Gate | None", *, answer: str, macro_answer: str | None, flips: int
-) -> str:
-    """The whole comment, ending in a line break; the answers are the sentences that the command prints."""
+def comment(found: "Comparison", gate: "Gate | None", *, flips: int) -> str:
+    """The whole comment, ending in a line break."""
     overall = found.overall
     paragraphs = [
         MARK,
         f"### Camilla: {_headline(found)}",
-        answer,
+        sentence(overall, found.level),
         f"A is {code(found.a)} (mean {overall.mean_a:.3f}), "
         f"B is {code(found.b)} (mean {overall.mean_b:.3f}).",
-        *([] if macro_answer is None else [macro_answer]),
+        *([] if found.macro is None else [macro_sentence(found.macro, found.level)]),
         *([] if gate is None else [_gate(found, gate)]),
         *_tasks(found),
         *_flipped(found, flips),

@@ -8,9 +8,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, signed
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent
 from camilla.errors import DataError, SettingError
+from camilla.learners.comment import comment
 from camilla.learners.gates import Gate, gate_of
+from camilla.learners.sentences import macro_sentence, sentence
 from camilla.learners.two_sources import read_two
 from camilla.provenance import made_of, place_of
 from camilla.reading.inputs import ReadOptions, read
@@ -117,11 +119,7 @@ class Comparison(Printable):
 
         Text from data is escaped: it shows as it is, and neither links nor mentions anybody.
         """
-        from camilla.learners.comment import comment
-
-        macro_answer = None if self.macro is None else macro_sentence(self.macro, self.level)
-        answer = sentence(self.overall, self.level)
-        return comment(self, gate, answer=answer, macro_answer=macro_answer, flips=flips)
+        return comment(self, gate, flips=flips)
 
     def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
         """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
@@ -194,48 +192,6 @@ class Comparison(Printable):
             "provenance": dict(self.provenance),
         }
         return document | shown
-
-
-def sentence(effect: Effect, level: float) -> str:
-    """The answer, the evidence, the caveat; differences in points, hundredths of the mean response."""
-    difference, interval = in_points(effect, level)
-    over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
-    test = f"p = {effect.p_value:.2g}, {_test_name(effect.test)}"
-    verdict, n = effect.verdict(level), f"{effect.n} shared samples{over}"
-    if verdict == "tied":
-        return f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n} ({test})."
-    if verdict == "too few samples":
-        return (
-            f"A and B cannot be told apart: B − A = {difference} points ({interval}) on {n}, too few for any "
-            f"difference to be significant ({test})."
-        )
-    if verdict in ("better", "worse"):
-        return f"B is {verdict}: {difference} points ({interval}) on {n} ({test})."
-    return f"B is {verdict}: {difference} points ({interval}), but {n} are too few to be sure ({test})."
-
-
-def in_points(effect: Effect | MacroEffect, level: float) -> tuple[str, str]:
-    """The difference in points, and its interval in words."""
-    decimals = 1 if not effect.high - effect.low < 0.002 else 2
-    difference, low, high = (
-        signed(100 * value, decimals) for value in (effect.difference, effect.low, effect.high)
-    )
-    known = effect.low == effect.low
-    return difference, f"{percent(level)} CI {low} to {high}" if known else "no confidence interval"
-
-
-def macro_sentence(macro: MacroEffect, level: float) -> str:
-    """The macro average, named, and what the first sentence averages over."""
-    difference, interval = in_points(macro, level)
-    return (
-        f"Macro average (mean over {macro.n_tasks} tasks, each counted once): B − A = {difference} points "
-        f"({interval}). The first line has the micro average: each sample counted once."
-    )
-
-
-def _test_name(method: str) -> str:
-    """Exact McNemar test; Student's t test over samples."""
-    return method.replace("Student's t", "Student's t test") if "Student's t" in method else f"{method} test"
 
 
 def _task_grid(tasks: tuple[Effect, ...], level: float, most: int | None) -> Grid:

@@ -12,7 +12,8 @@ from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
-from camilla.fitting.sampler import Chain, Conditional, Responses
+from camilla.fitting.regression import Expansion
+from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses
 from camilla.statistics.posterior import effective_draws
 
 if TYPE_CHECKING:
@@ -42,6 +43,14 @@ class BayesParams(NamedTuple):
     discrimination: Floats
     discrimination_se: Floats
     dispersion: Floats  # [1]
+    sample_mean: Floats | None = (
+        None  # [kept, 1 + dims], with features: factors have the mean + features · weight
+    )
+    sample_root: Floats | None = None  # [kept, 1 + dims, 1 + dims], and the covariance root root'
+    sample_weight: Floats | None = None  # [kept, columns, 1 + dims]
+    sample_basis: tuple[Floats, ...] | None = None  # of the columns, see Expansion
+    learner_weight: Floats | None = None  # [kept, columns, dims]
+    learner_basis: tuple[Floats, ...] | None = None
 
 
 class _Plan(NamedTuple):
@@ -80,6 +89,12 @@ class Bayes:
         "discrimination": ("sample",),
         "discrimination_se": ("sample",),
         "dispersion": ("",),
+        "sample_mean": ("", "latent"),
+        "sample_root": ("", "latent", "latent"),
+        "sample_weight": ("", "", "latent"),
+        "sample_basis": ("",),
+        "learner_weight": ("", "", "latent"),
+        "learner_basis": ("",),
     }
     size: Size
     dimensions: int = 20  # at most; no more than two fewer than learners and a quarter of samples
@@ -93,6 +108,11 @@ class Bayes:
     def n_dims(self) -> int:
         return max(1, min(self.dimensions, self.size.n_learners - 2, self.size.n_samples // 4))
 
+    @property
+    def has_features(self) -> bool:
+        """Whether factors or abilities are regressed on features."""
+        return self.size.sample_features is not None or self.size.learner_features is not None
+
     def _affordable(self) -> int:
         """Draws that take a few seconds on a core: a sweep costs so much per cell and per system solved."""
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
@@ -104,15 +124,20 @@ class Bayes:
 
         Compiling takes it about 20 s.
         """
-        if self._affordable() >= FEWEST_DRAWS or not may_accelerate():
+        if self.has_features or self._affordable() >= FEWEST_DRAWS or not may_accelerate():
             return None
         from camilla.fitting.device_chain import accelerator
 
         return accelerator()
 
-    def _chain(self, data: Responses, rng: np.random.Generator) -> "Chain | DeviceChain":
+    def _bases(self) -> "_Bases":
+        """Features and kernels of them."""
+        both = (self.size.sample_features, self.size.learner_features)
+        return _Bases(*(None if one is None else Expansion.fit(*one) for one in both))
+
+    def _chain(self, data: Responses, rng: np.random.Generator, bases: "_Bases") -> "Chain | DeviceChain":
         if self.device is None:
-            return Chain(data, self.n_dims, rng)
+            return Chain(data, self.n_dims, rng, bases.designs(self.size))
         from camilla.fitting.device_chain import DeviceChain
 
         return DeviceChain(data, self.n_dims, rng)
@@ -132,10 +157,11 @@ class Bayes:
         response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
         plan = self._plan()
         with one_blas_thread():
-            chain = self._chain(Responses(weight, response, self.size.fractional), rng)
+            bases = self._bases()
+            chain = self._chain(Responses(weight, response, self.size.fractional), rng, bases)
             for _ in range(plan.burn_in):
                 chain.sweep()
-            record = _Record(chain, plan)
+            record = _Record(chain, plan, bases)
             for step in range(plan.draws):
                 record.add(chain.sweep(keep_conditional=record.wants_frame(step)), step)
                 if step % 50 == 49:
@@ -194,6 +220,23 @@ class Bayes:
         )
 
 
+class _Bases(NamedTuple):
+    """What the columns of the regressions are made of."""
+
+    samples: Expansion | None
+    learners: Expansion | None
+
+    def designs(self, size: Size) -> Designs:
+        """The columns of the rows that are fitted."""
+        both = zip(self, (size.sample_features, size.learner_features), strict=True)
+        return Designs(
+            *(
+                None if basis is None or known is None else Design(basis.of(known.columns), basis.block)
+                for basis, known in both
+            )
+        )
+
+
 class _PoolDraws(NamedTuple):
     """Draws of the pool's expected scores."""
 
@@ -234,7 +277,7 @@ class _PlacedDraws(NamedTuple):
 class _Record:
     """What is kept of a chain's draws."""
 
-    def __init__(self, chain: "Chain | DeviceChain", plan: _Plan) -> None:
+    def __init__(self, chain: "Chain | DeviceChain", plan: _Plan, bases: _Bases) -> None:
         n_samples, n_learners = chain.shape
         width = chain.n_dims + 1
         self.chain, self.plan = chain, plan
@@ -244,6 +287,7 @@ class _Record:
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
+        self.bases, self.regression = bases, _RegressionDraws()
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -257,8 +301,12 @@ class _Record:
         if (k := self.keep.get(step)) is not None:
             self.ability[k] = np.clip(chain.ability, -LARGEST, LARGEST)
             self.factor[k] = np.clip(chain.factor, -LARGEST, LARGEST)
+            if isinstance(chain, Chain):
+                self.regression.add(chain)
         if conditional is not None:
             k = self.frame[step]
+            if isinstance(chain, Chain) and chain.regressions.learners is not None:
+                conditional = _for_any_learner(conditional, chain.regressions.learners.mean)
             self.frame_mean[k] = conditional.mean
             upper = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
             self.frame_root[k] = np.clip(upper, -LARGEST, LARGEST)
@@ -281,7 +329,55 @@ class _Record:
             (np.log(p) - np.log1p(-p)).astype(np.float32), se,
             difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
             slope, np.sqrt(np.maximum(var_slope, 0)), np.array([self.dispersion]),
+            **self.regression.fields(self.bases),
         )  # fmt: skip
+
+
+class _RegressionDraws:
+    """Weights of features, draw by draw."""
+
+    def __init__(self) -> None:
+        self.mean, self.root, self.weight = list[Floats](), list[Floats](), list[Floats]()
+        self.learner_weight = list[Floats]()
+
+    def add(self, chain: Chain) -> None:
+        """Keeps the present draw."""
+        if chain.regressions.samples is not None:
+            self.mean.append(chain.hyper.mean)
+            self.root.append(np.linalg.inv(np.linalg.cholesky(chain.hyper.precision)).T)
+            self.weight.append(chain.regressions.samples.weight.copy())
+        if chain.regressions.learners is not None:
+            self.learner_weight.append(chain.regressions.learners.weight.copy())
+
+    def fields(self, bases: _Bases) -> dict[str, Any]:
+        """Of the parameters; nothing where there are no features."""
+        found: dict[str, Any] = {}
+        if bases.samples is not None:
+            found |= {
+                "sample_mean": np.array(self.mean, np.float32),
+                "sample_root": np.array(self.root, np.float32),
+                "sample_weight": np.array(self.weight, np.float32),
+                "sample_basis": bases.samples.arrays(),
+            }
+        if bases.learners is not None:
+            found["learner_weight"] = np.array(self.learner_weight, np.float32)
+            found["learner_basis"] = bases.learners.arrays()
+        return found
+
+
+def _for_any_learner(conditional: Conditional, expected: Floats) -> Conditional:
+    """Samples as a learner of unknown features meets them: its abilities N(0, I + C) become N(0, I).
+
+    C is the covariance of what features make of the pool's abilities.
+    """
+    n_dims = expected.shape[1]
+    scale = np.eye(n_dims + 1)
+    away = expected - expected.mean(axis=0)
+    scale[1:, 1:] = np.linalg.cholesky(np.eye(n_dims) + away.T @ away / len(away)).T
+    square = scale @ conditional.root  # its square is the covariance; the upper root is wanted
+    covariance = square @ square.transpose(0, 2, 1)
+    lower = np.linalg.cholesky(covariance[:, ::-1, ::-1])
+    return Conditional(conditional.mean @ scale.T, lower[:, ::-1, ::-1])
 
 
 def _unseen_dispersion(params: BayesParams, p: Floats, weight: Floats, response: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """Results that a harness returned in Python: written as the harness writes its logs, and read as those are.
 
 Inspect's `eval()` returns `EvalLog` objects. They have `eval`, `samples`, `status` and, as
-Pydantic models do, `model_dump_json`. lm-evaluation-harness's `simple_evaluate(log_samples=True)` returns
-a dictionary with `results`, `samples` by task, and `config`. Neither package is imported.
+Pydantic models do, `model_dump_json`. lm-evaluation-harness's `simple_evaluate(log_samples=True)` returns a
+dictionary with `results`, `samples` by task, and `config`. Neither package is imported.
 """
 
 import re

@@ -1,0 +1,235 @@
+"""What a diagnosis expects of samples and learners that nobody has a response of."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats, one_blas_thread, sigmoid
+from camilla.display import Grid, Part, Printable
+from camilla.errors import DataError
+from camilla.fitting.regression import Expansion
+from camilla.table.encoding import Encoder
+from camilla.table.features import Features
+
+DRAWS = 2000  # of new samples or learners, several per draw of the posterior
+CHUNK_NUMBERS = 20_000_000  # draws × learners × samples at a time
+ENDS = (0.025, 0.975)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NewPredictions(Printable):
+    """What is expected of new samples or new learners.
+
+    Attributes
+    ----------
+    responses : polars.DataFrame
+        Columns learner, sample, probability (the expected response), and low and high: the 95 % interval of
+        the chance, from everything that is not known of the learner and the sample.
+    samples : polars.DataFrame
+        One row per sample: `success_rate`, the expected share of right responses (mean response) over the
+        learners, and low and high: the 95 % interval of the rate that one response of each learner will show.
+    learners : polars.DataFrame
+        One row per learner: `score`, the expected mean response over the samples, and low and high: the 95 %
+        interval of the mean that one response to each sample will show.
+    notes : tuple of str
+        What the predictions rest on.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(6, 40, seed=1).table
+    >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
+    >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+    >>> found.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
+    ['sample', 'success_rate', 'low', 'high']
+    """
+
+    on_a_screen: ClassVar[dict[str, Any]] = {"rows": 10}
+
+    responses: pl.DataFrame
+    samples: pl.DataFrame
+    learners: pl.DataFrame
+    notes: tuple[str, ...]
+
+    def parts(self, *, rows: int = 40) -> list[Part]:
+        """Returns the tables and sentences that `text` prints.
+
+        Parameters
+        ----------
+        rows : int
+            Number of rows of each table.
+
+        Returns
+        -------
+        list of str and Grid
+            Samples, learners, notes.
+
+        Examples
+        --------
+        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> new = found.predict_new(samples=["new"])
+        >>> new.parts(rows=3)[-1].startswith("note: no features")
+        True
+        """
+        parts: list[Part] = []
+        for what, frame in (("samples", self.samples), ("learners", self.learners)):
+            of = "success rate over the learners" if what == "samples" else "score over the samples"
+            more = "" if frame.height <= rows else f", the first {rows}"
+            title = f"{frame.height} {what}{more}: expected {of}, with 95 % prediction intervals"
+            parts.append(Grid(title, frame.head(rows)))
+        return [*parts, *(f"note: {note}" for note in self.notes)]
+
+
+class _Side(NamedTuple):
+    """Samples or learners that are predicted, and where their draws come from."""
+
+    names: tuple[str, ...]
+    known: NDArray[np.intp] | None  # indices of those that were fitted; None: new ones
+    columns: Floats | None  # of the regression, for new ones with features
+
+
+def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPredictions:
+    """Expected responses of new learners or on new samples; see `Diagnosis.predict_new`."""
+    if samples is None and learners is None:
+        raise DataError("neither new samples nor new learners came; give features or names of one of them.")
+    notes: list[str] = []
+    params = found.params
+    of_samples = _side(found, samples, "sample", getattr(params, "sample_basis", None), notes)
+    of_learners = _side(found, learners, "learner", getattr(params, "learner_basis", None), notes)
+    with one_blas_thread():
+        drawing = _by_draws if hasattr(params, "frame_mean") else _by_resampling
+        return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
+
+
+def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes: list[str]) -> _Side:
+    fitted = found.sample_names if of == "sample" else found.learner_names
+    if given is None:
+        return _Side(fitted, np.arange(len(fitted)), None)
+    encoder: Encoder | None = getattr(found.encoders, f"{of}s")
+    if encoder is None or basis is None:
+        notes.append(
+            f"no features of {of}s are in this diagnosis, so every new {of} is expected to be as a random "
+            "one of the table: the constant baseline"
+        )
+        return _Side(_names(given, of), None, None)
+    features = Features.read(given, of=of, kinds=encoder.kinds)
+    notes += features.notes
+    columns = Expansion.restored(basis).of(encoder.matrix(features))
+    return _Side(features.names, None, columns)
+
+
+def _names(given: Any, of: Any) -> tuple[str, ...]:
+    """Names of new samples or learners that nothing else is needed of."""
+    if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
+        return tuple(given)
+    return Features.read(given, of=of).names
+
+
+class _Block(NamedTuple):
+    """Draws of chances, and responses drawn from them, of some samples."""
+
+    samples: slice
+    chance: Floats  # [draws, samples, learners]
+    response: Floats
+
+
+def _by_draws(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
+    """From the posterior of bayes: weights, residuals of new rows, responses."""
+    params, rng = found.params, np.random.default_rng(0)
+    kept = len(params.ability)
+    draw = [d % kept for d in range(max(DRAWS // kept, 1) * kept)]
+    ability = np.stack([_abilities(params, d, learners, rng) for d in draw])
+    dispersion = float(params.dispersion[0]) if found.diagnoser.size.fractional else 1.0
+    for part in _chunks(len(samples.names), len(draw) * len(learners.names)):
+        factor = np.stack([_factors(params, d, samples, part, rng) for d in draw])
+        logit = np.matmul(factor[:, :, 1:], ability.transpose(0, 2, 1)) + factor[:, :, :1]
+        chance = sigmoid(logit)
+        yield _Block(part, chance, _responses(rng, chance, dispersion))
+
+
+def _abilities(params: Any, draw: int, learners: _Side, rng: np.random.Generator) -> Floats:
+    """[learners, dims] under a draw of the posterior."""
+    fitted = params.ability[draw].astype(np.float32)
+    if learners.known is not None:
+        return fitted[learners.known]
+    if learners.columns is None:
+        return fitted[rng.integers(0, len(fitted), len(learners.names))]
+    mean = learners.columns @ params.learner_weight[draw]
+    return (mean + rng.standard_normal(mean.shape)).astype(np.float32)
+
+
+def _factors(params: Any, draw: int, samples: _Side, part: slice, rng: np.random.Generator) -> Floats:
+    """[samples, 1 + dims] under a draw of the posterior."""
+    fitted = params.factor[draw].astype(np.float32)
+    if samples.known is not None:
+        return fitted[samples.known[part]]
+    if samples.columns is None:
+        return fitted[rng.integers(0, len(fitted), part.stop - part.start)]
+    mean = params.sample_mean[draw] + samples.columns[part] @ params.sample_weight[draw]
+    noise = rng.standard_normal(mean.shape) @ params.sample_root[draw].T
+    return (mean + noise).astype(np.float32)
+
+
+def _by_resampling(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
+    """Without draws: a new sample or learner is any of those that were fitted."""
+    rng, chances = np.random.default_rng(0), found.probabilities().T.astype(np.float32)
+    who = np.tile(np.arange(chances.shape[1]), (DRAWS, 1))
+    if learners.known is None:
+        who = rng.integers(0, chances.shape[1], (DRAWS, len(learners.names)))
+    for part in _chunks(len(samples.names), DRAWS * len(learners.names)):
+        what = np.tile(np.arange(part.start, part.stop), (DRAWS, 1))
+        if samples.known is None:
+            what = rng.integers(0, len(chances), what.shape)
+        chance = chances[what[:, :, None], who[:, None, :]]
+        yield _Block(part, chance, _responses(rng, chance, 1.0))
+
+
+def _responses(rng: np.random.Generator, chance: Floats, dispersion: float) -> Floats:
+    """Right and wrong; with a dispersion below 1, beta responses of that share of the binary variance."""
+    if dispersion >= 1:
+        return (rng.random(chance.shape, dtype=np.float32) < chance).astype(np.float32)
+    size = max(1 / max(dispersion, 1e-3) - 1, 1e-3)
+    inside = np.clip(chance.astype(np.float64), 1e-4, 1 - 1e-4)
+    return rng.beta(size * inside, size * (1 - inside)).astype(np.float32)
+
+
+def _chunks(n_samples: int, numbers: int) -> Iterator[slice]:
+    step = max(1, CHUNK_NUMBERS // max(numbers, 1))
+    for start in range(0, n_samples, step):
+        yield slice(start, min(start + step, n_samples))
+
+
+def _summed(
+    found: Any, samples: _Side, learners: _Side, blocks: Iterator[_Block], notes: list[str]
+) -> NewPredictions:
+    """Means and intervals of pairs, samples and learners."""
+    shape = (len(samples.names), len(learners.names))
+    mean, low, high = np.empty(shape), np.empty(shape), np.empty(shape)
+    rate, total = np.empty((3, shape[0])), np.zeros(())
+    expected = np.zeros(shape[1])
+    for part, chance, response in blocks:
+        mean[part] = chance.mean(axis=0, dtype=np.float64)
+        low[part], high[part] = np.quantile(chance, ENDS, axis=0)
+        rates = response.mean(axis=2, dtype=np.float64)
+        rate[0, part] = chance.mean(axis=(0, 2), dtype=np.float64)
+        rate[1:, part] = np.quantile(rates, ENDS, axis=0)
+        total = total + response.sum(axis=1, dtype=np.float64)
+        expected += chance.sum(axis=1, dtype=np.float64).mean(axis=0)
+    ends = np.quantile(total / shape[0], ENDS, axis=0)
+    who, what = np.repeat(np.arange(shape[1]), shape[0]), np.tile(np.arange(shape[0]), shape[1])
+    responses = pl.DataFrame(
+        {
+            "learner": np.array(learners.names, object)[who],
+            "sample": np.array(samples.names, object)[what],
+            "probability": mean.T.ravel(),
+            "low": low.T.ravel(),
+            "high": high.T.ravel(),
+        },
+        schema_overrides={"learner": pl.String, "sample": pl.String},
+    )
+    by_sample = {"sample": samples.names, "success_rate": rate[0], "low": rate[1], "high": rate[2]}
+    by_learner = {"learner": learners.names, "score": expected / shape[0], "low": ends[0], "high": ends[1]}
+    return NewPredictions(responses, pl.DataFrame(by_sample), pl.DataFrame(by_learner), tuple(notes))
