@@ -1,42 +1,76 @@
 """From Parquet files to a diagnosis, in shards
 
-Tables of a 2PL world with 30 % of the cells missing, written as Parquet with one row per response. `shards`
-reads them twice, for names and for responses; `fit` starts from the shards and ends at the mode (the
-largest move of an ability below 10⁻⁶); `diagnose` is everything from the files to the frames. One thread.
-Bytes are peak memory above that of the smallest table, for each response; shards are mapped files and count
-where they were touched last.
+Tables of a 2PL world for irt and its peers, and of a world with eight dimensions for the others, with 30 % of
+the cells missing, and sparse ones with 90 %, written as Parquet with one row per response. `fit` starts from
+the shards and ends at the mode (the largest move of an ability below 10⁻⁶); Camilla's is one epoch from
+arrays in memory, compiling included, up to 10⁷; `diagnose` is everything from the files to the frames. One
+thread. Bytes are peak memory above that of the smallest table, for each response. Peers fit the same
+responses from arrays in memory with their defaults (py-irt: 2,000 epochs of variational inference;
+torch_measure: up to 1,000 epochs of Adam). One that would take more than two CPU minutes by its speed on the
+smaller table is not run: what it would take is reckoned.
 """
 
 import tempfile
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from subprocess import CalledProcessError
+from typing import Any
 
-from jobs import Row, measured, phase, print_table, seconds, serve
+from jobs import Cost, Row, measured, phase, print_table, seconds, serve
 
-SHAPES = {"10⁵": (200, 700), "10⁶": (500, 2_900), "10⁷": (1_000, 14_300), "10⁸": (4_000, 35_700)}
-SETTINGS = {"irt": "irt:precision=1", "mirt, 8 dimensions": "mirt:dimensions=8:precision=3"}
+SHAPES = {
+    "10⁵": (200, 700, 0.7),
+    "10⁶": (500, 2_900, 0.7),
+    "10⁷": (1_000, 14_300, 0.7),
+    "10⁸": (4_000, 35_700, 0.7),
+    "10⁵, sparse": (500, 2_000, 0.1),
+    "10⁷, sparse": (5_000, 20_000, 0.1),
+    "10⁸, sparse": (20_000, 50_000, 0.1),
+}
+SETTINGS = {"irt": "irt:precision=1", "mirt, 8 dimensions": "mirt:dimensions=8:precision=3", "camilla": ""}
+SPARSE_ONLY = "irt"
+MOST_OF_CAMILLA = 2e7  # cells, which it holds in memory
+PEERS = {
+    "irt": (("py-irt 2PL", "fit_py_irt", "1"), ("torch_measure TwoPL", "fit_torch_measure", "1")),
+    "mirt, 8 dimensions": (
+        ("py-irt multidim 2PL", "fit_py_irt", "8"),
+        ("torch_measure LogisticFM", "fit_torch_measure", "8"),
+    ),
+}
+LONGEST = 120  # CPU seconds of a peer
 
 
-def simulate(folder: str, n_learners: str, n_samples: str) -> Row:
-    """Job: right or wrong with chance σ(a θ + c), 30 % missing."""
+def simulate(folder: str, n_learners: str, n_samples: str, share: str, dims: str) -> Row:
+    """Job: right or wrong with chance σ(a · θ + c), this share of the cells observed."""
     import numpy as np
     import polars as pl
 
     rng = np.random.default_rng(0)
     n, m = int(n_learners), int(n_samples)
-    ability = rng.normal(size=n).astype(np.float32)
+    ability = rng.normal(size=(n, int(dims))).astype(np.float32)
+    mean, spread = (1, 0.4) if dims == "1" else (0.5, 0.5)
     names = pl.Series([f"learner-{i:05}" for i in range(n)])
     step = max(1, 5_000_000 // n)
     for number, start in enumerate(range(0, m, step)):
         rows = min(step, m - start)
-        logit = rng.normal(1, 0.4, (rows, 1)).astype(np.float32) * ability
+        logit = rng.normal(mean, spread, (rows, int(dims))).astype(np.float32) @ ability.T
         logit += rng.normal(size=(rows, 1)).astype(np.float32)
         right = rng.random(logit.shape, dtype=np.float32) < 1 / (1 + np.exp(-logit))
-        sample, learner = np.nonzero(rng.random(logit.shape, dtype=np.float32) >= 0.3)
+        sample, learner = np.nonzero(rng.random(logit.shape, dtype=np.float32) < float(share))
         samples = pl.Series([f"sample-{start + j:06}" for j in range(rows)])
         columns = {"learner": names[learner.astype(np.uint32)], "sample": samples[sample.astype(np.uint32)]}
         frame = pl.DataFrame(columns | {"response": right[sample, learner].astype(np.uint8)})
         frame.write_parquet(Path(folder, f"part-{number:03}.parquet"))
+    np.save(Path(f"{folder}.ability.npy"), ability[:, 0])
     return {}
+
+
+def _agreement(folder: str, ability: Any) -> float:
+    """Correlation with the abilities that the responses were drawn from."""
+    import numpy as np
+
+    return float(abs(np.corrcoef(np.load(f"{folder}.ability.npy"), ability)[0, 1]))
 
 
 def shards(folder: str) -> Row:
@@ -70,7 +104,94 @@ def fit(folder: str, name: str) -> Row:
     with phase("cost"):
         start = start_of_shards(ShardLayout(found.shards), problem.free.shape[1], 0)
         reached = fit_by_turns(problem, Threads(found.shards, 1), start, lambda line: None)
-    return {"sweeps": reached.sweeps}
+    agreement = _agreement(folder, reached.ability[:, 0]) if name == "irt" else None
+    return {"sweeps": reached.sweeps, "agreement": agreement}
+
+
+def fit_camilla(folder: str) -> Row:
+    """Job: the responses in memory to the parameters of Camilla's network after one epoch."""
+    import numpy as np
+
+    from camilla.fitting import fit as engine
+    from camilla.fitting.layout import DenseLayout, Size
+    from camilla.fitting.protocol import Solution
+    from camilla.fitting.shards import dense_codes
+    from camilla.fitting.training import Training
+    from camilla.models.camilla import Camilla
+    from camilla.table.shards import open_shards
+
+    found = open_shards(Path(f"{folder}.shards"))
+    assert found is not None
+    size = Size(len(found.learners), len(found.samples))
+    codes = dense_codes(found.shards, len(found.samples))
+    layout = DenseLayout((codes != 255).astype(np.float32), (codes == 1).astype(np.float32))
+    diagnoser = Camilla(size, dimensions=10, precision=1.0, training=Training(epochs=1))
+    one_epoch = Solution(None, 0.0, 0.0, 1, True)  # as many epochs, no validation
+    with phase("cost"):
+        solution = engine.solve(diagnoser, layout, 0, lambda line: None, earlier=one_epoch)
+    return {"sweeps": solution.steps, "agreement": None}
+
+
+def _responses(folder: str) -> Any:
+    """(learner, sample, response) of all rows, names as whole numbers."""
+    import polars as pl
+
+    frame = pl.read_parquet(Path(folder, "*.parquet"))
+    codes = [
+        frame[name].str.split("-").list.last().cast(pl.Int64).to_numpy() for name in ("learner", "sample")
+    ]
+    return *codes, frame["response"].to_numpy(writable=True)
+
+
+def fit_py_irt(folder: str, dims: str) -> Row:
+    """Job: py-irt's 2PL, or its multidimensional one, as its command line trains it."""
+    import json
+
+    from py_irt.config import IrtConfig
+    from py_irt.dataset import Dataset
+    from py_irt.training import IrtModelTrainer
+
+    learner, sample, response = _responses(folder)
+    answers: dict[str, dict[str, int]] = {}
+    for i, j, right in zip(learner.tolist(), sample.tolist(), response.tolist(), strict=True):
+        answers.setdefault(str(i), {})[str(j)] = right
+    lines = Path(f"{folder}.jsonl")
+    with lines.open("w") as file:
+        for name, of_learner in answers.items():
+            file.write(json.dumps({"subject_id": name, "responses": of_learner}) + "\n")
+    data = Dataset.from_jsonlines(lines)
+    kind = {"model_type": "2pl"} if dims == "1" else {"model_type": "multidim_2pl", "dims": int(dims)}
+    with phase("cost"):
+        trainer = IrtModelTrainer(data_path=lines, config=IrtConfig(**kind), dataset=data, verbose=False)
+        trainer.train(device="cpu")
+    if dims != "1":
+        return {"agreement": None}
+    ability = trainer.last_params["ability"]
+    order = [data.subject_id_to_ix[str(i)] for i in range(len(ability))]
+    return {"agreement": _agreement(folder, [ability[k] for k in order])}
+
+
+def fit_torch_measure(folder: str, dims: str) -> Row:
+    """Job: torch_measure's TwoPL, or its factor model."""
+    import sys
+    from types import ModuleType
+
+    # torch_measure cannot be imported without tabpfn, which none of these models uses.
+    tabpfn: Any = ModuleType("tabpfn")
+    tabpfn.TabPFNClassifier = None
+    sys.modules.setdefault("tabpfn", tabpfn)
+    import torch
+    from torch_measure.fitting.mle import mle_fit
+    from torch_measure.models import LogisticFM, TwoPL
+
+    torch.manual_seed(0)
+    learner, sample, response = (torch.from_numpy(part) for part in _responses(folder))
+    n_learners, n_samples = int(learner.max()) + 1, int(sample.max()) + 1
+    model = TwoPL(n_learners, n_samples) if dims == "1" else LogisticFM(n_learners, n_samples, int(dims))
+    with phase("cost"):
+        history = mle_fit(model, learner, sample, response, verbose=False)
+    agreement = _agreement(folder, model.ability.detach().numpy()) if dims == "1" else None
+    return {"sweeps": len(history["losses"]), "agreement": agreement}
 
 
 def diagnose(folder: str, text: str) -> Row:
@@ -82,39 +203,98 @@ def diagnose(folder: str, text: str) -> Row:
     return {}
 
 
-def main() -> list[Row]:
+class _Table:
+    """The measurements of one table, each as a row beside those of the smallest."""
+
+    def __init__(self, size: str, name: str, folder: Path) -> None:
+        self.size, self.shape, self.folder = size, SHAPES[size], folder
+        folder.mkdir()
+        measured(__file__, "simulate", folder, *self.shape, 1 if name == "irt" else 8)
+        self.shards = measured(__file__, "shards", folder)
+        self.responses = int(self.shards.found["responses"])
+
+    def row(self, name: str, fitted: Cost, base: float, whole: Cost | None = None, above: float = 0.0) -> Row:
+        cost, per, sweeps = fitted.phases["cost"], 1 / self.responses, fitted.found.get("sweeps")
+        agreement = fitted.found["agreement"]
+        n_learners, n_samples, _ = self.shape
+        return {
+            "responses": self.size,
+            "learners × samples": f"{n_learners:,} × {n_samples:,}",
+            "diagnoser": name,
+            "sweeps": sweeps or "–",
+            "fit, CPU s": seconds(cost),
+            "fit, ns per response": f"{cost * per * 1e9:,.0f}",
+            "fit, peak MB": f"{fitted.peak_mb:,.0f}",
+            "fit, bytes per response": f"{(fitted.peak_mb - base) * 2**20 * per:.1f}",
+            "diagnose, CPU s": "–" if whole is None else seconds(whole.phases["cost"]),
+            "diagnose, bytes per response": "–"
+            if whole is None
+            else f"{(whole.peak_mb - above) * 2**20 * per:.1f}",
+            "correlation with the truth": "–" if agreement is None else f"{agreement:.4f}",
+        }
+
+
+def main(names: Sequence[str] = tuple(SETTINGS)) -> list[Row]:
     rows: list[Row] = []
-    base: dict[str, float] = {}
-    for size, (n_learners, n_samples) in SHAPES.items():
-        with tempfile.TemporaryDirectory() as above:
-            folder = Path(above, "runs")
-            folder.mkdir()
-            measured(__file__, "simulate", folder, n_learners, n_samples)
-            made = measured(__file__, "shards", folder)
-            responses = made.found["responses"]
-            for name, text in SETTINGS.items():
-                fitted = measured(__file__, "fit", folder, name)
-                whole = measured(__file__, "diagnose", folder, text)
-                first = base.setdefault(name, fitted.peak_mb), base.setdefault(text, whole.peak_mb)
-                cost, sweeps = fitted.phases["cost"], fitted.found["sweeps"]
-                per = 2**20 / responses
-                rows.append(
-                    {
-                        "responses": size,
-                        "learners × samples": f"{n_learners:,} × {n_samples:,}",
-                        "diagnoser": name,
-                        "shards, CPU s": seconds(made.phases["cost"]),
-                        "sweeps": sweeps,
-                        "fit, CPU s": seconds(cost),
-                        "fit, ns per response and sweep": f"{cost / sweeps / responses * 1e9:.1f}",
-                        "fit, bytes per response": f"{(fitted.peak_mb - first[0]) * per:.1f}",
-                        "diagnose, CPU s": seconds(whole.phases["cost"]),
-                        "diagnose, bytes per response": f"{(whole.peak_mb - first[1]) * per:.1f}",
-                    }
-                )
+    base: dict[tuple[str, str], float] = {}
+    pace: dict[str, float] = {}
+    for size in SHAPES:
+        kind = "sparse" if "sparse" in size else "dense"
+        cells = SHAPES[size][0] * SHAPES[size][1]
+        for name in names if kind == "dense" else {SPARSE_ONLY} & set(names):
+            if name == "camilla" and cells > MOST_OF_CAMILLA:
+                continue
+            with tempfile.TemporaryDirectory() as above:
+                table = _Table(size, name, Path(above, "runs"))
+                rows.append(_ours(table, name, kind, base))
+                print(rows[-1], flush=True)
+                if kind == "dense":
+                    rows += [_peer(table, *peer, base, pace) for peer in PEERS.get(name, ())]
     print_table("From Parquet files to a diagnosis, in shards", rows)
     return rows
 
 
+def _ours(table: _Table, name: str, kind: str, base: dict[tuple[str, str], float]) -> Row:
+    run = partial(measured, __file__)
+    if name == "camilla":
+        fitted = run("fit_camilla", table.folder)
+        return table.row(name, fitted, base.setdefault((name, kind), fitted.peak_mb))
+    fitted, whole = run("fit", table.folder, name), run("diagnose", table.folder, SETTINGS[name])
+    of_fit = base.setdefault((name, kind), fitted.peak_mb)
+    of_whole = base.setdefault((SETTINGS[name], kind), whole.peak_mb)
+    return table.row(name, fitted, of_fit, whole, of_whole)
+
+
+def _peer(
+    table: _Table, peer: str, job: str, dims: str, base: dict[tuple[str, str], float], pace: dict[str, float]
+) -> Row:
+    """What a peer takes, or why that is not known; its pace is CPU seconds per response, 0 where it fails."""
+    n_learners, n_samples, _ = table.shape
+    told = {
+        "responses": table.size,
+        "learners × samples": f"{n_learners:,} × {n_samples:,}",
+        "diagnoser": peer,
+    }
+    expected = pace.get(peer, float("nan")) * table.responses
+    if expected == 0 or expected > LONGEST:
+        said = "fails" if expected == 0 else f"about {seconds(expected)}"
+        return told | {"sweeps": "–", "fit, CPU s": said} | dict.fromkeys(LAST_COLUMNS, "–")
+    try:
+        found = measured(__file__, job, table.folder, dims)
+    except CalledProcessError:
+        pace[peer] = 0.0
+        return _peer(table, peer, job, dims, base, pace)
+    pace[peer] = found.phases["cost"] / table.responses
+    row = table.row(peer, found, base.setdefault((peer, "dense"), found.peak_mb))
+    print(row, flush=True)
+    return row
+
+
+LAST_COLUMNS = (
+    "fit, ns per response", "fit, peak MB", "fit, bytes per response", "diagnose, CPU s",
+    "diagnose, bytes per response", "correlation with the truth",
+)  # fmt: skip
+
+
 if __name__ == "__main__":
-    serve((simulate, shards, fit, diagnose), main)
+    serve((simulate, shards, fit, fit_camilla, fit_py_irt, fit_torch_measure, diagnose), main)

@@ -8,6 +8,7 @@ from jobs import markdown_table
 
 BENCHMARKS = ("irt_peers", "mirt_titanic", "camilla_titanic", "growth", "epp", "load_logs", "classifiers")
 PAGE = Path(__file__).parents[1] / "docs/results/speed.md"
+PAGE_OF_LARGE = PAGE.with_name("large.md")
 
 HEAD = f"""# Speed
 
@@ -31,7 +32,10 @@ def main() -> None:
         print(f"\n{', '.join(skipped)} skipped, so {PAGE.name} stays as it is")
         return
     PAGE.write_text("\n".join(sections))
-    print(f"\nwritten to {PAGE.relative_to(PAGE.parents[2])}")
+    large = import_module("large")
+    title, about = str(large.__doc__).strip().split("\n\n", 1)
+    PAGE_OF_LARGE.write_text(f"# {title}\n\n{about}\n\n{markdown_table(large.main())}\n")
+    print(f"\nwritten to {PAGE.relative_to(PAGE.parents[2])} and {PAGE_OF_LARGE.name}")
 
 
 if __name__ == "__main__":

@@ -34,7 +34,7 @@ TABLE_FILE = re.compile(r"\.(csv|tsv|jsonl|parquet)$")
 PROGRESS = re.compile(
     r"^(diagnosing with [\w-]+|pool \w+|experiment|ranking|control"
     r"|judging samples|selecting|calibrating|replaying|comparing groups|finding skills"
-    r"|choosing a committee): "
+    r"|choosing a committee|routing): "
 )  # said every five seconds on a slow machine
 SHELL = re.compile(r"[|&;<>$`*?\[]")  # what a shell would act on
 FOR_EVERY_COMMAND = ("--help", "--quiet")  # on the index of commands

@@ -34,6 +34,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.learners.judges import judges as judges
     from camilla.learners.power import power as power
     from camilla.learners.rank import rank as rank
+    from camilla.learners.route import route as route
+    from camilla.learners.saved_route import Route as Route
     from camilla.ranking.boards import agreement as agreement
     from camilla.ranking.boards import compare_fits as compare_fits
     from camilla.ranking.boards import fit_by_rounds as fit_by_rounds
@@ -50,6 +52,7 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.samples.adapt import adapt as adapt
     from camilla.samples.curriculum import curriculum as curriculum
     from camilla.samples.dif import dif as dif
+    from camilla.samples.feature_effects import feature_effects as feature_effects
     from camilla.samples.items import items as items
     from camilla.samples.replay import replay as replay
     from camilla.samples.select import select as select
@@ -62,6 +65,8 @@ if TYPE_CHECKING:  # what `__getattr__` hands out, for type checkers
     from camilla.table.examples import simulate as simulate
     from camilla.table.features import Features as Features
     from camilla.table.responses import ResponseTable as ResponseTable
+    from camilla.table.shards import ShardFolder as ShardFolder
+    from camilla.table.shards import read_large as read_large
     from camilla.table.skills import SkillGraph as SkillGraph
     from camilla.table.skills import SkillMap as SkillMap
     from camilla.table.tournament import Tournament as Tournament
@@ -86,7 +91,9 @@ _WHERE: dict[str, str] = {
     "NewPredictions": "camilla.diagnosis_unseen",
     "Reading": "camilla.reading.account",
     "ResponseTable": "camilla.table.responses",
+    "Route": "camilla.learners.saved_route",
     "SettingError": "camilla.errors",
+    "ShardFolder": "camilla.table.shards",
     "SkillGraph": "camilla.table.skills",
     "SkillMap": "camilla.table.skills",
     "Tournament": "camilla.table.tournament",
@@ -108,6 +115,7 @@ _WHERE: dict[str, str] = {
     "epp": "camilla.ranking.epp",
     "experiment": "camilla.experiments.running",
     "experiment_summary": "camilla.experiments.results",
+    "feature_effects": "camilla.samples.feature_effects",
     "fit_by_rounds": "camilla.ranking.boards",
     "items": "camilla.samples.items",
     "judges": "camilla.learners.judges",
@@ -117,10 +125,12 @@ _WHERE: dict[str, str] = {
     "power": "camilla.learners.power",
     "rank": "camilla.learners.rank",
     "read": "camilla.reading.inputs",
+    "read_large": "camilla.table.shards",
     "read_with_account": "camilla.reading.inputs",
     "read_tournaments": "camilla.reading.tournaments",
     "replay": "camilla.samples.replay",
     "report": "camilla.show.report.build",
+    "route": "camilla.learners.route",
     "schema": "camilla.schemas",
     "select": "camilla.samples.select",
     "simulate": "camilla.table.examples",

@@ -28,15 +28,7 @@ from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.columns import PLAIN
 from camilla.table.files import whole_file
-from camilla.table.shards import (
-    LongColumns,
-    Shard,
-    ShardFolder,
-    fingerprint,
-    make_shards,
-    open_shards,
-    table_files,
-)
+from camilla.table.shards import Shard, ShardFolder, read_large
 
 TRIAL_LEARNERS, TRIAL_SAMPLES = 1000, 2000  # a part of the table that settings are chosen on
 TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (("irt", {"precision": 1.0}), ("mirt", {}))
@@ -44,7 +36,6 @@ EVERYWHERE = 10  # cells for each response: above, expected scores over all cell
 STATE = "state.npz"
 CHOSEN = "chosen.json"
 
-LARGE_ROWS = 30_000_000  # of Parquet files: from here a table is read in shards without being asked to
 DEVICE_SHARE = 0.5  # of an accelerator's memory that responses may take
 
 MakeWorkers = Callable[[ShardFolder], Workers]
@@ -57,6 +48,9 @@ class _Chosen(NamedTuple):
     settings: dict[str, Any]
     chosen: dict[str, Any]
     validation_loss: float | None
+    temperature: float = (
+        1.0  # of a table that settings could be chosen on as a whole; a larger one needs none
+    )
 
 
 def diagnose_large(
@@ -103,14 +97,9 @@ def diagnose_large(
     >>> found.learners.height, found.samples.height
     (30, 60)
     """
-    columns = LongColumns(learner, sample, response)
-    files = table_files(Path(source))
-    if not files:
-        raise DataError(f"{source}: no Parquet file was found there; shards need Parquet files.")
+    _check_fitted(diagnoser)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
-        folder = open_shards(Path(shards), fingerprint(files, columns))
-        if folder is None:
-            folder = make_shards(files, Path(shards), columns, watch)
+        folder = read_large(source, shards, learner=learner, sample=sample, response=response, watch=watch)
         return diagnose_shards(folder, diagnoser, watch, seed=seed, workers=workers_for(ray, device))
 
 
@@ -178,8 +167,8 @@ def _check_answered(folder: ShardFolder) -> None:
         )
 
 
-def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
-    """Settings that predict a part of the table best, chosen as on a smaller table."""
+def _check_fitted(diagnoser: str) -> None:
+    """An error for a diagnoser that needs the responses in memory, before a file is read."""
     wanted = contender(diagnoser)
     if (
         wanted.name not in (AUTO, "irt", "mirt")
@@ -187,12 +176,18 @@ def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: W
         or wanted.settings.get("form") == "3pl"
     ):
         raise SettingError(
-            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. "
-            "Diagnose a part of the table with it."
+            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. It holds "
+            "the responses in memory, up to 70 bytes for each: give it some of the files."
         )
+
+
+def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
+    """Settings that predict a part of the table best, chosen as on a smaller table."""
+    wanted = contender(diagnoser)
     options = TRIALS if wanted.name == AUTO else ((wanted.name, wanted.settings),)
     kinds = [diagnoser_named(name) for name, _ in options]
-    if len(options) == 1 and not fitting.open_choices_of(kinds[0], size, options[0][1]):
+    whole = size.n_learners <= TRIAL_LEARNERS and size.n_samples <= TRIAL_SAMPLES
+    if len(options) == 1 and not whole and not fitting.open_choices_of(kinds[0], size, options[0][1]):
         return _Chosen(wanted.name, wanted.settings, {}, None)
     small, part = _part(size, layout, seed)
     inner, outer = fitting.hold_out(part, seed)
@@ -203,7 +198,8 @@ def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: W
     best = int(np.argmin(rounded([one.validation_loss for one in tried])))
     name, given = options[best]
     found = tried[best]
-    return _Chosen(name, given | found.chosen, found.chosen, float(found.validation_loss))
+    temperature = float(found.temperature) if whole else 1.0
+    return _Chosen(name, given | found.chosen, found.chosen, float(found.validation_loss), temperature)
 
 
 def _part(size: Size, layout: ShardLayout, seed: int) -> tuple[Size, Layout]:
@@ -283,14 +279,16 @@ def _diagnosis(
     params = Factors(reached.ability, loading, intercept)
     solution = Solution(params, float("nan"), reached.change, reached.sweeps, reached.converged)
     loss = float("nan") if chosen.validation_loss is None else chosen.validation_loss
-    fit = fitting.FittedDiagnoser(model, solution, 1.0, chosen.chosen, loss, fitting.settings_as_data(model))
+    fit = fitting.FittedDiagnoser(
+        model, solution, chosen.temperature, chosen.chosen, loss, fitting.settings_as_data(model)
+    )
     found = Found(fit, (Part(fit, 1.0),) if auto else ())
     watch("standard errors")
     readout = readout_of(found, layout)
     watch("expected scores")
     n_cells = len(folder.learners) * len(folder.samples)
     everywhere = readout.skill_weight is None or n_cells <= EVERYWHERE * folder.n_responses
-    seen = _seen(folder.shards, params, reached.samples, everywhere=everywhere)
+    seen = _seen(folder.shards, params, reached.samples, chosen.temperature, everywhere=everywhere)
     facts = {
         "data_hash": folder.digest,
         "n_learners": len(folder.learners),
@@ -315,14 +313,16 @@ def _diagnosis(
     none = np.empty(0)
     return Diagnosis(
         board, _sample_frame(folder, layout, readout, seen), skills, provenance,
-        folder.learners, folder.samples, ("overall",), model, params, readout, 1.0,
+        folder.learners, folder.samples, ("overall",), model, params, readout, chosen.temperature,
         Cells(none.astype(np.int32), none.astype(np.int32), none, none),
     )  # fmt: skip
 
 
 def _seen(
-    shards: Sequence[Shard], params: Factors, samples: Sequence[SampleState], *, everywhere: bool
-) -> Seen:
+    shards: Sequence[Shard], params: Factors, samples: Sequence[SampleState], temperature: float,
+    *, everywhere: bool,
+) -> Seen:  # fmt: skip
+    samples = [SampleState(*(part / temperature for part in one)) for one in samples]
     parts = Threads.over(
         lambda k: seen_of(shards[k], params.ability, samples[k], everywhere=everywhere), len(shards)
     )

@@ -7,7 +7,9 @@ from typing import Any
 import camilla
 from camilla.errors import DataError
 from camilla.names import nearest
+from camilla.table.columns import PLAIN
 from camilla.table.responses import ResponseTable
+from camilla.table.shards import ShardFolder
 
 
 def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
@@ -21,6 +23,21 @@ def made_of(table: ResponseTable, **settings: Any) -> dict[str, Any]:
         "response_scale": table.scale._asdict(),
         "settings": settings,
         "versions": versions(),
+    }
+
+
+def made_of_shards(folder: ShardFolder, **settings: Any) -> dict[str, Any]:
+    """The same of responses that stay in their files."""
+    return {
+        "data_hash": folder.digest,
+        "n_learners": len(folder.learners),
+        "n_samples": len(folder.samples),
+        "n_responses": folder.n_responses,
+        "n_clusters": None,
+        "response_scale": PLAIN._asdict(),
+        "settings": settings,
+        "versions": versions(),
+        "out_of_core": True,
     }
 
 

@@ -37,7 +37,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table.write(folder / "t.csv")
     table.write(folder / "t.parquet")
     names = list(table.learners)
+    known = {"sample": list(table.samples), "words": rng.integers(5, 90, 40), "page": rng.normal(size=40)}
+    pl.DataFrame(known).write_csv(folder / "words.csv")
+    pl.DataFrame({"learner": names, "cost": range(24)}).write_csv(folder / "costs.csv")
     pl.DataFrame({"learner": names, "group": ["x", "y"] * 12}).write_csv(folder / "groups.csv")
+    known = {
+        "sample": table.samples,
+        "steps": np.random.default_rng(2).normal(size=40),
+        "topic": ["law", "art"] * 20,
+    }
+    pl.DataFrame(known).write_csv(folder / "known.csv")
     judged = [
         (learner, f"s{j}", judge, int(rng.random() < 0.3 + 0.15 * place))
         for place, learner in enumerate("abcd")
@@ -65,6 +74,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "store add-token s.db --account ann --role owner",
         "diagnose t.csv --with irt -o d",
         "ensemble t.csv --splits 2 -o best.json",
+        "route t.csv --features words.csv --costs costs.csv -o route.json",
         "classifiers scores.csv --with irt -o saved",
     ):
         made = camilla(*line.split(), cwd=folder)
@@ -82,6 +92,10 @@ COMMANDS = {
     "power t.csv --samples 20": ("power", 0),
     "judges judged.csv": ("judges", 0),
     "ensemble t.csv --splits 2": ("ensemble", 0),
+    "features t.csv --features known.csv": ("features", 0),
+    "experiment unseen-samples t.csv --features known.csv --seeds 0 --jobs 1": ("experiment", 0),
+    "route make t.csv --features words.csv --costs costs.csv": ("route", 0),
+    "route apply route.json words.csv": ("route-apply", 0),
     "items t.csv": ("items", 0),
     "items t.csv --show 1": ("items", 0),
     "dif t.csv --group groups.csv": ("dif", 0),

@@ -10,10 +10,10 @@ import pytest
 from pool_learners import Centroids
 
 from camilla.errors import DataError, SettingError
+from camilla.parallel import parallel
 from camilla.pools import classifiers, diamond, titanic
 from camilla.pools.description import DataSet, Preparation, Split
 from camilla.pools.grids import Grid, made
-from camilla.pools.running import parallel
 from camilla.pools.sources import (
     binary_data_set,
     error_responses,

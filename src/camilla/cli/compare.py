@@ -80,7 +80,7 @@ def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["
     from camilla.learners.two_sources import read_two
 
     if len(inputs) == 3:
-        return columns.read(Path(inputs[0]), content=content), inputs[1], inputs[2]
+        return _table(Path(inputs[0]), columns, inputs[1:], content=content), inputs[1], inputs[2]
     if len(inputs) != 2:
         raise SettingError(
             f"{counted(len(inputs), 'argument')} came; wanted TABLE A B (two learners of one table), "
@@ -89,6 +89,16 @@ def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["
     table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=content))
     columns.say(notes)
     return table, a, b
+
+
+def _table(path: Path, columns: TableOptions, learners: list[str], *, content: bool) -> "ResponseTable":
+    """The table; of one larger than memory the rows of the two learners alone."""
+    if not columns.is_large(path):
+        return columns.read(path, content=content)
+    from camilla.reading.parts import read_learners
+
+    columns.refuse("on a table larger than memory", but=("learner", "sample", "response", "no_content"))
+    return read_learners(path, learners, **columns.columns())
 
 
 def _idle(**given: object) -> str | None:

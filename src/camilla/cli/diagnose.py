@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -35,12 +35,7 @@ def diagnose(
         ),
     ] = "auto",
     across_blocks: options.AcrossBlocksOption = False,
-    shards: Annotated[
-        Path | None,
-        typer.Option(
-            help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."
-        ),
-    ] = None,
+    shards: options.ShardsOption = None,
     ray: Annotated[
         str | None, typer.Option(help="With --shards: fit on a Ray cluster, given its address, or local.")
     ] = None,
@@ -62,7 +57,7 @@ def diagnose(
     from camilla.diagnosis_folder import make_way
 
     options.checked_one("device", device, ("auto", "cpu", "gpu"))
-    large = shards is not None or _is_large(table, columns)
+    large = shards is not None or columns.is_large(table)
     if ray is not None and not large:
         raise SettingError("--ray goes with --shards: smaller tables are fitted here. Leave it out.")
     if dry_run:
@@ -85,19 +80,6 @@ def diagnose(
         say(f"Diagnosis written to {output}. Show it again with: camilla show {output}")
 
 
-def _is_large(table: Path, columns: TableOptions) -> bool:
-    """Whether a path holds Parquet files of more rows than are read into memory without being asked to."""
-    of_another_kind = table.is_file() and table.suffix.lower() != ".parquet"
-    if of_another_kind or columns.rows is not None or columns.map is not None:
-        return False
-    from camilla.diagnosing_large import LARGE_ROWS
-    from camilla.table.shards import count_rows, table_files
-
-    files = table_files(table)
-    other = table.is_dir() and any(one.is_file() and one not in files for one in table.rglob("*"))
-    return bool(files) and not other and count_rows(files) > LARGE_ROWS
-
-
 def _run_large(
     table: Path, output: Path, text: str, columns: TableOptions,
     *, shards: Path | None, ray: str | None, device: str, seed: int,
@@ -107,10 +89,9 @@ def _run_large(
 
     columns.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
     folder = shards or output.with_name(f"{output.name}.shards")
-    roles: Any = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
     with fitting(text) as watch:
         found = diagnose_large(
-            table, text, shards=folder, ray=ray, device=device, seed=seed, watch=watch, **roles
+            table, text, shards=folder, ray=ray, device=device, seed=seed, watch=watch, **columns.columns()
         )
     found.save(output)
     if shards is None:
@@ -123,8 +104,7 @@ def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> No
     from camilla.fit_plan import plan_fit
 
     columns.refuse("with --dry-run", but=("learner", "sample", "response", "no_content"))
-    roles = {name: getattr(columns, name) or name for name in ("learner", "sample", "response")}
-    plan = plan_fit(table, text, **roles)
+    plan = plan_fit(table, text, **columns.columns())
     print_json(plan.document(), "fit-plan") if json else say(plan.text())
 
 

@@ -21,33 +21,39 @@ TITLES = {
     "rank-consistency": "ability against mean responses",
     "rank-stability": "ability on disjoint samples",
 }
+UNSEEN = ("unseen-samples", "unseen-learners", "unseen-tasks")
+UNSEEN_SCORES = ("auc", "log_loss", "rmse", "r2")
 
 
-@reads_table("skills", "skill_graph")
+@reads_table("skills", "skill_graph", "cluster", *options.FEATURES)
 def experiment(
     name: Annotated[
         str,
         typer.Argument(
-            help="reliability, rank-consistency, rank-stability or assumptions.",
-            autocompletion=one_of(*TITLES, "assumptions"),
+            help="reliability, rank-consistency, rank-stability, assumptions, unseen-samples, "
+            "unseen-learners or unseen-tasks.",
+            autocompletion=one_of(*TITLES, "assumptions", *UNSEEN),
         ),
     ],
     tables: Annotated[
         list[Path], typer.Argument(metavar="TABLE…", help="Responses: CSV, TSV, JSONL or Parquet.")
     ],
     with_: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--with",
             help="Diagnosers, comma-separated, settings after colons; or all.",
             autocompletion=diagnosers,
         ),
-    ] = "vanilla,irt,auto",
+    ] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Seeds, comma-separated; by default the ten seeds of the paper.")
     ] = None,
     sizes: Annotated[
         str | None, typer.Option(help="rank-stability: partition sizes in samples, comma-separated.")
+    ] = None,
+    folds: Annotated[
+        int | None, typer.Option(help="unseen-…: parts that are held out in turn; 5 if not given.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -58,11 +64,14 @@ def experiment(
     jobs: Annotated[
         int, typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs)
     ] = -1,
+    backend: Annotated[
+        str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
+    ] = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Run an evaluation protocol of the Camilla paper on your tables; finished runs are reused.
+    """Compare diagnosers on what no fit saw: responses, samples, learners, tasks; finished runs are reused.
 
     Example: camilla experiment reliability responses.csv --with vanilla,irt --seeds 1,2
     """
@@ -74,16 +83,18 @@ def experiment(
     _check_names(read, tables)
     with progress("experiment") as watch:
         results = run(
-            name, read, diagnosers=_names(with_),
+            name, read, diagnosers=None if with_ is None else _names(with_),
             seeds=SEEDS if seeds is None else [*map(options.checked_seed, _numbers("--seeds", seeds))],
             sizes=None if sizes is None else _numbers("--sizes", sizes),
-            store=output, jobs=jobs, watch=watch,
+            folds=folds, store=output, jobs=jobs, backend=backend, watch=watch,
         )  # fmt: skip
     if json:
         means = [] if name == "assumptions" else experiment_summary(results).to_dicts()
         print_json({"verdict": "done", "results": results.to_dicts(), "summary": means}, "experiment")
     elif name == "assumptions":
         _print_assumptions(results)
+    elif name in UNSEEN:
+        _print_unseen(name, experiment_summary(results))
     else:
         _print_means(name, experiment_summary(results))
     if output is not None:
@@ -117,6 +128,28 @@ def _print_means(name: str, means: "pl.DataFrame") -> None:
             frame.sort(by[:-1], maintain_order=True) if len(by) > 1 else frame,
             title=f"{shown(str(table))}: {TITLES[name]}, mean over seeds and 95 % intervals (Student's t)",
         )
+
+
+def _print_unseen(name: str, means: "pl.DataFrame") -> None:
+    """What each contender scores, and by how much that is better than the constant."""
+    import polars as pl
+
+    from camilla.experiments.results import wide
+
+    what = name.replace("-", " ")
+    for (table,), part in means.group_by("table", maintain_order=True):
+        scores = tuple(score for score in UNSEEN_SCORES if score in part["score"])
+        for gain in (False, True):
+            some = part.filter(pl.col("comparison").is_not_null() == gain)
+            best = pl.col("mean").filter(pl.col("score") == scores[0]).first().over("diagnoser")
+            frame = wide(some.sort(best, descending=scores[0] == "auc"), scores[:2], ("diagnoser",))
+            title = f"gain over the constant on {what}; positive is better" if gain else f"on {what}"
+            if gain:
+                frame = frame.filter(pl.col("diagnoser") != "constant")
+            if len(frame):
+                print_frame(
+                    frame, title=f"{shown(str(table))}: {title}, 95 % intervals over what was held out"
+                )
 
 
 def _print_assumptions(results: "pl.DataFrame") -> None:

@@ -22,6 +22,7 @@ def items(
         Path | None,
         typer.Option(help="Table of samples that a person has checked: columns sample, error (1 or 0)."),
     ] = None,
+    shards: options.ShardsOption = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -34,8 +35,10 @@ def items(
     from camilla.samples.items import items
 
     options.checked_show(show, columns)
-    responses = columns.read(table, content=True)
-    with progress("judging samples") as watch:
+    with (
+        progress("judging samples") as watch,
+        columns.opened(table, shards=shards, watch=watch, content=True) as responses,
+    ):
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
         print_json(found.to_document(show=show), "items")

@@ -23,6 +23,7 @@ from camilla.cli.ensemble import ensemble
 from camilla.cli.epp import epp
 from camilla.cli.every_command import Invocation, with_quiet_and_defaults
 from camilla.cli.experiment import experiment
+from camilla.cli.features import features
 from camilla.cli.items import items
 from camilla.cli.judges import judges
 from camilla.cli.load import load
@@ -33,6 +34,7 @@ from camilla.cli.power import power
 from camilla.cli.predict import predict
 from camilla.cli.rank import rank
 from camilla.cli.report import report
+from camilla.cli.route import app as route
 from camilla.cli.schema import schema
 from camilla.cli.select import select
 from camilla.cli.serve import serve
@@ -49,7 +51,7 @@ DOCS = "docs/commands"  # where the page of each command is
 PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
     "Logs": (load, check, schema),
     "Decisions": (
-        compare, rank, power, judges, ensemble, items, select, adapt, dif, curriculum,
+        compare, rank, power, judges, ensemble, route, features, items, select, adapt, dif, curriculum,
     ),
     "Diagnosis": (demo, diagnose, show, predict, place, report, plot),
     "Studies": (experiment, epp, classifiers, skills, pool),

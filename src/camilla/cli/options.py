@@ -1,7 +1,8 @@
 """Options that commands share, and how they reach a command as one value."""
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, fields
@@ -113,6 +114,10 @@ QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Random seed.", callback=checked_seed)]
+ShardsOption = Annotated[
+    Path | None,
+    typer.Option(help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."),
+]
 AcrossBlocksOption = Annotated[
     bool,
     typer.Option(
@@ -152,9 +157,11 @@ OneBenchmarkOption = Annotated[
 
 
 if TYPE_CHECKING:
+    from camilla.arrays import Watch
     from camilla.reading.inputs import ReadOptions
     from camilla.reading.recipes import Recipe
     from camilla.table.responses import ResponseTable
+    from camilla.table.shards import ShardFolder
 
 
 @dataclass(frozen=True)
@@ -256,6 +263,38 @@ class TableOptions:
         notes, table = reading.notes(), reading.table
         self.say(notes)
         return table
+
+    @contextmanager
+    def opened(
+        self, *paths: Path, shards: Path | None, watch: "Watch", content: bool = False
+    ) -> "Iterator[ResponseTable | ShardFolder]":
+        """The table; one larger than memory as shards, which go with the command unless a folder is given."""
+        from tempfile import TemporaryDirectory
+
+        from camilla.table.shards import read_large
+
+        if shards is None and not self.is_large(*paths):
+            yield self.read(*paths, content=content)
+            return
+        if len(paths) > 1:
+            raise SettingError("--shards takes one folder or glob of Parquet files; several paths came.")
+        self.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
+        with TemporaryDirectory(prefix="camilla-") as temporary:
+            yield read_large(paths[0], shards or Path(temporary, "shards"), watch=watch, **self.columns())
+
+    def is_large(self, *paths: Path) -> bool:
+        """Whether a path holds Parquet files of more rows than are read into memory unasked."""
+        if len(paths) != 1 or self.rows is not None or self.map is not None:
+            return False
+        if paths[0].is_file() and paths[0].suffix.lower() != ".parquet":
+            return False
+        from camilla.table.shards import is_large
+
+        return is_large(paths[0])
+
+    def columns(self) -> dict[str, Any]:
+        """How the columns of a long table are called."""
+        return {name: getattr(self, name) or name for name in ("learner", "sample", "response")}
 
     def say(self, notes: Iterable[str]) -> None:
         """Notes on standard error."""

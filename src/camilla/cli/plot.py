@@ -17,7 +17,10 @@ def plot(
     picture: Annotated[str, typer.Argument(help="Name of a picture, or all.")],
     diagnosis: Annotated[
         Path,
-        typer.Argument(metavar="DIR", help="A diagnosis, or a results file of camilla experiment."),
+        typer.Argument(
+            metavar="DIR",
+            help="A diagnosis, a results file of camilla experiment, or the JSON of camilla route.",
+        ),
     ],
     output: Annotated[
         Path,
@@ -57,6 +60,14 @@ def plot(
             )
         _write_experiment(diagnosis, picture, output)
         return
+    if diagnosis.suffix == ".json":
+        if learner or skill or sample or families:
+            raise SettingError(
+                "the picture of a route shows all of it. Leave out --learner, --skill, --sample and "
+                "--families."
+            )
+        _write_route(diagnosis, picture, output)
+        return
     found = Diagnosis.load(diagnosis)
     if picture == "all":
         if learner or skill or sample or families:
@@ -80,6 +91,18 @@ def _write_experiment(results: Path, picture: str, output: Path) -> None:
     figure = draw_experiment(results, picture)
     origin = {"diagnoser": f"experiment {results.name}", "seed": "in the file"}
     made = origin | {"data_hash": sha256(results.read_bytes()).hexdigest()}
+    aside(f"Picture written to {write_figure(figure, output, made)}.")
+
+
+def _write_route(figures: Path, picture: str, output: Path) -> None:
+    from hashlib import sha256
+
+    from camilla.show.pictures.drawing import write_figure
+    from camilla.show.pictures.frontier import draw_route
+
+    figure = draw_route(figures, picture)
+    made = {"diagnoser": f"route {figures.name}", "seed": "in the file"}
+    made["data_hash"] = sha256(figures.read_bytes()).hexdigest()
     aside(f"Picture written to {write_figure(figure, output, made)}.")
 
 

@@ -158,8 +158,9 @@ def _chosen(names: Sequence[str]) -> "Made":
 
 
 def _run(pool: "Pool", output: Path, running: Running, *, join: Path | None = None) -> None:
+    from camilla.parallel import parallel
     from camilla.pools.results import only, summary, write_pool
-    from camilla.pools.running import parallel, run
+    from camilla.pools.running import run
 
     chosen = only(pool, running.family)
     for note in chosen.notes:

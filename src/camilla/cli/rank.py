@@ -21,6 +21,7 @@ def rank(
     show: options.ShowOption = 0,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
     across_blocks: options.AcrossBlocksOption = False,
+    shards: options.ShardsOption = None,
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
@@ -31,12 +32,17 @@ def rank(
     """
     from camilla.errors import SettingError
     from camilla.learners.rank import rank
+    from camilla.table.responses import ResponseTable
 
     if pairs and not json:
         raise SettingError("--pairs goes with --json.")
-    responses = columns.read(*tables, content=options.checked_show(show, columns) > 0)
-    columns.refuse_idle_weight(responses)
-    with progress("ranking") as watch:
+    content = options.checked_show(show, columns) > 0
+    with (
+        progress("ranking") as watch,
+        columns.opened(*tables, shards=shards, watch=watch, content=content) as responses,
+    ):
+        if isinstance(responses, ResponseTable):
+            columns.refuse_idle_weight(responses)
         found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
     if json:
         print_json(found.to_document(pairs=pairs, show=show), "rank")

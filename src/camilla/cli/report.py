@@ -11,7 +11,10 @@ from camilla.display import say
 def report(
     sources: Annotated[
         list[Path],
-        typer.Argument(metavar="DIR…", help="Results written by diagnose, epp, experiment, rank or compare."),
+        typer.Argument(
+            metavar="DIR…",
+            help="Results written by diagnose, epp, experiment, rank, compare, route or ensemble.",
+        ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(
         "report.html"

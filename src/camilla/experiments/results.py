@@ -85,6 +85,7 @@ def experiment_provenance() -> dict[str, str]:
     return {"camilla": found.pop("camilla"), "versions": json.dumps(found)}
 
 
+UNSEEN = ("unseen-samples", "unseen-learners", "unseen-tasks")
 GROUP = ["table", "data_hash", "diagnoser", "size", "comparison", "score"]
 RANGES = dict.fromkeys(("kendall", "spearman", "tau_a"), (-1.0, 1.0)) | {"log_loss": (0.0, np.inf)}
 """Of scores that do not end at 0 and 1."""
@@ -94,8 +95,9 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     """Summarises results of `experiment` over seeds.
 
     Intervals are cut at the ends of a score's range: no correlation is above 1. With one seed there is no
-    interval. Results on other data with the same name, or from another version of Camilla, have rows of their
-    own.
+    interval, but for unseen samples, learners and tasks: their intervals are over what was held out, and the
+    mean of their ends over seeds is given. Results on other data with the same name, or from another
+    version of Camilla, have rows of their own.
 
     Parameters
     ----------
@@ -105,8 +107,8 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
     Returns
     -------
     polars.DataFrame
-        Columns mean, low and high (95 % interval, Student's t over seeds), sd, seeds and seconds (mean CPU
-        time) for each diagnoser and score.
+        Columns mean, low and high (95 % interval, Student's t over seeds or over what was held out), sd,
+        seeds and seconds (mean CPU time) for each diagnoser and score.
 
     Examples
     --------
@@ -130,9 +132,32 @@ def experiment_summary(results: pl.DataFrame) -> pl.DataFrame:
         "low": (pl.col("mean") - half).clip(least, most),
         "high": (pl.col("mean") + half).clip(least, most),
     }
-    return grouped.with_columns(**ends).select(
+    frame = grouped.with_columns(**ends).select(
         "experiment", *GROUP, "mean", "low", "high", "sd", "seeds", "seconds", "camilla"
     )
+    return _with_stored_ends(frame)
+
+
+def _with_stored_ends(summary: pl.DataFrame) -> pl.DataFrame:
+    """Scores that came with ends of their own, in rows of scores named _low and _high, with those."""
+    score = pl.col("score")
+    is_end = pl.col("experiment").is_in(UNSEEN) & score.str.contains("_(low|high)$")
+    if not summary.select(is_end.any()).item():
+        return summary
+    keys = ["experiment", *GROUP, "camilla"]
+    ends = summary.filter(is_end).with_columns(
+        end=score.str.extract("_(low|high)$"), score=score.str.replace("_(low|high)$", "")
+    )
+    ends = ends.select(*keys, "end", "mean").pivot(
+        "end", index=keys, values="mean", aggregate_function="first"
+    )
+    own = summary.filter(~is_end)
+    found = own.join(ends, on=keys, how="left", nulls_equal=True, maintain_order="left", suffix="_own")
+    stored = pl.col("experiment").is_in(UNSEEN)
+    return found.with_columns(
+        pl.when(stored).then(pl.col(f"{end}_own")).otherwise(pl.col(end)).alias(end)
+        for end in ("low", "high")
+    ).select(summary.columns)
 
 
 def told_apart(results: pl.DataFrame) -> pl.DataFrame:

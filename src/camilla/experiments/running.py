@@ -25,21 +25,38 @@ from camilla.experiments.protocols import (
 from camilla.experiments.results import (
     ORDER,
     SCHEMA,
+    UNSEEN,
     empty,
     experiment_provenance,
     read_results,
     rows_of,
     write_results,
 )
+from camilla.experiments.unseen import (
+    FOLDS,
+    Predictor,
+    Units,
+    baseline_predictor,
+    check_baseline,
+    check_folds,
+    diagnoser_predictor,
+    features_of,
+    held_out_scores,
+    units_of,
+)
+from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
 from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
+from camilla.models import DIAGNOSERS
+from camilla.parallel import each, parallel
 from camilla.reading.inputs import TableLike, as_table
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable, check_diagnosable
 
 SEEDS = (1, 21, 42, 84, 168, 336, 672, 1344, 2688, 5376)  # of the Camilla paper
-EXPERIMENTS = ("reliability", "rank-consistency", "rank-stability", "assumptions")
+EXPERIMENTS = ("reliability", "rank-consistency", "rank-stability", "assumptions", *UNSEEN)
 PLAIN = "vanilla"
+USUAL = (PLAIN, "irt", diagnosing.AUTO)
 ALL = "all"
 
 
@@ -62,38 +79,47 @@ def experiment(
     tables: TableLike | Mapping[str, TableLike],
     *,
     rows: WideRows | None = None,
-    diagnosers: str | Sequence[str] = (PLAIN, "irt", diagnosing.AUTO),
+    diagnosers: str | Sequence[str] | None = None,
     seeds: int | Sequence[int] = SEEDS,
     sizes: int | Sequence[int] | None = None,
+    folds: int | None = None,
     store: str | Path | None = None,
     jobs: int = 1,
+    backend: str = "loky",
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> pl.DataFrame:
-    """Compares diagnosers by the protocols of Liu et al. (2024).
+    """Compares diagnosers by the protocols of Liu et al. (2024), or on unseen samples, learners or tasks.
 
     Every result goes into the store as soon as it is known. A stopped run continues, and finished runs are
     reused.
 
     Parameters
     ----------
-    name : {"reliability", "rank-consistency", "rank-stability", "assumptions"}
-        The protocol.
+    name : str
+        The protocol: "reliability", "rank-consistency", "rank-stability" or "assumptions". Or what is held
+        out whole, in folds: "unseen-samples", "unseen-learners" or "unseen-tasks".
     tables : ResponseTable, dataframe, path, or mapping of them
         One table, or several by name.
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
-    diagnosers : str or list of str
+    diagnosers : str or list of str, optional
         Names with settings after colons, such as "irt:precision=3", or "all". Rankings always include
-        vanilla, the plain accuracy.
+        vanilla, the plain accuracy. Experiments on unseen samples, learners and tasks always include
+        "constant", and have "ridge" and "logistic", two regressions on the features.
     seeds : int or list of int
         Seeds; one run per seed.
     sizes : int or list of int, optional
         Sizes of the partitions of rank-stability.
+    folds : int, optional
+        Parts that unseen samples, learners or tasks are dealt into; five by default.
     store : path, optional
         A Parquet file that results are kept in.
     jobs : int
         Processes.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -116,6 +142,8 @@ def experiment(
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
     if sizes is not None and name != "rank-stability":
         raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
+    if folds is not None and name not in UNSEEN:
+        raise SettingError(f"folds are of {', '.join(UNSEEN)}; {name} has none. Leave them out.")
     if store is not None and Path(store).suffix.lower() != ".parquet":
         raise SettingError(f"{store}: results are kept in Parquet; give a name that ends in .parquet.")
     diagnosers = (diagnosers,) if isinstance(diagnosers, str) else diagnosers
@@ -126,28 +154,31 @@ def experiment(
         table = as_table(source, rows=rows)
         check_diagnosable(table)
         ordered[label] = table.in_fitting_order()
-    tasks = list(_tasks(name, ordered, diagnosers=diagnosers, seeds=seeds, sizes=sizes))
+    if name in UNSEEN:
+        tasks = list(_unseen_tasks(name, ordered, diagnosers=diagnosers, seeds=seeds, folds=folds or FOLDS))
+    else:
+        tasks = list(_tasks(name, ordered, diagnosers=diagnosers or USUAL, seeds=seeds, sizes=sizes))
     path = None if store is None else Path(store)
     results = empty() if path is None else read_results(path)
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     with watching("experiment", progress, watch) as watch:
         watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
-        results = _with_missing(results, missing, ordered, path, jobs, watch)
+        left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
+        frames = _frames(ordered, left, jobs, backend)
+        results = _with_missing(results, frames, len(left), path, watch)
     return results.join(wanted, on=KEY, how="semi", nulls_equal=True).sort(ORDER)
 
 
 def _with_missing(
-    results: pl.DataFrame, missing: pl.DataFrame, ordered: Mapping[str, ResponseTable],
-    path: Path | None, jobs: int, watch: Watch,
-) -> pl.DataFrame:  # fmt: skip
-    left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
-    for number, frame in enumerate(_frames(ordered, left, jobs), 1):
+    results: pl.DataFrame, frames: Iterator[pl.DataFrame], count: int, path: Path | None, watch: Watch
+) -> pl.DataFrame:
+    for number, frame in enumerate(frames, 1):
         results = pl.concat([results.join(frame, on=ORDER, how="anti", nulls_equal=True), frame])
         if path is not None:
             write_results(results, path)
         first = frame.row(0, named=True)
-        watch(f"{number} of {len(left)}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
+        watch(f"{number} of {count}: {first['diagnoser']} on {first['table']}, seed {first['seed']}")
     return results
 
 
@@ -187,17 +218,51 @@ def _tasks(
         )
 
 
+def _unseen_tasks(
+    name: str, tables: Mapping[str, ResponseTable],
+    *, diagnosers: Sequence[str] | None, seeds: Sequence[int], folds: int,
+) -> Iterator[ExperimentTask]:  # fmt: skip
+    """Every contender and seed of an experiment on unseen units; the constant is always among them."""
+    for label, table in tables.items():
+        units = units_of(name, table)
+        parts = check_folds(folds, units)
+        known = features_of(table, units) is not None
+        wanted = diagnosers if diagnosers is not None else list(BASELINES) if known else [CONSTANT]
+        wanted = [CONSTANT, *(text for text in wanted if text != CONSTANT)]
+        for text in wanted:
+            _predictor(text, table, units)
+        digest = table.digest()
+        yield from (
+            ExperimentTask(name, label, digest, text, seed, parts) for text in wanted for seed in seeds
+        )
+
+
+def _predictor(text: str, table: ResponseTable, units: Units) -> Predictor:
+    """The contender that a text names."""
+    if text in BASELINES:
+        check_baseline(text, table, units)
+        return baseline_predictor(text)
+    name = text.split(":", maxsplit=1)[0].strip()
+    if name not in (*DIAGNOSERS, diagnosing.AUTO):
+        raise SettingError(
+            f"no contender {text!r} for {units.name}; there are {', '.join(BASELINES)}, and diagnosers such "
+            "as bayes."
+        )
+    check_names(contender(text), size_of(table))
+    return diagnoser_predictor(text)
+
+
 def _frames(
-    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int
+    ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int, backend: str
 ) -> Iterator[pl.DataFrame]:
     """The rows of each task, in the order tasks end."""
-    if jobs == 1:
+    if jobs == 1 and backend == "loky":
         yield from (_done(ordered[task.table], task) for task in left)
         return
     with needing("running experiments in parallel (jobs other than 1)"):
-        from joblib import Parallel, delayed
-    work = (delayed(_done)(ordered[task.table], task) for task in left)
-    yield from Parallel(jobs, return_as="generator_unordered")(work)
+        import joblib  # noqa: F401
+    with parallel(backend):
+        yield from each(_done, [(ordered[task.table], task) for task in left], jobs)
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
@@ -208,12 +273,23 @@ def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:
     with one_blas_thread():
         if task.experiment == "assumptions":
             rows = assumptions(ordered)
+        elif task.experiment in UNSEEN:
+            rows, chosen, converged = _unseen(ordered, task)
         else:
             rows, found = _scored(ordered, task)
             converged = found.fit.solution.converged
             chosen = {"diagnoser": found.fit.diagnoser.name, **found.fit.settings}
     seconds = time.process_time() - started
     return rows_of(task._asdict(), rows, chosen=chosen, converged=converged, seconds=seconds)
+
+
+def _unseen(
+    ordered: ResponseTable, task: ExperimentTask
+) -> tuple[list[dict[str, Any]], dict[str, Any], bool | None]:
+    units = units_of(task.experiment, ordered)
+    predictor = _predictor(task.diagnoser, ordered, units)
+    rows, last = held_out_scores(ordered, units, predictor, folds=task.size or FOLDS, seed=task.seed)
+    return rows, {"diagnoser": task.diagnoser, **last.chosen}, last.converged
 
 
 def _scored(ordered: ResponseTable, task: ExperimentTask) -> tuple[list[dict[str, Any]], diagnosing.Found]:

@@ -4,6 +4,7 @@ A pass decodes a block of samples, computes p = σ(ability · loading + intercep
 needs in float64. Blocks are small enough for the second-level cache; several threads work on several shards.
 """
 
+import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -30,6 +31,7 @@ from camilla.fitting.layout import Slopes
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
+LET_GO = 16  # blocks after which the pages that were read go back to the system
 T = TypeVar("T")
 
 
@@ -109,12 +111,33 @@ def blocks(shard: AnyShard) -> Iterator[tuple[slice, _DenseCells | _SparseCells]
                 yield rows, _decoded(np.asarray(shard.codes[rows]))
             else:
                 yield rows, _DenseCells(*(part[rows].astype(np.float32, copy=False) for part in shard))
+            if start % (LET_GO * step) == 0:
+                let_go(shard)
         return
     wanted = np.arange(0, len(shard.codes) + BLOCK_CELLS, BLOCK_CELLS)
     ends = np.unique(np.append(np.searchsorted(shard.starts[1:], wanted), n_samples))
-    for start, end in zip(np.append(0, ends), ends, strict=False):
+    for number, (start, end) in enumerate(zip(np.append(0, ends), ends, strict=False)):
         if end > start:
             yield slice(int(start), int(end)), _listed(shard, int(start), int(end))
+        if number % LET_GO == 0:
+            let_go(shard)
+
+
+def let_go(shard: AnyShard) -> None:
+    """Gives the pages of a mapped file back: they stay in the system's cache, not in this process."""
+    for part in shard:
+        if isinstance(part, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+            part._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+
+
+def matrices(shard: Shard, most: int = BLOCK_CELLS) -> Iterator[tuple[Floats, NDArray[np.bool_]]]:
+    """Responses [learners, samples], 0 where missing, and which there are, so many cells at a time."""
+    n_samples, n_learners = shard.shape
+    step = max(1, most // max(n_learners, 1))
+    for start in range(0, n_samples, step):
+        weight, right = rows_of(shard, np.arange(start, min(start + step, n_samples)))
+        yield right.T, weight.T > 0
+        let_go(shard)
 
 
 def dense_codes(shards: Sequence[Shard], n_rows: int) -> NDArray[Any]:

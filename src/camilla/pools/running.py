@@ -4,43 +4,21 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from pathlib import Path
 
 import joblib
 import numpy as np
 from joblib.externals.loky import ProcessPoolExecutor
-from joblib.parallel import get_active_backend
 from msgspec.structs import replace
 
 from camilla.display import watching
-from camilla.errors import SettingError
-from camilla.extras import needing
+from camilla.parallel import BATCH, each
 from camilla.pools.description import Pool
 from camilla.pools.fitting import FoldPart, LearnerFit, Outcome, Work, fit_learner, seed_of
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
 from camilla.pools.results import PoolResults, Prepared
 
-
-@contextmanager
-def parallel(backend: str) -> Iterator[None]:
-    """The backend joblib uses inside the block; `ray` joins the cluster of RAY_ADDRESS or starts one."""
-    if backend == "ray":
-        with needing("the backend ray"):
-            from ray.util.joblib import register_ray
-        register_ray()
-    try:
-        joblib.parallel_config(backend=backend).unregister()
-    except ValueError:
-        raise SettingError(
-            f"joblib has no backend {backend!r}; loky, threading, multiprocessing or ray were wanted."
-        ) from None
-    with joblib.parallel_config(backend=backend):
-        yield
-
-
 Watch = Callable[[str], None]
-BATCH = 4  # fits a worker at a time where they cannot be handed over one by one
 
 
 def prepare(pool: Pool) -> list[Prepared]:
@@ -110,23 +88,13 @@ def _outcomes(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
     waiting = {work.key: work for work in left}
     while waiting:
         try:
-            for outcome in _parallel(list(waiting.values()), jobs):
+            for outcome in each(fit_learner, [(work,) for work in waiting.values()], jobs):
                 del waiting[outcome.key]
                 yield outcome
         except BrokenProcessPool:
             for work in list(waiting.values())[: BATCH * joblib.effective_n_jobs(jobs)]:
                 del waiting[work.key]
                 yield alone(work)
-
-
-def _parallel(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
-    """One by one, or batch by batch where the backend hands nothing over before the end."""
-    one_by_one = get_active_backend()[0].supports_return_generator
-    how = "generator_unordered" if one_by_one else "list"
-    with joblib.Parallel(n_jobs=jobs, return_as=how) as parallel:
-        size = len(left) if one_by_one else BATCH * joblib.effective_n_jobs(jobs)
-        for start in range(0, len(left), size):
-            yield from parallel(joblib.delayed(fit_learner)(work) for work in left[start : start + size])
 
 
 def alone(work: Work) -> Outcome:

@@ -20,6 +20,7 @@ from camilla.reading.in_memory import are_results, as_logs
 from camilla.reading.joining import Choices, OnError, Runs, merge
 from camilla.reading.judges import add_mean, answers_of_logs, answers_of_tables, named_mean, passed_over
 from camilla.reading.mapped import loader, read_mapped
+from camilla.reading.parts import expanded, parts_under, together
 from camilla.reading.proposing import proposal
 from camilla.reading.recipes import Recipe, recipe_given
 from camilla.reading.runs import Collection, Join, check_settings, read_universe, told_apart
@@ -236,7 +237,9 @@ def read_with_account(*sources: Any, **options: Unpack[ReadOptions]) -> Reading:
         return _read_one(as_frame(sources[0]), given, "the dataframe")
     if wrong := [source for source in sources if not isinstance(source, str | Path)]:
         raise SettingError(f"several sources are paths of logs; a {type(wrong[0]).__name__} is among them.")
-    paths = [Path(source) for source in sources]
+    paths = expanded([Path(source) for source in sources])
+    if parts := _parts(paths, given):
+        return _read_parts(parts, given, str(sources[0]))
     if "map" in given or read_as_logs(paths, given):
         return with_extras(load_logs(paths, **log_options(given)), given)
     return _read_one(paths[0], given, str(paths[0]))
@@ -329,6 +332,24 @@ def read_as_logs(paths: Sequence[Path], given: Mapping[str, Any]) -> bool:
     return False
 
 
+def _parts(paths: Sequence[Path], given: Mapping[str, Any]) -> list[Path]:
+    """The Parquet files below these paths if they are parts of one long table and nothing asks for logs."""
+    of_logs = [name for name in given if name not in (*ONLY_TABLES, *OF_BOTH)]
+    return [] if of_logs or "rows" in given else parts_under(paths, given)
+
+
+def _read_parts(files: Sequence[Path], given: Mapping[str, Any], called: str) -> Reading:
+    """One table of all files; an error names the file and the row in it."""
+    try:
+        reading = _read_one(together(files), given, called)
+    except DataError:
+        for file in files:
+            read_table(file, **given)
+        raise
+    names = [str(file) for file in files]
+    return replace(reading, files=Files(read={"table": names}, reasons={"table": "parts of one table"}))
+
+
 def _option(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
@@ -413,6 +434,8 @@ def load_logs(
     With a `recipe` any file is read by it; a single one is a table like any other.
     """
     plainly = choices in (None, Choices()) and join == "id" and not learner_by
+    if plainly and recipe is None and format is None and (parts := parts_under(expanded(paths), {})):
+        return _read_parts(parts, {"content": content}, str(paths[0]))
     if recipe is not None and len(paths) == 1 and not paths[0].is_dir() and plainly:
         return _read_by_recipe(paths[0], recipe, content=content)
     collected = collect(

@@ -1,11 +1,14 @@
 """Files to tournaments."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted
@@ -14,8 +17,9 @@ from camilla.reading.formats.arena import matches
 from camilla.reading.formats.mteb import tournament_scores
 from camilla.reading.sniffing import Peek, files_under, peek
 from camilla.table import score_tables
-from camilla.table.columns import Origin, texts
-from camilla.table.frame_files import called, frame_with_lines, is_written_text, read_frame
+from camilla.table.columns import Origin, pick, texts
+from camilla.table.frame_files import called, frame_with_lines, is_written_text, literally, read_frame
+from camilla.table.shards import BATCH_ROWS, count_rows, is_large, table_files
 from camilla.table.tournament import Tournament, Tournaments
 
 USED = {
@@ -104,6 +108,11 @@ def usable_tournaments(
     missing: str | Sequence[str] = (),
 ) -> Tournaments:
     """The tournaments of a file that can be ranked, and what is wrong with those that cannot."""
+    if is_large(Path(path)):
+        options = {"average_metrics": average_metrics or None}
+        return _from_many(
+            table_files(Path(path)), columns or Columns(), texts(missing), lower_is_better, options
+        )
     frame, columns, origin = _frame(Path(path), columns or Columns(), texts(missing))
     given = vars(columns) | {
         "lower_is_better": lower_is_better,
@@ -154,6 +163,45 @@ def _from_long(
     return _placed(Tournament.each(tables, lower_is_better=lower), origin)
 
 
+def _from_many(
+    files: Sequence[Path], columns: Columns, missing: tuple[str, ...], lower_is_better: bool | None,
+    options: Mapping[str, object],
+) -> Tournaments:  # fmt: skip
+    """The tournament of a long table larger than memory, read in stretches."""
+    given = {**vars(columns), **options}
+    _refuse_idle(given, "long table")
+    for name in ("tournament", "cluster"):
+        if given[name] is not None:
+            raise SettingError(
+                f"--{name} needs all rows in memory, and these files have too many. Split them by {name}, or "
+                "leave it out."
+            )
+    player, round_, score = (str(given[name] or name) for name in ("player", "round", "score"))
+    wanted = [player, *([round_] if round_ in read_header(files[0]) else round_.split(",")), score]
+
+    def batches() -> Iterator[tuple[pl.DataFrame, Origin]]:
+        for file in files:
+            for start in range(0, count_rows([file]), BATCH_ROWS):
+                frame = pl.scan_parquet(literally(file)).slice(start, BATCH_ROWS)
+                here = Origin(str(file), partial(_row_from, start), missing)
+                for name in wanted:
+                    pick(frame.head(0).collect(), name, here)
+                yield frame.select(wanted).collect(), here
+
+    lower = score_tables.direction([score], lower_is_better)
+    table = score_tables.streamed_table(batches, player, round_, score)
+    return Tournament.each({"": table}, lower_is_better=lower)
+
+
+def _row_from(start: int, row: int) -> str:
+    return f"row {start + row + 1}"
+
+
+def read_header(file: Path) -> list[str]:
+    """The columns of a Parquet file."""
+    return list(pl.read_parquet_schema(literally(file)))
+
+
 def _refuse_idle(given: Mapping[str, object], shape: str) -> None:
     """An option that has no part in reading a file of this shape is an error."""
     idle = [name for name, value in given.items() if value not in (None, ()) and name not in USED[shape]]
@@ -178,6 +226,15 @@ def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
 
     A folder of results of MTEB is a long table: models are players, the subsets of tasks rounds.
     """
+    if parts := _parquet_parts(path):
+        frames = [pl.read_parquet(literally(file)) for file in parts]
+        if any(sorted(frame.columns) != sorted(frames[0].columns) for frame in frames):
+            raise DataError(
+                f"{path}: its Parquet files have different columns; those of one table are alike."
+            )
+        frame = pl.concat([one.select(frames[0].columns) for one in frames], how="vertical_relaxed")
+        ends = np.cumsum([one.height for one in frames])
+        return _Source(frame, columns, Origin(str(path), partial(_row_of_part, parts, ends), missing))
     if path.is_dir():
         files = [one.path for one in files_under([path]) if _is_mteb(one)]
         scores = tournament_scores(files, path)
@@ -194,6 +251,20 @@ def _frame(path: Path, columns: Columns, missing: tuple[str, ...]) -> _Source:
     read = read_frame(path, text=is_written_text(path))
     frame, place = frame_with_lines(read, path)
     return _Source(frame, columns, Origin(called(path), place, missing))
+
+
+def _row_of_part(parts: Sequence[Path], ends: NDArray[np.int64], row: int) -> str:
+    part = int(np.searchsorted(ends, row, side="right"))
+    return f"row {row - (int(ends[part - 1]) if part else 0) + 1} of {parts[part]}"
+
+
+def _parquet_parts(path: Path) -> list[Path]:
+    """The files of a folder or a glob of Parquet files and nothing else; of a single file none."""
+    if path.is_file():
+        return []
+    files = table_files(path)
+    other = path.is_dir() and any(one.is_file() and one not in files for one in path.rglob("*"))
+    return [] if other else files
 
 
 def _is_mteb(one: Peek) -> bool:

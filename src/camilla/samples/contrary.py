@@ -53,22 +53,52 @@ def contrary(matrix: Floats, by: JudgedBy) -> Contrary:
     of them.
     """
     seen = ~np.isnan(matrix)
-    total = np.nansum(matrix, axis=0)
-    varied = np.flatnonzero((total > 0) & (total < seen.sum(axis=0)))
-    evidence = np.full(matrix.shape[1], np.nan)
+    varied = varied_samples(np.nansum(matrix, axis=0), seen.sum(axis=0))
     if not len(varied):
-        return Contrary(evidence, RARE)
+        return Contrary(np.full(matrix.shape[1], np.nan), RARE)
     binary = bool(zero_or_one(matrix[seen]).all())
-    spaced = varied[np.linspace(0, len(varied) - 1, min(len(varied), MOST)).round().astype(np.intp)]
+    spaced = spaced_samples(varied, MOST)
+    prior = contrary_prior(matrix[:, spaced], by._replace(key=by.key[spaced]), binary=binary)
+    return Contrary(contrary_evidence(matrix, by, prior), prior.share)
+
+
+def varied_samples(total: Floats, n: NDArray[np.number]) -> NDArray[np.intp]:
+    """The samples that some solve and some miss, by the sum of their responses and how many there are."""
+    return np.flatnonzero((total > 0) & (total < n))
+
+
+def spaced_samples(samples: NDArray[np.intp], most: int) -> NDArray[np.intp]:
+    """At most so many of these, evenly taken."""
+    return samples[np.linspace(0, len(samples) - 1, min(len(samples), most)).round().astype(np.intp)]
+
+
+class ContraryPrior(NamedTuple):
+    """What a table says of its samples as a whole: curves, and how often keys are reversed."""
+
+    log_curves: Floats
+    log_hits: Floats
+    share: float  # of reversed keys
+    binary: bool
+
+
+def contrary_prior(matrix: Floats, by: JudgedBy, *, binary: bool) -> ContraryPrior:
+    """The curves and shares of the highest likelihood of samples [learners, samples] that vary."""
     equal = by._replace(weight=np.ones(len(matrix)))
-    blocks = [part[1:] for part in _likelihoods(matrix, equal, spaced, binary=binary)]
+    blocks = [part[1:] for part in _likelihoods(matrix, equal, np.arange(matrix.shape[1]), binary=binary)]
     curves, shares = _fitted(*(np.concatenate(parts) for parts in zip(*blocks, strict=True)))
     with np.errstate(divide="ignore"):
         log_curves, log_hits = np.log(curves), np.log(shares[1:, None] / shares[1:].sum())
-    for samples, clean, reversed_ in _likelihoods(matrix, by, varied, binary=binary):
-        against = logsumexp(reversed_ + log_curves + log_hits, axis=(1, 2))
-        evidence[samples] = (against - logsumexp(clean + log_curves, axis=1)) / np.log(10)
-    return Contrary(evidence, float(shares[1:].sum()))
+    return ContraryPrior(log_curves, log_hits, float(shares[1:].sum()), binary)
+
+
+def contrary_evidence(matrix: Floats, by: JudgedBy, prior: ContraryPrior) -> Floats:
+    """log₁₀ of the likelihood ratio of each sample; NaN where all answered alike."""
+    varied = varied_samples(np.nansum(matrix, axis=0), (~np.isnan(matrix)).sum(axis=0))
+    evidence = np.full(matrix.shape[1], np.nan)
+    for samples, clean, reversed_ in _likelihoods(matrix, by, varied, binary=prior.binary):
+        against = logsumexp(reversed_ + prior.log_curves + prior.log_hits, axis=(1, 2))
+        evidence[samples] = (against - logsumexp(clean + prior.log_curves, axis=1)) / np.log(10)
+    return evidence
 
 
 def _likelihoods(

@@ -13,9 +13,10 @@ from camilla.diagnosing import diagnose
 from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted, repeated
-from camilla.provenance import made_of
+from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
-from camilla.samples.contrary import JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
+from camilla.samples.contrary import AblestFail, JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
+from camilla.samples.measures import SampleMeasures, contradicting, quarters
 from camilla.samples.sample_flags import (
     RATE,
     JudgingFit,
@@ -25,7 +26,7 @@ from camilla.samples.sample_flags import (
     sample_flags,
     too_few_learners,
 )
-from camilla.samples.twins import Twins, twins
+from camilla.samples.twins import NO_TWINS, Twins, twins
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
 from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
@@ -33,9 +34,9 @@ from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samp
 from camilla.table.frame_files import frame_with_lines, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
+from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
-NAMED = 3  # learners named for each sample and direction
 TWINS = 3  # pairs printed
 ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
 ABLEST_SHOWN = 5  # samples of that list printed
@@ -168,7 +169,9 @@ class SampleQuality(Printable):
             f"({100 * row['agreement']:.1f} % equal, residual correlation {row['residual_correlation']:.2f})."
             for row in self.twins.head(TWINS).to_dicts()
         ]
-        if (more := self.provenance["twin_pairs"] - TWINS) > 0:
+        if self.provenance["twin_pairs"] is None:
+            lines.append("Twins were not looked for: the table has too many pairs of samples.")
+        elif (more := self.provenance["twin_pairs"] - TWINS) > 0:
             lines.append(f"{more} more pairs; --json has the closest {self.twins.height} of all.")
         return lines
 
@@ -233,9 +236,13 @@ def items(
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
-    table = as_table(table, rows=rows)
-    if few := too_few_learners(table.n_learners):
+    large = table if isinstance(table, ShardFolder) else None
+    table = None if large is not None else as_table(table, rows=rows)
+    if few := too_few_learners(table.n_learners if large is None else len(large.learners)):
         raise DataError(few)
+    if large is not None:
+        with watching("judging samples", progress, watch) as watch:
+            return _judged_shards(large, judged, rate, seed, watch)
     ordered = table.canonical().table
     verdict = None if judged is None else verdicts(judged, ordered.samples)
     with watching("judging samples", progress, watch) as watch:
@@ -312,6 +319,19 @@ def _judged(
         error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
     )
     provenance = made_of(table, rate=rate, seed=seed, irt=fits[0].found.provenance["settings"]) | {
+        **_judged_by(flags),
+        "n_keys": len(fits) if ordered.key is not None else None,
+        "verdicts": _verdict_summary(verdict, calibrated),
+        "twin_pairs": pairs.n_pairs,
+    }
+    named = _named(pairs, ordered.samples, judge.matrix)
+    run = ablest_fail(judge.matrix, JudgedBy(judge.ability, judge.key, judge.weight))
+    return SampleQuality(_ranked(frame), _ablest(frame, run), named, provenance, table.content)
+
+
+def _judged_by(flags: SampleFlags) -> dict[str, Any]:
+    """How intervals are made, and what decided about contrary samples."""
+    return {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
         "abilities as the other responses have them, learners that answer alike counted once; item_rest: "
         "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
@@ -319,12 +339,39 @@ def _judged(
         "n_independent": flags.n_independent,
         "only_ordered": flags.only_ordered,
         "contrary_share": flags.contrary.share,
-        "n_keys": len(fits) if ordered.key is not None else None,
-        "verdicts": _verdict_summary(verdict, calibrated),
-        "twin_pairs": pairs.n_pairs,
     }
-    named = _named(pairs, ordered.samples, judge.matrix)
-    return SampleQuality(_ranked(frame), _ablest(frame, judge), named, provenance, table.content)
+
+
+def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, watch: Watch) -> SampleQuality:
+    """The same of responses that stay in their files."""
+    from camilla.samples.shard_judge import judge_shards
+
+    verdict = None if judged is None else verdicts(judged, folder.samples)
+    found = judge_shards(folder, rate=rate, seed=seed, watch=watch)
+    flags, measures = found.flags, found.measures
+    frame = _factor_frame(found.diagnosis.samples, measures, flags, binary=not folder.fractional)
+    names = pl.List(pl.String)
+    frame = frame.with_columns(
+        failed_by=pl.Series(found.failed, dtype=names), solved_by=pl.Series(found.solved, dtype=names),
+        other_answer=pl.lit(None, pl.String), other_votes=pl.lit(None, pl.Int64),
+        answers=pl.lit(None, pl.Int64), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
+    )  # fmt: skip
+    calibrated = None
+    if verdict is not None:
+        evidence = filled(flags.contrary.evidence, found.means)
+        calibrated = recalibrated(evidence, np.zeros((len(evidence), 0), bool), verdict)
+    frame = frame.with_columns(
+        error=_verdict_column(verdict, len(folder.samples)),
+        error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
+    )
+    made = made_of_shards(folder, rate=rate, seed=seed, irt=found.diagnosis.provenance["settings"])
+    provenance = made | {
+        **_judged_by(flags), "n_keys": None, "verdicts": _verdict_summary(verdict, calibrated),
+        "twin_pairs": None if found.twins is None else found.twins.n_pairs,
+    }  # fmt: skip
+    pairs = found.twins or NO_TWINS
+    named = _named(pairs, folder.samples, found.matrix)
+    return SampleQuality(_ranked(frame), _ablest(frame, found.run), named, provenance)
 
 
 def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
@@ -357,56 +404,38 @@ def _verdict_summary(verdict: Floats | None, calibrated: Recalibrated | None) ->
 
 
 def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
-    rest, ends, fit = item_rest(judge.matrix), judge.discrimination_ends(), decided.fit
-    n_samples = len(judge.key)
-    able, weak = _quarters(judge)
+    frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
+    order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
+    able, weak = quarters(judge)
+    measures = SampleMeasures(item_rest(judge.matrix), judge.discrimination_ends(), able, weak)
+    return _factor_frame(frame[order.tolist()], measures, decided, binary=judge.is_binary)
+
+
+def _factor_frame(
+    frame: pl.DataFrame, measures: SampleMeasures, decided: SampleFlags, *, binary: bool
+) -> pl.DataFrame:
+    rest, ends, fit, n_samples = measures.rest, measures.ends, decided.fit, frame.height
+    unknown = np.full(n_samples, np.nan)
     columns = {
-        "contrary": decided.contrary.evidence, "able": able, "weak": weak,
+        "contrary": decided.contrary.evidence, "able": measures.able, "weak": measures.weak,
         "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
-        "infit_z": fit.infit_z if judge.is_binary else np.full(n_samples, np.nan),
-        "outfit_z": fit.outfit_z if judge.is_binary else np.full(n_samples, np.nan),
+        "infit_z": fit.infit_z if binary else unknown, "outfit_z": fit.outfit_z if binary else unknown,
         "negative_q": decided.negative_q, "noisy_q": decided.noisy_q,
     }  # fmt: skip
     flags = [decided.names(j) for j in range(n_samples)]
     worst = [LOOK.index(names[0]) if names and names[0] in LOOK else len(LOOK) for names in flags]
     alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
-    frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
-    order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
     none = [name for name in UNTOLD if name in frame.columns or name in columns]
-    return frame[order.tolist()].with_columns(
+    return frame.with_columns(
         *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
         worst=pl.Series(np.where(alike, len(LOOK) + 1, worst)),
     ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
 
 
-def _quarters(judge: JudgingFit) -> tuple[Floats, Floats]:
-    """Mean responses of the ablest quarter of the learners that answered a sample, and of the weakest."""
-    means = np.full((2, len(judge.key)), np.nan)
-    for key, ability in enumerate(judge.ability):
-        own = np.flatnonzero(judge.key == key)
-        order = np.argsort(-rounded(ability), kind="stable")
-        for end, who in enumerate((order, order[::-1])):
-            x = judge.matrix[np.ix_(who, own)]
-            seen = ~np.isnan(x)
-            first = seen & (np.cumsum(seen, axis=0) <= np.ceil(seen.sum(axis=0) / 4))
-            with np.errstate(invalid="ignore"):
-                means[end, own] = np.where(first, x, 0).sum(axis=0) / first.sum(axis=0)
-    return means[0], means[1]
-
-
 def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFrame:
     """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
-    failed, solved = [], []
-    sides = []
-    for ability in rounded(judge.ability):
-        order = np.argsort(-ability, kind="stable")
-        above = int((ability > np.median(ability)).sum())
-        sides.append((order[:above], order[::-1][: len(order) - above]))
-    for key, column in zip(judge.key, judge.matrix.T, strict=True):
-        strong, weak = sides[key]
-        failed.append([learners[i] for i in strong[column[strong] < 0.5][:NAMED]])
-        solved.append([learners[i] for i in weak[column[weak] > 0.5][:NAMED]])
+    failed, solved = contradicting(judge, learners)
     kind = pl.List(pl.String)
     return pl.DataFrame(
         {"failed_by": failed, "solved_by": solved}, schema={"failed_by": kind, "solved_by": kind}
@@ -448,9 +477,8 @@ def _references(ordered: ResponseTable, content: KeptContent) -> Iterator[pl.Ser
         yield content.samples(ordered.samples[start : start + SAMPLES_AT_ONCE])["reference"]
 
 
-def _ablest(frame: pl.DataFrame, judge: JudgingFit) -> pl.DataFrame:
+def _ablest(frame: pl.DataFrame, run: AblestFail) -> pl.DataFrame:
     """Samples that the ablest all fail, by votes for another answer, else by how unlikely it is."""
-    run = ablest_fail(judge.matrix, JudgedBy(judge.ability, judge.key, judge.weight))
     listed = frame.with_columns(
         ablest=pl.Series(run.learners),
         surprise=pl.Series(rounded(run.surprise)),

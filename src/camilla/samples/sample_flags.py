@@ -5,6 +5,7 @@ control and a profile-likelihood interval, noise by infit, twins by their residu
 alike count as one.
 """
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -84,8 +85,13 @@ class JudgingFit(NamedTuple):
         """How many times as large variances are as with independent learners."""
         return len(self.weight) / self.n_independent
 
-    def discrimination_ends(self, among: NDArray[np.bool_] | None = None) -> Ends:
-        """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside."""
+    def discrimination_ends(
+        self, among: NDArray[np.bool_] | None = None, information: Floats | None = None
+    ) -> Ends:
+        """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside.
+
+        `information` of all samples, where this judges only some of them.
+        """
         low, high = np.full((2, len(self.key)), np.nan)
         for key, curves in enumerate(self.curves):
             own = self.key == key
@@ -94,6 +100,7 @@ class JudgingFit(NamedTuple):
                 curves,
                 dispersion=float(self.dispersion[key]) * self.design_effect,
                 among=None if among is None else among[own],
+                information=information,
             )
         return Ends(np.minimum(low, self.discrimination), np.maximum(high, self.discrimination))
 
@@ -197,21 +204,52 @@ def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) 
     matrix = judge.matrix
     against = contrary(matrix, JudgedBy(judge.ability, judge.key, judge.weight))
     fit = mean_squares(matrix, judge.predicted)
-    spread = judge.discrimination_se * np.sqrt(judge.design_effect)
-    negative_q = benjamini_hochberg(below_zero_p(judge.discrimination, spread))
-    noisy_q = benjamini_hochberg(ndtr(-fit.infit_z)) if judge.is_binary else np.full(len(negative_q), np.nan)
-    negative = negative_q <= rate
-    negative &= judge.discrimination_ends(among=negative).high < 0
     seen = ~np.isnan(matrix)
     answered, right, wrong = (np.asarray(part.any(axis=0)) for part in (seen, matrix > 0, matrix < 1))
+    suspects = Suspects(against, fit, answered & ~right, answered & ~wrong, judge.is_binary)
+    return decided(
+        judge, suspects, pairs, lambda among: judge.discrimination_ends(among=among).high, rate=rate
+    )
+
+
+class Suspects(NamedTuple):
+    """What flags are decided from, beside discriminations and their intervals: of all samples."""
+
+    contrary: Contrary
+    fit: MeanSquares
+    nobody: NDArray[np.bool_]  # solved it
+    everybody: NDArray[np.bool_]
+    is_binary: bool
+
+
+def decided(
+    judge: JudgingFit,
+    suspects: Suspects,
+    pairs: Twins | None,
+    highest: Callable[[NDArray[np.bool_]], Floats],
+    *,
+    rate: float,
+) -> SampleFlags:
+    """The flags; of the judge only discriminations and learners are looked at.
+
+    `highest`: upper ends of the intervals of discriminations, at least of the samples it is asked for.
+    """
+    against, fit = suspects.contrary, suspects.fit
+    spread = judge.discrimination_se * np.sqrt(judge.design_effect)
+    negative_q = benjamini_hochberg(below_zero_p(judge.discrimination, spread))
+    noisy_q = (
+        benjamini_hochberg(ndtr(-fit.infit_z)) if suspects.is_binary else np.full(len(negative_q), np.nan)
+    )
+    negative = negative_q <= rate
+    negative &= highest(negative) < 0
     enough = judge.n_independent >= FEWEST_INDEPENDENT
     marks: dict[str, NDArray[np.bool_]] = {
         "contrary": (against.evidence >= max(DECISIVE, against.rarity)) & enough,
         "negative": negative,
-        "everyone wrong": answered & ~right,
+        "everyone wrong": suspects.nobody,
         "noisy": (noisy_q <= rate) & (fit.infit > NOISY),
         "twin": np.zeros(len(negative), bool) if pairs is None else pairs.is_twin,
-        "everyone right": answered & ~wrong,
+        "everyone right": suspects.everybody,
     }
     looked_for = {flag: marks[flag] for flag in FLAGS if flag != "twin" or pairs is not None}
     return SampleFlags(looked_for, against, negative_q, noisy_q, fit, judge.n_independent)

@@ -27,6 +27,10 @@ class Twins(NamedTuple):
     n_pairs: int  # in all
 
 
+_NOBODY, _NOTHING = np.empty(0, np.int64), np.empty(0)
+NO_TWINS = Twins(_NOBODY, _NOBODY, _NOTHING, _NOTHING, _NOTHING, np.empty(0, bool), 0)
+
+
 def log_chance(p: Floats, q: Floats, both: NDArray[np.bool_], product: NDArray[np.floating]) -> Floats:
     """log of Chernoff's bound on P(Σ rs ≥ product) for independent right/wrong responses of chance p and q.
 

@@ -17,7 +17,39 @@ FEWEST_OTHERS = 5  # learners whose agreement on a sample says that everybody an
 LEFT_OVER = 0.02  # share of the expected differences that copies may still have
 MOST_SCREENED = 500  # samples on which pairs are looked for; those found are then compared on all
 CHANCE = 0.05  # that any pair of a table is called alike by chance, at most
+EXACT_COUNTS = 1 << 24  # below, single precision counts without rounding
 ROUNDING = 1e-12  # share of Σa² + Σb² up to which what is left of Σ(a − b)² is rounding
+
+
+class BlockSums(NamedTuple):
+    """Sums over blocks of samples, of which those over all pairs follow: they are large and not kept."""
+
+    total: NDArray[np.floating]  # [learners, blocks of samples], Σ response, less what is the same for all
+    seen: NDArray[np.floating]  # [learners, blocks], 1 where answered
+    size: NDArray[np.floating]  # [blocks], samples
+
+    def own(self) -> NDArray[np.floating]:
+        """Σ response of the row over the samples that the column answered too [learners, learners]."""
+        return self.total.astype(np.float64) @ self.seen.astype(np.float64).T
+
+    def shared(self) -> NDArray[np.floating]:
+        """Samples both answered [learners, learners]."""
+        return self.seen * self.size @ self.seen.T
+
+
+class KeptSums(NamedTuple):
+    """The same sums over all pairs, kept because the responses are not."""
+
+    of_row: NDArray[np.floating]  # [learners, learners]
+    both: NDArray[np.floating]
+
+    def own(self) -> NDArray[np.floating]:
+        """Σ response of the row over the samples that the column answered too."""
+        return self.of_row
+
+    def shared(self) -> NDArray[np.floating]:
+        """Samples both answered."""
+        return self.both
 
 
 class PairTests(NamedTuple):
@@ -25,21 +57,18 @@ class PairTests(NamedTuple):
 
     p_value: Floats  # two-sided; 1 where nothing can be told, and on the diagonal
     is_below: NDArray[np.bool_]  # where the difference is below 0
-    total: NDArray[np.floating]  # [learners, blocks of samples], Σ response, less what is the same for all
-    seen: NDArray[np.floating]  # [learners, blocks], 1 where answered
-    size: NDArray[np.floating]  # [blocks], samples
+    sums: BlockSums | KeptSums
 
     @property
     def difference(self) -> Floats:
         """Of means over shared samples [learners, learners]; NaN where there are none. Not kept: large."""
-        total, seen = self.total.astype(np.float64), self.seen.astype(np.float64)
-        own = total @ seen.T
+        own = self.sums.own()
         with np.errstate(invalid="ignore"):
-            return (own - own.T) / self.shared()
+            return np.asarray((own - own.T).astype(np.float64) / self.shared())
 
     def shared(self) -> NDArray[np.floating]:
         """Samples both answered [learners, learners]."""
-        return self.seen * self.size @ self.seen.T
+        return self.sums.shared()
 
 
 class Tested(NamedTuple):
@@ -63,6 +92,16 @@ class Side(NamedTuple):
 
     def rows(self, part: slice) -> "Side":
         return Side(self.response[part], self.total[part], self.square[part], self.seen[part], self.size)
+
+
+class Products(NamedTuple):
+    """Sums over shared samples for a block of pairs, rows against columns."""
+
+    both: NDArray[np.floating]  # Σ xy
+    of_row: NDArray[np.floating]  # Σ x
+    of_column: NDArray[np.floating]  # Σ y
+    shared: NDArray[np.floating]  # samples
+    squares: NDArray[np.floating]  # Σ x² + y², where scores are tested; else empty
 
 
 class Testing(NamedTuple):
@@ -95,16 +134,113 @@ def pair_tests(
     seen = ~np.isnan(matrix)
     n_learners = len(matrix)
     side, test = _of_samples(matrix, seen) if group is None else _of_clusters(matrix, seen, group)
+    return _tested(test, n_learners, BlockSums(side.total, side.seen, side.size), watch)
+
+
+def _tested(
+    test: Callable[[slice, slice], Tested], n_learners: int, sums: BlockSums | KeptSums, watch: Watch
+) -> PairTests:
+    """All pairs, block by block."""
     p_value, is_below = np.ones((n_learners, n_learners)), np.zeros((n_learners, n_learners), bool)
-    step = max(1, BLOCK // n_learners)
-    for start in range(0, n_learners, step):
-        watch(f"pairs of learner {start + 1} of {n_learners}")
-        rows, columns = slice(start, start + step), slice(start, n_learners)
+    for rows, columns in _pair_blocks(n_learners):
+        watch(f"pairs of learner {rows.start + 1} of {n_learners}")
         block = test(rows, columns)
         is_below[rows, columns], is_below[columns, rows] = block.difference < 0, block.difference.T > 0
         p_value[rows, columns], p_value[columns, rows] = block.p_value, block.p_value.T
     np.fill_diagonal(p_value, 1)
-    return PairTests(p_value, is_below, side.total, side.seen, side.size)
+    return PairTests(p_value, is_below, sums)
+
+
+def _pair_blocks(n_learners: int) -> Iterator[tuple[slice, slice]]:
+    """Some rows at a time, with the columns from the first of them on."""
+    step = max(1, BLOCK // n_learners)
+    for start in range(0, n_learners, step):
+        yield slice(start, min(start + step, n_learners)), slice(start, n_learners)
+
+
+class PairTotals:
+    """Products of all pairs, added up over stretches of samples, for tests of tables larger than memory.
+
+    What is held grows with the square of the learners, not with the samples.
+    """
+
+    def __init__(self, n_learners: int, n_samples: int, *, fractional: bool) -> None:
+        self.n_learners, self.n_samples, self.fractional = n_learners, n_samples, fractional
+        square = (n_learners, n_learners)
+        counts = np.float32 if n_samples < EXACT_COUNTS else np.float64
+        self.both, self.own, self.shared = (np.zeros(square, counts) for _ in range(3))
+        if fractional:
+            self.fractions = np.zeros(square, counts)
+            self.score_both, self.score_own, self.score_squares = (np.zeros(square) for _ in range(3))
+
+    def add(self, response: NDArray[np.floating], seen: NDArray[np.bool_]) -> None:
+        """Responses [learners, samples], 0 where missing, and which there are."""
+        if not self.fractional:
+            self._add_to(self.both, self.own, self.shared, side_of(response.astype(np.float32), seen))
+            return
+        fraction = (response != 0) & (response != 1)
+        right = side_of(np.where(fraction, 0, response).astype(np.float32), seen)
+        self._add_to(self.both, self.own, self.shared, right)
+        self._add_to(None, self.fractions, None, side_of(fraction.astype(np.float32), seen))
+        score = _centred(np.where(seen, response.astype(np.float64), np.nan), seen)
+        self._add_to(self.score_both, self.score_own, None, score)
+        squares = score._replace(total=score.square)
+        self._add_to(None, self.score_squares, None, squares)
+
+    def _add_to(
+        self,
+        both: NDArray[np.floating] | None,
+        own: NDArray[np.floating],
+        shared: NDArray[np.floating] | None,
+        side: Side,
+    ) -> None:
+        for rows, columns in _pair_blocks(self.n_learners):
+            one, other = side.rows(rows), side.rows(columns)
+            if both is not None:
+                both[rows, columns] += one.response @ other.response.T
+            if shared is not None:
+                shared[rows, columns] += one.seen * one.size @ other.seen.T
+            own[rows, columns] += one.total @ other.seen.T
+            later = slice(rows.stop, self.n_learners)
+            own[later, rows] += side.rows(later).total @ one.seen.T
+
+    def tests(self, watch: Watch = lambda line: None) -> PairTests:
+        """`pair_tests` of the responses that were added."""
+        lookup = mcnemar_table(self.n_samples) if self.n_samples**2 < self.n_learners**2 else None
+
+        def exact(rows: slice, columns: slice) -> Tested:
+            return _right_or_wrong(self._products(rows, columns), lookup)
+
+        def test(rows: slice, columns: slice) -> Tested:
+            plain = self.fractions[rows, columns] + self.fractions[columns, rows].T == 0
+            scores = _judged(_plain(self._scores(rows, columns)))
+            return _either(plain, lambda: exact(rows, columns), scores)
+
+        lower = np.tril_indices(self.n_learners, -1)
+        self.shared[lower] = self.shared.T[lower]
+        sums = KeptSums(self.score_own if self.fractional else self.own, self.shared)
+        return _tested(test if self.fractional else exact, self.n_learners, sums, watch)
+
+    def _products(self, rows: slice, columns: slice) -> Products:
+        own, other = self.own[rows, columns], self.own[columns, rows].T
+        return Products(self.both[rows, columns], own, other, self.shared[rows, columns], np.empty(0))
+
+    def _scores(self, rows: slice, columns: slice) -> Products:
+        own, other = self.score_own[rows, columns], self.score_own[columns, rows].T
+        squares = self.score_squares[rows, columns] + self.score_squares[columns, rows].T
+        shared = self.shared[rows, columns].astype(np.float64)
+        return Products(self.score_both[rows, columns], own, other, shared, squares)
+
+
+def products(one: Side, other: Side, *, squares: bool = False) -> Products:
+    """The sums of a block of pairs."""
+    return Products(
+        one.response @ other.response.T,
+        one.total @ other.seen.T,
+        one.seen @ other.total.T,
+        one.seen * one.size @ other.seen.T,
+        one.square @ other.seen.T + one.seen @ other.square.T if squares else np.empty(0),
+    )
 
 
 def _of_samples(matrix: Floats, seen: NDArray[np.bool_]) -> Testing:
@@ -116,7 +252,8 @@ def _of_samples(matrix: Floats, seen: NDArray[np.bool_]) -> Testing:
     lookup = mcnemar_table(n_samples) if n_samples**2 < n_learners**2 else None
     if not fraction.any():
         return Testing(
-            right, lambda rows, columns: _right_or_wrong(right.rows(rows), right.rows(columns), lookup)
+            right,
+            lambda rows, columns: _right_or_wrong(products(right.rows(rows), right.rows(columns)), lookup),
         )
     score = _centred(matrix, seen)
     between = side_of(fraction.astype(np.float32), seen)
@@ -124,13 +261,21 @@ def _of_samples(matrix: Floats, seen: NDArray[np.bool_]) -> Testing:
     def test(rows: slice, columns: slice) -> Tested:
         one, other = between.rows(rows), between.rows(columns)
         exact = one.total @ other.seen.T + one.seen @ other.total.T == 0
-        scores = _judged(_plain(score.rows(rows), score.rows(columns)))
-        if not exact.any():
-            return scores
-        binary = _right_or_wrong(right.rows(rows), right.rows(columns), lookup)
-        return Tested(*(np.where(exact, here, there) for here, there in zip(binary, scores, strict=True)))
+        scores = _judged(_plain(products(score.rows(rows), score.rows(columns), squares=True)))
+
+        def binary() -> Tested:
+            return _right_or_wrong(products(right.rows(rows), right.rows(columns)), lookup)
+
+        return _either(exact, binary, scores)
 
     return Testing(score, test)
+
+
+def _either(exact: NDArray[np.bool_], binary: Callable[[], Tested], scores: Tested) -> Tested:
+    """The exact test where all shared responses of a pair are right or wrong, Student's t elsewhere."""
+    if not exact.any():
+        return scores
+    return Tested(*(np.where(exact, here, there) for here, there in zip(binary(), scores, strict=True)))
 
 
 def _of_clusters(matrix: Floats, seen: NDArray[np.bool_], group: NDArray[np.integer]) -> Testing:
@@ -148,17 +293,14 @@ def _centred(matrix: Floats, seen: NDArray[np.bool_]) -> Side:
     return side_of(np.where(seen, matrix - easy, 0), seen)
 
 
-def _right_or_wrong(one: Side, other: Side, lookup: Floats | None) -> Tested:
-    both = one.response @ other.response.T
-    won = one.total @ other.seen.T - both
-    lost = one.seen @ other.total.T - both
-    shared = one.seen * one.size @ other.seen.T
+def _right_or_wrong(sums: Products, lookup: Floats | None) -> Tested:
+    won, lost = sums.of_row - sums.both, sums.of_column - sums.both
     if lookup is None:
         p = mcnemar_p(lost, won)
     else:
         p = lookup[np.minimum(lost, won).astype(np.int32), (lost + won).astype(np.int32)]
     with np.errstate(invalid="ignore"):
-        return Tested((won - lost).astype(np.float64) / shared, p)
+        return Tested((won - lost).astype(np.float64) / sums.shared, p)
 
 
 def pair_ends(matrix: Floats, level: float) -> Ends:
@@ -166,7 +308,7 @@ def pair_ends(matrix: Floats, level: float) -> Ends:
     seen = ~np.isnan(matrix)
     filled = np.where(seen, matrix, 0.0)
     score = _centred(matrix, seen)
-    ends = difference_ends(_plain(score, score), level)
+    ends = difference_ends(_plain(products(score, score, squares=True)), level)
     fraction = side_of(((filled != 0) & (filled != 1)).astype(np.float64), seen)
     scored = fraction.total @ fraction.seen.T + fraction.seen @ fraction.total.T > 0
     won = filled @ (seen - filled).T
@@ -180,15 +322,13 @@ def _judged(spread: MeanSpread) -> Tested:
     return Tested(spread.mean, student_p(spread))
 
 
-def _plain(one: Side, other: Side) -> MeanSpread:
+def _plain(sums: Products) -> MeanSpread:
     """Over samples. A difference that is the same everywhere leaves rounding of Σa² + Σb² − 2Σab: it is 0."""
-    total = one.total @ other.seen.T - one.seen @ other.total.T
-    shared = one.seen * one.size @ other.seen.T
-    scale = one.square @ other.seen.T + one.seen @ other.square.T
+    scale = sums.squares
     with np.errstate(invalid="ignore", divide="ignore"):
-        mean = total / shared
-        square = scale - 2 * (one.response @ other.response.T) - shared * mean**2
-    return plain_spread(mean, np.where(square > ROUNDING * scale, square, 0.0), shared)
+        mean = (sums.of_row - sums.of_column) / sums.shared
+        square = scale - 2 * sums.both - sums.shared * mean**2
+    return plain_spread(mean, np.where(square > ROUNDING * scale, square, 0.0), sums.shared)
 
 
 def _parts(

@@ -41,6 +41,10 @@ class DiscriminationCurves(NamedTuple):
             (self.ability - centre) / scale, self.slope * scale, self.intercept + self.slope * centre
         )
 
+    def standard(self) -> "DiscriminationCurves":
+        """The same curves with abilities of mean 0 and standard deviation 1."""
+        return self.moved(float(self.ability.mean()), float(self.ability.std()) or 1.0)
+
     def expected(self, block: slice | NDArray[np.intp]) -> Floats:
         logit = np.outer(self.ability, self.slope[block]) + self.intercept[block]
         return np.asarray(sigmoid(logit))
@@ -102,20 +106,20 @@ def discrimination_ends(
     dispersion: float = 1.0,
     level: float = LEVEL,
     among: NDArray[np.bool_] | None = None,
+    information: Floats | None = None,
 ) -> Ends:
     """Ends of intervals of discriminations, a standard deviation of the learners' true abilities.
 
     `matrix` is [learners, samples], NaN where missing. NaN where all answered alike or too few answered, and
-    for samples outside `among`.
+    for samples outside `among`. `information`: of `ability_information` over all samples, where these are
+    only some of them.
     """
-    curves = curves.moved(float(curves.ability.mean()), float(curves.ability.std()) or 1.0)
     n_learners, n_samples = matrix.shape
+    if information is None:
+        information = ability_information(matrix, curves)
+    information = 1 + information / dispersion
+    curves = curves.standard()
     step = max(1, BLOCK // n_learners)
-    blocks = [slice(start, start + step) for start in range(0, n_samples, step)]
-    information = np.ones(n_learners)
-    for block in blocks:
-        p = curves.expected(block)
-        information += (~np.isnan(matrix[:, block]) * p * (1 - p)) @ curves.slope[block] ** 2 / dispersion
     # True abilities vary as their estimates do, by 1, and by what the estimates leave open.
     scale = float(np.sqrt(1 + np.mean(1 / information)))
     curves, information = curves.moved(0.0, scale), information * scale**2
@@ -125,6 +129,17 @@ def discrimination_ends(
         part = wanted[start : start + step]
         low[part], high[part] = _ends(_seen(matrix[:, part], curves, part, information, dispersion), level)
     return Ends(low, high)
+
+
+def ability_information(matrix: Floats, curves: DiscriminationCurves) -> Floats:
+    """What these samples say of each learner's ability, in standard deviations of the abilities."""
+    curves = curves.standard()
+    step = max(1, BLOCK // len(matrix))
+    information = np.zeros(len(matrix))
+    for block in (slice(start, start + step) for start in range(0, matrix.shape[1], step)):
+        p = curves.expected(block)
+        information += (~np.isnan(matrix[:, block]) * p * (1 - p)) @ curves.slope[block] ** 2
+    return information
 
 
 def _seen(

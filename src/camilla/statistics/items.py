@@ -22,17 +22,28 @@ class ItemRest(NamedTuple):
     high: Floats
 
 
-def item_rest(matrix: Floats) -> ItemRest:
+class LearnerTotals(NamedTuple):
+    """Of each learner over all samples: how many responses, and their sum."""
+
+    n: Floats
+    right: Floats
+
+
+def item_rest(matrix: Floats, every: LearnerTotals | None = None) -> ItemRest:
     """Correlation of a sample's responses with each learner's mean over its other samples.
+
+    `every`: totals over all samples, where the columns of the matrix are only some of them.
 
     The standard error is that of the influence function, uᵢvᵢ − r(uᵢ² + vᵢ²)/2 with u and v standardised,
     which holds for right/wrong responses too; the interval is Student's, made on Fisher's scale atanh r.
     """
     seen = ~np.isnan(matrix)
     x = np.where(seen, matrix, 0.0)
-    others = seen.sum(axis=1, keepdims=True) - 1
+    if every is None:
+        every = LearnerTotals(seen.sum(axis=1), x.sum(axis=1))
+    others = every.n[:, None] - 1
     with np.errstate(invalid="ignore", divide="ignore"):
-        rest = np.where(seen & (others > 0), (x.sum(axis=1, keepdims=True) - x) / others, 0.0)
+        rest = np.where(seen & (others > 0), (every.right[:, None] - x) / others, 0.0)
         n = (seen & (others > 0)).sum(axis=0).astype(np.float64)
         u, v = (_standardised(part, seen & (others > 0), n) for part in (x, rest))
         r = np.clip((u * v).sum(axis=0) / n, -1, 1)

@@ -1,7 +1,7 @@
 """Which responses are missing: whole blocks, or here and there, and whether that depends on the answer."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -100,6 +100,25 @@ def overlap_of(seen: NDArray[np.bool_]) -> Overlap:
     return Overlap(int(ordered[0]), int(median), none, parts)
 
 
+def overlap_of_pairs(shared: NDArray[np.floating]) -> Overlap:
+    """The same of counts of shared samples [learners, learners]."""
+    pairs = shared[np.triu_indices(len(shared), 1)]
+    if not len(pairs):
+        return Overlap(0, 0, 0, 1)
+    none = int(np.sum(pairs == 0))
+    middle = np.partition(pairs, (len(pairs) - 1) // 2)[(len(pairs) - 1) // 2]
+    parts = int(_parts(shared > 0).max()) + 1 if none else 1
+    return Overlap(int(pairs.min()), int(middle), none, parts)
+
+
+def _parts(joined: NDArray[np.bool_]) -> NDArray[np.int32]:
+    """Which connected part each row of a symmetric matrix is in, from 0."""
+    from scipy.sparse import csr_array  # here, because comparing two learners does without
+    from scipy.sparse.csgraph import connected_components
+
+    return np.asarray(connected_components(csr_array(joined), directed=False)[1])
+
+
 class Block(NamedTuple):
     """Learners that shared samples join, directly or through others, and how many samples they answered."""
 
@@ -146,9 +165,25 @@ def block_notes(table: ResponseTable, *, across_blocks: bool) -> list[str]:
     if everybody == 0 or np.bincount(cells.sample).max() == everybody:  # one sample joins them all
         return []
     blocks = blocks_of(cells.learner, cells.sample, (table.n_learners, table.n_samples))
+    return _apart_notes(blocks, table.learners, across_blocks=across_blocks)
+
+
+def shared_block_notes(
+    joined: NDArray[np.bool_], first: NDArray[np.integer], names: Sequence[str], *, across_blocks: bool
+) -> list[str]:
+    """The same where pairs that share a sample are known, and one learner of each sample, −1 for none."""
+    if joined.all():
+        return []
+    part = _parts(joined)
+    columns = np.bincount(part[first[first >= 0]], minlength=part.max() + 1)
+    blocks = [Block(np.flatnonzero(part == k), int(columns[k])) for k in range(part.max() + 1)]
+    return _apart_notes(blocks, names, across_blocks=across_blocks)
+
+
+def _apart_notes(blocks: Sequence[Block], names: Sequence[str], *, across_blocks: bool) -> list[str]:
     if len(blocks) < 2:
         return []
-    members = {min(table.learners[i] for i in block.learners): block for block in blocks}
+    members = {min(names[i] for i in block.learners): block for block in blocks}
     sizes = {
         name: f"{counted(len(block.learners), 'learner')} × {counted(block.n_samples, 'sample')}"
         for name, block in sorted(members.items(), key=lambda one: (-len(one[1].learners), one[0]))

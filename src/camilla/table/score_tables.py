@@ -1,7 +1,7 @@
 """Frames of scores and of matches as the arrays of a tournament."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -107,6 +107,48 @@ def long_tables(
         )
         for name, rows in zip(belongs.names, parts, strict=True)
     }
+
+
+def streamed_table(
+    batches: Callable[[], Iterable[tuple[pl.DataFrame, Origin]]], player: str, round_: str, score: str
+) -> ScoreTable:
+    """The score table of a long table that comes in stretches of rows, gone through twice.
+
+    Nine bytes are held for each player and round; rows are not.
+    """
+    names: tuple[dict[str, int], dict[str, int]] = {}, {}
+    for frame, origin in batches():
+        for known, encoded in zip(names, _both_names(frame, player, round_, origin), strict=True):
+            for name in encoded.names:
+                known.setdefault(name, len(known))
+    n_rounds = len(names[1])
+    scores = np.full(len(names[0]) * n_rounds, np.nan)
+    given = np.zeros(len(scores), bool)
+    for frame, origin in batches():
+        row, column = (
+            np.array([known[name] for name in encoded.names], np.int64)[encoded.codes]
+            for known, encoded in zip(names, _both_names(frame, player, round_, origin), strict=True)
+        )
+        cell = row * n_rounds + column
+        again = given[cell]
+        if not again.any():
+            order = np.argsort(cell, kind="stable")
+            again = np.zeros(len(cell), bool)
+            again[order[1:]] = cell[order][1:] == cell[order][:-1]
+        if again.any():
+            p, r = divmod(int(cell[again.argmax()]), n_rounds)
+            raise DataError(
+                f"{origin.name}: player {list(names[0])[p]!r} has another score in round "
+                f"{list(names[1])[r]!r}, {origin.place(int(again.argmax()))}; one was wanted. "
+                "Average them, or name the rounds apart."
+            )
+        given[cell] = True
+        scores[cell] = number_column(pick(frame, score, origin), SCORE, origin)
+    return ScoreTable(tuple(names[0]), tuple(names[1]), scores.reshape(len(names[0]), n_rounds))
+
+
+def _both_names(frame: pl.DataFrame, player: str, round_: str, origin: Origin) -> tuple[Encoded, Encoded]:
+    return name_column(frame, player, origin), _round_names(frame, round_, origin)
 
 
 def _round_names(table: pl.DataFrame, columns: str | Sequence[str], origin: Origin) -> Encoded:

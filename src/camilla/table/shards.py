@@ -5,6 +5,7 @@ matrix [samples, learners] of bytes, else a list of 2 × learner + response in f
 response takes four bytes more. Files are mapped, so that the system may drop them when it needs the space.
 """
 
+import glob
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -24,8 +25,9 @@ MISSING = 255  # in a byte of a dense shard; 0 is wrong and 1 right
 DENSE_SHARE = (
     0.25  # of cells with a response: from here a byte for each cell is less than four for each response
 )
-BATCH_ROWS = 4_000_000  # rows of a file held at a time
+BATCH_ROWS = 1_000_000  # rows of a file held at a time: names as text take a hundred bytes per row
 SHARD_BYTES = 64_000_000
+LARGE_ROWS = 30_000_000  # of Parquet files: from here a table is read in shards without being asked to
 INDEX = "shards.json"
 FORMAT = 1
 
@@ -65,7 +67,29 @@ class LongColumns(NamedTuple):
 
 
 class ShardFolder(NamedTuple):
-    """A table as shards, names sorted."""
+    """A table larger than memory: its names, and its responses in files. `camilla.read_large` makes it.
+
+    Parameters
+    ----------
+    path : path
+        The folder.
+    learners, samples : tuple of str
+        Names, sorted.
+    shards : tuple
+        The responses to some samples each; mapped files.
+    n_responses, n_missing : int
+        Number of responses, and of those that were given as missing.
+    fractional : bool
+        Whether a response is neither 0 nor 1.
+    digest : str
+        Hash of names and responses.
+
+    Examples
+    --------
+    >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
+    >>> camilla.rank(camilla.read_large(path, "shards")).rows.height
+    30
+    """
 
     path: Path
     learners: tuple[str, ...]
@@ -78,6 +102,7 @@ class ShardFolder(NamedTuple):
 
     @property
     def bytes(self) -> int:
+        """The size of the files."""
         return sum(file.stat().st_size for file in self.path.glob("*.npy"))
 
 
@@ -88,8 +113,60 @@ def table_files(path: Path) -> list[Path]:
     elif path.exists():
         files = [path]
     else:
-        files = sorted(path.parent.glob(path.name)) if path.parent.is_dir() else []
+        files = [Path(one) for one in sorted(glob.glob(str(path), recursive=True))]
     return [file for file in files if file.suffix.lower() == ".parquet" and file.is_file()]
+
+
+def is_large(path: Path) -> bool:
+    """Whether a path holds nothing but Parquet files, with more rows than are read into memory unasked."""
+    files = table_files(path)
+    other = path.is_dir() and any(one.is_file() and one not in files for one in path.rglob("*"))
+    return bool(files) and not other and count_rows(files) > LARGE_ROWS
+
+
+def read_large(
+    source: str | Path, shards: str | Path, *, learner: str = "learner", sample: str = "sample",
+    response: str = "response", watch: Watch = lambda line: None,
+) -> ShardFolder:  # fmt: skip
+    """Reads Parquet files that are too large for memory into a folder of shards.
+
+    `camilla.rank`, `camilla.items` and `camilla.diagnose_large` take the result where they take a table.
+
+    Parameters
+    ----------
+    source : str or path
+        A file, a folder or a glob of Parquet files with one row per response.
+    shards : path
+        A folder on a fast disk, with room for one byte per cell, or four per response where fewer than a
+        quarter of the cells has one. If it holds the shards of the same files already, nothing is read again.
+    learner, sample, response : str
+        Columns of the files.
+    watch : callable, optional
+        Receives each progress line as text.
+
+    Returns
+    -------
+    ShardFolder
+        `learners`, `samples`, `n_responses`, `digest`.
+
+    Raises
+    ------
+    DataError
+        No Parquet file is there, a column is missing, or a response lies outside 0 to 1.
+
+    Examples
+    --------
+    >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
+    >>> responses = camilla.read_large(path, "shards")
+    >>> len(responses.learners), len(responses.samples), responses.n_responses
+    (30, 60, 1800)
+    """
+    columns = LongColumns(learner, sample, response)
+    files = table_files(Path(source))
+    if not files:
+        raise DataError(f"{source}: no Parquet file was found there; shards need Parquet files.")
+    found = open_shards(Path(shards), fingerprint(files, columns))
+    return make_shards(files, Path(shards), columns, watch) if found is None else found
 
 
 def count_rows(files: Sequence[Path]) -> int:
@@ -135,7 +212,7 @@ def _opened(folder: Path, number: int, index: dict[str, Any]) -> Shard:
 
 def make_shards(files: Sequence[Path], folder: Path, columns: LongColumns, watch: Watch) -> ShardFolder:
     """Streams files of one row per response into shards; a folder that is half made is never left."""
-    _check_columns(files, columns)
+    check_columns(files, columns)
     names, n_rows, fractional = _surveyed(files, columns, watch)
     n_learners, n_samples = len(names["learner"]), len(names["sample"])
     if not n_rows:
@@ -170,7 +247,8 @@ def _scan(file: Path) -> pl.LazyFrame:
     return frame
 
 
-def _check_columns(files: Sequence[Path], columns: LongColumns) -> None:
+def check_columns(files: Sequence[Path], columns: LongColumns) -> None:
+    """An error where a file lacks one of the columns, or holds something else in it."""
     for file in files:
         schema = _scan(file).collect_schema()
         for role, name in columns._asdict().items():
@@ -206,15 +284,20 @@ class Survey(NamedTuple):
 
 def survey(file: Path, columns: LongColumns) -> Survey:
     """Names of one file, how many rows have a response, and whether one is neither right nor wrong."""
-    response = pl.col("response")
-    facts = [response.count().alias("n"), ((response != 0) & (response != 1)).any().alias("fractional")]
-    unique = [pl.col(name).unique().implode() for name in ("learner", "sample")]
-    found = _scan(file).select(_named(columns)).select(*unique, *facts).collect(engine="streaming")
-    for name in ("learner", "sample"):
-        if found[name][0].null_count():
-            raise DataError(f"{file}: a row has no {name}. Give every response one, or leave such rows out.")
-    names = {name: found[name][0].to_list() for name in ("learner", "sample")}
-    return Survey(names, int(found["n"][0]), bool(found["fractional"][0]))
+    names: dict[str, set[str]] = {"learner": set(), "sample": set()}
+    n_rows, fractional = 0, False
+    for _, _, frame in _batches([file], columns):
+        for name, known in names.items():
+            unique = frame[name].unique()
+            if unique.null_count():
+                raise DataError(
+                    f"{file}: a row has no {name}. Give every response one, or leave such rows out."
+                )
+            known.update(unique.to_list())
+        response = frame["response"].drop_nulls()
+        n_rows += len(response)
+        fractional |= bool(((response != 0) & (response != 1)).any())
+    return Survey({name: list(known) for name, known in names.items()}, n_rows, fractional)
 
 
 def _surveyed(files: Sequence[Path], columns: LongColumns, watch: Watch) -> Survey:

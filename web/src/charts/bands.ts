@@ -5,7 +5,7 @@ import { explained } from "../tooltip";
 import { interval, number, shown } from "../text";
 import { drawing, extent, labelled, scale, xAxis, yAxis } from "./axes";
 
-/** Lines over a growing size, each with its band. */
+/** Lines over a growing size or cost, each with its band. */
 export function bands(picture: Picture, width: number): SVGSVGElement {
   const legendRows = Math.ceil(picture.series.length / Math.max(1, Math.floor(width / 180)));
   const height = Math.min(420, Math.max(280, width * 0.5)) + 18 * legendRows;
@@ -25,7 +25,7 @@ export function bands(picture: Picture, width: number): SVGSVGElement {
   });
   picture.series.forEach((one, k) => {
     one.x.forEach((at, i) => {
-      const lines = [one.name, `${picture.x} ${number(at, 0)}`, `${picture.y} ${interval(one.value[i], one.low[i] ?? NaN, one.high[i] ?? NaN, 3)}`];
+      const lines = [one.name, `${picture.x} ${number(at, Number.isInteger(at) ? 0 : Math.abs(at) < 1 ? 4 : 2)}`, `${picture.y} ${interval(one.value[i], one.low[i] ?? NaN, one.high[i] ?? NaN, 3)}`];
       svg.append(explained(s("circle", { class: `dot c${k % 6}`, cx: x(at), cy: y(one.value[i]), r: 4 }), () => lines.map(shown)));
     });
     const column = Math.max(1, Math.floor(width / 180));

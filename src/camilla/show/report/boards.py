@@ -95,11 +95,11 @@ def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
     words = [
         f"{len(rows)} learners by mean response, every pair tested on the samples both answered, {level}."
     ]
-    dots = [_dot(row["learner"], row["mean"], row) for row in rows[:MOST_DOTS]]
-    picture = _comparison_picture(
+    dots = [dot(row["learner"], row["mean"], row) for row in rows[:MOST_DOTS]]
+    picture = comparison_picture(
         "Mean response" + (f", first {MOST_DOTS}" if rows[MOST_DOTS:] else ""), f"{level} intervals", dots
     )
-    page = _comparison_page(name, f"ranking {name}", words, [picture], rows, document)
+    page = comparison_page(name, f"ranking {name}", words, [picture], rows, document)
     return page | {"verdict": said(ranking_verdict(document))}
 
 
@@ -107,12 +107,12 @@ def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
     a, b, overall = document["a"], document["b"], document["overall"]
     words = [f"Differences are {b} less {a}."]
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]
-    dots = [_dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
-    picture = _comparison_picture("Difference", f"Above 0: {b} is better.", dots)
+    dots = [dot(label, one["difference"], one) for label, one in effects[: MOST_DOTS + 1]]
+    picture = comparison_picture("Difference", f"Above 0: {b} is better.", dots)
     picture |= {"zero": True, "y": "difference of mean responses"}
     called = {"a": a, "b": b}
     flipped = [{called.get(key, key): value for key, value in row.items()} for row in document["flipped"]]
-    page = _comparison_page(name, f"{b} against {a}", words, [picture], flipped, document)
+    page = comparison_page(name, f"{b} against {a}", words, [picture], flipped, document)
     shown_samples = {"shown": of_comparison(document), "learners": [a, b]}
     return page | shown_samples | {"verdict": said(comparison_verdict(document))}
 
@@ -121,15 +121,15 @@ def _level(level: float) -> str:
     return f"{100 * level:g}\N{NO-BREAK SPACE}%"
 
 
-def _dot(name: str, value: float, row: dict[str, Any]) -> dict[str, Any]:
+def dot(name: str, value: float, row: dict[str, Any]) -> dict[str, Any]:
     return {"name": name, "x": [0], "value": [value], "low": [row["low"]], "high": [row["high"]]}
 
 
-def _comparison_picture(title: str, note: str, dots: list[dict[str, Any]]) -> dict[str, Any]:
+def comparison_picture(title: str, note: str, dots: list[dict[str, Any]]) -> dict[str, Any]:
     return {"title": title, "note": note, "x": "", "y": title.lower(), "kind": "dots", "series": dots}
 
 
-def _comparison_page(
+def comparison_page(
     name: str, title: str, words: list[str], pictures: list[Any], rows: list[Any], document: dict[str, Any]
 ) -> dict[str, Any]:
     columns = [key for key in (rows[0] if rows else {}) if any(row[key] is not None for row in rows)]

@@ -48,7 +48,7 @@ def report(
     Parameters
     ----------
     sources : path or list of paths
-        What diagnose, epp, experiment, rank and compare wrote.
+        What diagnose, epp, experiment, rank, compare, route and ensemble wrote.
     output : path
         The HTML file.
     images : path, optional

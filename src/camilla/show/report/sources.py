@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError
-from camilla.show.report import boards
+from camilla.show.report import boards, decisions
 from camilla.show.report.diagnosed import Diagnosed
 
 
@@ -40,7 +40,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         elif (path / "leaderboard.json").is_file():
             found.boards.append(boards.board_section(path.resolve().name, path))
         elif path.suffix == ".json" and path.is_file():
-            found.comparisons.append(boards.comparison_section(path))
+            found.comparisons.append(decisions.decision_section(path))
         elif path.suffix == ".parquet" and path.is_file():
             found.experiments.extend(boards.experiment_sections(path))
         elif several := sorted(one.parent for one in path.glob("*/leaderboard.json")):
@@ -48,7 +48,7 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         else:
             raise DataError(
                 f"{path}: is neither a diagnosis nor a leaderboard nor a file of results. Name a folder of "
-                "camilla diagnose or epp, the Parquet of camilla experiment, or the JSON of camilla rank or "
-                "compare."
+                "camilla diagnose or epp, the Parquet of camilla experiment, or the JSON of camilla rank, "
+                "compare, route or ensemble."
             )
     return found

@@ -1,0 +1,219 @@
+"""Samples of a table larger than memory judged stretch by stretch, with what `items` judges a table by.
+
+The 2PL is fitted to the shards. What a stretch of samples needs to know of all others are totals of learners,
+how much each learner counts, and how rare contrary samples are; these are taken first.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.diagnosing_large import diagnose_shards
+from camilla.diagnosis import Diagnosis
+from camilla.fitting.shards import ShardLayout
+from camilla.samples.contrary import (
+    MOST,
+    RARE,
+    AblestFail,
+    Contrary,
+    ContraryPrior,
+    JudgedBy,
+    ablest_fail,
+    contrary_evidence,
+    contrary_prior,
+    spaced_samples,
+    varied_samples,
+)
+from camilla.samples.measures import SampleMeasures, contradicting, quarters
+from camilla.samples.sample_flags import JudgingFit, SampleFlags, Suspects, decided
+from camilla.samples.twins import Twins, twins
+from camilla.statistics.discrimination import DiscriminationCurves, ability_information
+from camilla.statistics.intervals import Ends
+from camilla.statistics.items import (
+    MOST_RESIDUALS,
+    ItemRest,
+    LearnerTotals,
+    MeanSquares,
+    item_rest,
+    learner_weights,
+    mean_squares,
+)
+from camilla.table.shards import ShardFolder
+
+BLOCK_CELLS = 4_000_000  # judged at once: a dozen arrays of them are held
+GATHERED_CELLS = 40_000_000  # of samples that stand for all
+TWIN_CELLS = 20_000_000  # cells of a table up to which twins are looked for
+
+
+class ShardJudgement(NamedTuple):
+    """What `items` shows of a table, [samples] each."""
+
+    diagnosis: Diagnosis
+    flags: SampleFlags
+    measures: SampleMeasures
+    run: AblestFail
+    failed: list[list[str]]
+    solved: list[list[str]]
+    twins: Twins | None
+    matrix: Floats  # [learners, samples] where twins were looked for, else empty
+    means: Floats
+
+
+class _Judge:
+    """A fitted 2PL, and stretches of samples for it to judge."""
+
+    def __init__(self, folder: ShardFolder, found: Diagnosis) -> None:
+        self.layout, self.found = ShardLayout(folder.shards), found
+        params, readout = found.params, found.readout
+        self.ability, self.slope, self.intercept = (
+            params.ability[:, 0],
+            params.loading[:, 0],
+            params.intercept,
+        )
+        n_samples = len(self.slope)
+        spread = readout.discrimination_se
+        self.discrimination, self.key = readout.discrimination, np.zeros(n_samples, np.intp)
+        self.spread = np.full(n_samples, np.nan) if spread is None else spread
+        self.weight = self._weights()
+
+    def _weights(self) -> Floats:
+        most = max(1, GATHERED_CELLS // self.layout.n_learners)
+        some = spaced_samples(np.arange(len(self.slope)), min(MOST_RESIDUALS, most))
+        matrix = self.responses(some)
+        return learner_weights(matrix, self.predicted(some), self.slope[some] < 0)
+
+    def responses(self, samples: NDArray[np.intp]) -> Floats:
+        """[learners, samples], NaN where missing."""
+        weight, right = self.layout.block(samples)
+        return np.where(weight > 0, right, np.nan).astype(np.float64).T
+
+    def predicted(self, samples: NDArray[np.intp]) -> Floats:
+        """Expected responses [learners, samples]."""
+        logit = np.outer(self.ability, self.slope[samples]) + self.intercept[samples]
+        return np.asarray(sigmoid(logit / self.found.temperature))
+
+    def of(self, samples: NDArray[np.intp], *, responses: bool = True) -> JudgingFit:
+        """The judge of some samples; without `responses` only of what the fit says."""
+        none = np.empty((self.layout.n_learners, 0))
+        curves = DiscriminationCurves(self.ability, self.slope[samples], self.intercept[samples])
+        return JudgingFit(
+            self.responses(samples) if responses else none, self.predicted(samples) if responses else none,
+            self.found.readout.ability[:, 0][None], self.key[samples], (curves,),
+            self.discrimination[samples], self.spread[samples],
+            np.array([self.found.readout.dispersion]), self.weight,
+        )  # fmt: skip
+
+    def stretches(self) -> Iterator[NDArray[np.intp]]:
+        step = max(1, BLOCK_CELLS // self.layout.n_learners)
+        for start in range(0, len(self.slope), step):
+            yield np.arange(start, min(start + step, len(self.slope)))
+
+    def information(self) -> Floats:
+        """What all samples say of each learner's ability."""
+        total = np.zeros(self.layout.n_learners)
+        for samples in self.stretches():
+            judge = self.of(samples)
+            total += ability_information(judge.matrix, judge.curves[0])
+        return total
+
+    def prior(self, *, binary: bool) -> ContraryPrior | None:
+        totals = self.layout.by_sample
+        varied = varied_samples(totals.right, totals.n)
+        if not len(varied):
+            return None
+        judge = self.of(spaced_samples(varied, min(MOST, max(1, GATHERED_CELLS // self.layout.n_learners))))
+        return contrary_prior(judge.matrix, _judged_by(judge), binary=binary)
+
+
+def _judged_by(judge: JudgingFit) -> JudgedBy:
+    return JudgedBy(judge.ability, judge.key, judge.weight)
+
+
+class _Stretch(NamedTuple):
+    """What is known of a stretch of samples."""
+
+    evidence: Floats
+    fit: MeanSquares
+    rest: ItemRest
+    ends: Ends
+    able: Floats
+    weak: Floats
+    run: AblestFail
+
+
+def judge_shards(folder: ShardFolder, *, rate: float, seed: int, watch: Watch) -> ShardJudgement:
+    """Every sample's measures and flags, from three passes over the shards after the fit."""
+    found = diagnose_shards(folder, "irt", watch, seed=seed)
+    watch("what is odd about each sample")
+    with one_blas_thread():
+        return _judgement(folder, _Judge(folder, found), rate, watch)
+
+
+def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) -> ShardJudgement:
+    totals, every = judge.layout.by_sample, np.arange(len(folder.samples))
+    prior = judge.prior(binary=not folder.fractional)
+    of_learner = LearnerTotals(*judge.layout.by_learner)
+    information = judge.information()
+    parts: list[_Stretch] = []
+    failed: list[list[str]] = []
+    solved: list[list[str]] = []
+    for samples in judge.stretches():
+        watch(f"what is odd about each sample, {samples[0] + 1:,} of {len(every):,}")
+        part = judge.of(samples)
+        parts.append(_stretch(part, prior, of_learner, information))
+        strong, weak = contradicting(part, folder.learners)
+        failed += strong
+        solved += weak
+    whole = _joined(parts)
+    with np.errstate(invalid="ignore"):
+        means = totals.right / totals.n
+    matrix, pairs = np.empty((len(folder.learners), 0)), None
+    if len(folder.learners) * len(every) <= TWIN_CELLS:
+        matrix = judge.responses(every)
+        pairs = twins(matrix, judge.predicted(every), rate=rate)
+    against = Contrary(whole.evidence, RARE if prior is None else prior.share)
+    answered = totals.n > 0
+    suspects = Suspects(
+        against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n),
+        not folder.fractional,
+    )  # fmt: skip
+    flags = decided(
+        judge.of(every, responses=False), suspects, pairs, lambda among: whole.ends.high, rate=rate
+    )
+    measures = SampleMeasures(whole.rest, whole.ends, whole.able, whole.weak)
+    return ShardJudgement(
+        judge.found, flags, measures, whole.run, failed, solved, pairs, matrix, means
+    )  # fmt: skip
+
+
+def _stretch(
+    judge: JudgingFit, prior: ContraryPrior | None, of_learner: LearnerTotals, information: Floats
+) -> _Stretch:
+    by = _judged_by(judge)
+    unknown = np.full(len(judge.key), np.nan)
+    able, weak = quarters(judge)
+    return _Stretch(
+        unknown if prior is None else contrary_evidence(judge.matrix, by, prior),
+        mean_squares(judge.matrix, judge.predicted),
+        item_rest(judge.matrix, of_learner),
+        judge.discrimination_ends(information=information),
+        able,
+        weak,
+        ablest_fail(judge.matrix, by),
+    )
+
+
+def _joined(parts: list[_Stretch]) -> _Stretch:
+    """All stretches one after the other."""
+
+    def of(values: list[Any]) -> Any:
+        first = values[0]
+        if isinstance(first, np.ndarray):
+            return np.concatenate(values)
+        return type(first)(*map(of, map(list, zip(*values, strict=True))))
+
+    whole: _Stretch = of(list(parts))
+    return whole
