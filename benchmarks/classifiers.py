@@ -1,11 +1,11 @@
 """Metrics of classifiers, and agreement of mastery
 
-22 metrics of 300 classifiers on 5,000 samples, every tenth with ties; the peer is scikit-learn and SciPy, a
-column at a time, for the nine metrics that they have, at a threshold that is handed to them. DOA and DOC of
-248 classifiers on 352 samples with the preprint's seven attributes: `pair` goes from responses and mastery
-to both, every comparison of two classifiers counted one by one; ceiling and Borda score come from the same
-pass for little more. `pooled` counts concordant pairs, exactly; its peer is SciPy's kendalltau, once a
-sample and skill.
+22 metrics of 300 classifiers on 5,000 samples, every tenth with ties. The peer is scikit-learn and SciPy, one
+column at a time, for the nine metrics that they have, at a threshold that is given to them. DOA and DOC are
+of 248 classifiers on 352 samples with the preprint's seven attributes. The job `pair` goes from responses and
+mastery to both, and counts every comparison of two classifiers one by one. Ceiling and Borda score come from
+the same pass for little more. The job `pooled` counts concordant pairs, exactly; its peer is SciPy's
+kendalltau, once per sample and skill.
 """
 
 from jobs import Row, best_of_three, phase, print_table, seconds, serve, times, versions

@@ -2,9 +2,9 @@
 
 Scores are strength plus Gumbel noise. `rank` is CPU seconds on one thread from what the package takes to
 what it gives. Camilla takes scores and gives ratings with round-cluster standard errors for all players.
-The peers take no scores: they start from a win matrix that is counted for them and not charged. evalica's
-intervals are its percentile bootstrap over matches with 100 resamples; choix has none; arena-rank has a
-sandwich over matches. `off` is the largest difference from Camilla's EPP, in logits.
+The peers take no scores: they start from a win matrix that is counted for them and not charged. Intervals of
+evalica are its percentile bootstrap over matches with 100 resamples; choix has none; arena-rank has a
+sandwich over matches. The column `off` is the largest difference from Camilla's EPP, in logits.
 """
 
 import importlib.util

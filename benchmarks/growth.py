@@ -1,11 +1,12 @@
 """Cost from ten thousand to ten million responses
 
-Complete tables drawn from a 2PL. `fit` goes from a matrix of responses to parameters at fixed settings: IRT
-(2PL) and MIRT (8 dimensions) to convergence, Camilla for three epochs without validation, compiling
-included, and with the exact placing of learners up to 3 million responses, where it is done. `diagnose` is
-the public call on a response table at the same settings: it fits on nine tenths of the responses for the
-temperature, again on all, and works out standard errors and every column that is shown; for Camilla it is
-left out above 10⁵ to keep the run short. Peak memory is that of the whole process.
+Complete tables drawn from a 2PL. The column `fit` goes from a matrix of responses to parameters at fixed
+settings. IRT (2PL) and MIRT (8 dimensions) are fitted to convergence. Camilla is fitted for three epochs
+without validation, compiling included, and with the exact placing of learners up to 3 million responses,
+where it is done. The column `diagnose` is the public call on a response table at the same settings. It fits
+on nine tenths of the responses for the temperature, again on all, and works out standard errors and every
+column that is shown. For Camilla it is left out above 10⁵ to keep the run short. Peak memory is that of the
+whole process.
 """
 
 import tempfile

@@ -1,10 +1,11 @@
 """2PL beside py-irt
 
-math500: 140 language-model runs on 500 problems; a fifth of the cells is masked, and AUC and log-loss are
-on the masked cells. py-irt runs its 2,000 epochs of variational inference with its default priors, which
-hold every difficulty near 0, and with its hierarchical ones. `fit` is from arrays to parameters; `process`
-is everything, interpreter and imports included. `camilla.diagnose` also chooses the precision on
-validation, fits again on all responses, and works out standard errors.
+The table math500 has 140 language-model runs on 500 problems. A fifth of the cells is masked, and AUC and
+log-loss are on the masked cells. The peer py-irt runs its 2,000 epochs of variational inference with its
+default priors, which hold every difficulty near 0, and with its hierarchical ones. The column `fit` is from
+arrays to parameters; `process` is everything, interpreter and imports included. In addition,
+`camilla.diagnose` chooses the precision on validation, fits again on all responses, and works out standard
+errors.
 """
 
 import importlib.util

@@ -1,9 +1,10 @@
 """Loading a thousand lm-eval logs
 
-A thousand files of samples in lm-evaluation-harness's layout, 1,000 rows each, a million in all, from one
-learner on 1,000 tasks, which has a million samples, to a thousand learners on one task. Rows have two
-metrics, the prompts of two choices and the log-likelihoods of four, 1.5 kB. `load` goes from the folder to
-the table; the bounds are 30 CPU seconds and 1 GB. The last lines have fewer rows, of long documents.
+A thousand files of samples in lm-evaluation-harness's layout, 1,000 rows each, a million in all. They range
+from one learner on 1,000 tasks, which has a million samples, to a thousand learners on one task. Rows have
+two metrics, the prompts of two choices and the log-likelihoods of four, 1.5 kB. The column `load` goes from
+the folder to the table; the bounds are 30 CPU seconds and 1 GB. The last lines have fewer rows, of long
+documents.
 """
 
 import hashlib

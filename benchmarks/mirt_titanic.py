@@ -1,7 +1,8 @@
 """MIRT with 30 dimensions on Titanic
 
-353 classifiers on 418 passengers; fitted to 60 % of the cells at precision 3, tested on 20 %. `fit` is from
-arrays to parameters and must stay below 2 CPU seconds; `process` includes interpreter and imports.
+353 classifiers on 418 passengers; fitted to 60 % of the cells at precision 3, tested on 20 %. The column
+`fit` is from arrays to parameters and must stay below 2 CPU seconds; `process` includes interpreter and
+imports.
 """
 
 import tempfile

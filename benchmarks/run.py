@@ -13,8 +13,8 @@ PAGE_OF_LARGE = PAGE.with_name("large.md")
 HEAD = f"""# Speed
 
 Every figure here comes from one session of `make bench` on 2 cores with Python {platform.python_version()}.
-Times are CPU seconds, user and system; each job ran in a process of its own on one thread and is the best of
-three, except the table of growth, where it ran once. Peers ran in the same session on the same data.
+Times are CPU seconds, user and system. Each job ran in its own process on one thread, and the best of three
+runs is shown. Jobs of the table of growth ran once. Peers ran in the same session on the same data.
 """
 
 

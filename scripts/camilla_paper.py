@@ -35,17 +35,17 @@ COMMANDS = {
 }
 CARE = """**Read with care.** Settings of a fit are chosen on validation cells only, and so is what `auto`
 takes. But the candidates offered, the priors and the most dimensions were settled while looking at test
-scores of these same public tables: those of irt, mirt, mf, camilla-base, camilla and neural-cd on seeds 1,
-21 and 42, those of gaussian and auto on seeds 7, 8 and 9, which are not among the ten ([what was
-tried](../design/auto.md)). The prior N(1, 1) of auto's first candidate was settled on other partitions of
-the CIFAR-100 test log than those below, and so were the correlation of skills that camilla-base tries and
-the weights of samples in camilla's abilities. Seeds a diagnoser ran on are counted beside it. Rows of the
-networks (camilla, neural-cd, ka-ncd, hier-mirt, hier-ncd, qc-cdm) with ten seeds, camilla's rank stability
-and all of Diamond were fitted on a second machine (NVIDIA H200, JAX 0.11.2, up to sixteen fits side by
-side; CPU seconds beside them are of its host): fits that were also run here on a CPU agree to 3e-5 in RMSE,
-neural-cd's on Titanic to .006. *(graph)*: with a skill graph, which these diagnosers need: all skills of
-Titanic and Diamond under a general one, classes of CIFAR-100 under their superclasses.
-On auto's prior: [auto](../design/auto.md).
+scores of these same public tables. For irt, mirt, mf, camilla-base, camilla and neural-cd these were seeds 1,
+21 and 42. For gaussian and auto they were seeds 7, 8 and 9, which are not among the ten ([what was
+tried](../design/auto.md)). The prior N(1, 1) of auto's first candidate was settled on other partitions of the
+CIFAR-100 test log than those below. So were the correlation of skills that camilla-base tries and the weights
+of samples in camilla's abilities. The number of seeds is beside each diagnoser. Rows of the networks
+(camilla, neural-cd, ka-ncd, hier-mirt, hier-ncd, qc-cdm) with ten seeds, camilla's rank stability and all of
+Diamond were fitted on a second machine (NVIDIA H200, JAX 0.11.2, up to sixteen fits side by side; CPU seconds
+beside them are of its host). Fits that were also run here on a CPU agree to 3e-5 in RMSE, neural-cd's on
+Titanic to .006. *(graph)* means with a skill graph, which these diagnosers need. On Titanic and Diamond all
+skills are under a general skill, on CIFAR-100 classes are under their superclasses. On auto's prior:
+[auto](../design/auto.md).
 """
 
 
@@ -65,7 +65,7 @@ def main() -> None:
         "# The Camilla paper's experiments\n",
         "Written by `scripts/camilla_paper.py` from the results that `scripts/camilla_runs.py` keeps. Means "
         "over seeds ± half of the 95 % interval (Student's t). *Paper* is what the paper prints; *authors' "
-        "code* is the released code on the same table and protocol, three seeds; ours are "
+        "code* is the released code on the same table and protocol, three seeds. Ours are "
         "[diagnosers](../index.md) by name, "
         f"`as_published` being the paper's training in our code. camilla {camilla.__version__}.\n",
         CARE,

@@ -113,7 +113,7 @@ HEAD = """# Committees
 chooses members, votes and size, and the best single learner; the other half judges them, and the other
 way round. Differences are from that best single learner, in points (hundredths of the accuracy). p is
 twice the median over splits of the exact McNemar test; for sizes and all learners it is adjusted (Holm).
-EPP has twenty parts of the samples as rounds; members were chosen with all samples, which flatters them
+EPP has twenty parts of the samples as rounds. Members were chosen with all samples, which flatters them
 beside committees.
 
 How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at
@@ -131,22 +131,22 @@ Two possible answers per sample, committees of 3 and 5, ten splits.
 * **independent**: every learner is right with .7, independently. Three are right with .784, five with
   .837 (Condorcet).
 
-The test has an error rate of 5 %, in both directions together. So a committee may be called better in
-2.5 % of the tables of equals and copies, and should be called better in all tables of the last kind.
+The test has an error rate of 5 %, in both directions together. So a committee may be called better in 2.5 %
+of the tables of equals and copies. It should be called better in all tables of the last kind.
 *held*: the 95 % interval of the difference holds the true one, 0.
 
 | pool | tables | a committee is better | is worse | held | 95 % CI of the accuracy holds .85 |
 |---|---|---|---|---|---|
 """
 TAIL = """
-Among equals the test errs less often than it may: twice the median p-value over splits is cautious, and the
+Among equals the test errs less often than it may. Twice the median p-value over splits is cautious, and the
 intervals are wider than they need be.
 
 **Why halves.** Ten folds were tried first, with one paired test over all held-out samples. That test
-called a committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and
-its statistic varied 1.46 times as much as it should. The choices of ten folds rest on nearly the same
-samples, so that among equals a learner is chosen in just those folds in which it does worse. With halves
-it was 5.5 %, and 0.97 times.
+called a committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples). Its
+statistic varied 1.46 times as much as it should. The choices of ten folds use nearly the same samples. Among
+equals, a learner is then chosen in just those folds in which it does worse. With halves it was 5.5 %, and
+0.97 times.
 
 Made by `python scripts/committees.py --worlds 200 --out docs/results/committees.md`; every figure is in
 [data/committees.json](data/committees.json).

@@ -175,9 +175,9 @@ def seconds(folder: Path) -> list[str]:
 PAGE = """# Coverage of compare and rank
 
 Nominal 95 % intervals over {tables} simulated tables per row; the Monte-Carlo standard error of a share of
-95 % is {error:.1f} points. Worlds are written out in `tests/learners/compare_worlds.py`: four outcomes per
-sample with a true difference of .05 and 30 % of the samples flipping, scores that are Beta, trials with a
-probability for each sample, and clusters with a correlation of .3 inside.
+95 % is {error:.1f} points. Worlds are defined in `tests/learners/compare_worlds.py`. Right/wrong responses
+have four outcomes per sample, a true difference of .05, and 30 % of the samples flipping. Scores are Beta,
+trials have a probability for each sample, and clusters have a correlation of .3 inside.
 
 {covered}
 
@@ -189,16 +189,16 @@ The range over true differences of 0 to .9 of the flips, in %:
 
 {counted}
 
-With 2.5 flips expected no sensible interval covers 93 to 97 %: outcomes are too few, and what can be left
-out is either too much or too little ([why](../design/told-apart.md)).
+With 2.5 flips expected no sensible interval covers 93 to 97 %. There are too few outcomes, and what can be
+left out is either too much or too little ([why](../design/told-apart.md)).
 
 | error rate | % of tables |
 |---|---|
 {errors}
 
-"torn apart" is the share of boards of 12 equal learners on which any of the 66 pairs is told apart: 5 % is
-allowed, and Holm and the exact test leave some of it unused. Rank intervals hold all together, so that each
-by itself covers far more than 95 %: they are meant to.
+"torn apart" is the share of boards of 12 equal learners on which any of the 66 pairs is told apart. 5 % is
+allowed, and Holm and the exact test leave some of it unused. Rank intervals hold all together, so each by
+itself covers far more than 95 %, as intended.
 
 What `power` promises for the samples it asks for (80 %, two-sided 5 %), and what tables show:
 

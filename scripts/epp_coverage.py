@@ -92,9 +92,9 @@ PAGE = """# Coverage of EPP intervals
 
 Nominal 95 % intervals for pairwise differences of EPP, {worlds} simulated tournaments per row; ± is the
 Monte-Carlo standard error. A world draws strengths from N(0, 1) and scores as strength plus Gumbel
-noise, so the model holds exactly and every miss is the interval's own fault. Matches of one round
-share the same scores: intervals that count matches as independent are too narrow, the more so the
-more players there are.
+noise, so the model holds exactly and every miss is the interval's own fault. Matches of one round share the
+same scores. Intervals that count matches as independent are too narrow, the more so the more players there
+are.
 
 {pairs}
 
@@ -102,8 +102,10 @@ Round-cluster and bootstrap standard errors are read with Student's t on R − 1
 ([why](../design/epp-intervals.md)). EloML is `compat="eloml-glm"`, which reproduces the R package to
 1e-8 and counts every match twice on top.
 
-The same worlds, round-cluster: intervals of a player's own EPP, and rank intervals (these are valid
-simultaneously over a player's opponents, so they may cover more than 95 %).
+The same worlds, round-cluster: intervals of a player's own EPP, and rank intervals. Rank intervals are valid
+simultaneously over a player's opponents, so they may cover more than 95 %. They are the wider ones by
+Holm's adjustment, which boards above 1,000 players still have; those of smaller boards are [measured
+here](../design/epp-intervals.md).
 
 {own}
 

@@ -15,11 +15,12 @@ def adaptive(table: camilla.ResponseTable, calibration: float, splits: int, **mo
 def section(found: Found) -> list[str]:
     out = [
         "## Adaptive testing (`camilla adapt --replay`)",
-        "Samples are calibrated on a share of the learners, the others are tested by their stored "
-        "responses. Kendall's τ-b with the full-table score, mean over random splits, 95 % interval over "
-        "splits (which share learners); beside it plain accuracy on random subsets of the same size. "
-        "Covered: how often score ± 1.96 standard errors holds the full-table score; HELM lite has 30 tests"
-        " in all, so that .95 would vary by .08. Models and peers were chosen on other splits of the same "
+        "Samples are calibrated on a share of the learners; the others are tested by their stored "
+        "responses. Kendall's τ-b is with the full-table score, as a mean over random splits with its 95 % "
+        "interval over splits (which share learners). Beside it is plain accuracy on random subsets of the "
+        "same size. Covered is how often score ± 1.96 standard errors holds the full-table score. HELM lite "
+        "has 30 tests in all, so .95 would vary by .08."
+        " Models and peers were chosen on other splits of the same "
         "tables: [why](../design/subsets.md).",
     ]
     lines = [

@@ -100,7 +100,7 @@ def section(found: Found) -> list[str]:
         "some samples are changed at random and the responses scored again. Means of three draws. A changed "
         "label that no learner hits looks like a sample that is too hard for all and is not flagged. In the "
         "list of samples that the ablest all fail, ordered by the votes for another answer, it stands at the "
-        "top, as the last column shows. The classifiers count as 19 to 21 independent ones, so that in most "
+        "top, as the last column shows. The classifiers count as 19 to 21 independent ones, so in most "
         "draws none is flagged.",
         "\n".join(wrong),
     ]

@@ -185,8 +185,8 @@ def diamond() -> list[str]:
         "## Diamond (Liu et al., 2024, Table 6)", "",
         f"{n_stones} diamonds, a stratified tenth; the paper's learners saw ten times as many. "
         f"{footing('diamond')}",
-        "One fit on all is measured for the learner of median cost in its family; growth is how much longer "
-        "that is than its fits on the tenth, and the last column is the family's seconds times it: "
+        "One fit on all is measured for the learner of median cost in its family. Growth is how much longer "
+        "that takes than its fits on the tenth. The last column is the family's seconds times growth: "
         f"{total / 3600:.1f} CPU hours for all.", "",
         *table(head, rows), *(f"* {note}" for note in document("diamond")["notes"]), "",
     ]  # fmt: skip

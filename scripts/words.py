@@ -228,8 +228,8 @@ vowels, so compare the figures with each other, not with those of other tools.
 """
 TAIL = """
 
-The words are as short as those of the other projects. The sentences are not: outside of README and tutorial,
-about a quarter have more than 25 words.
+The words are as short as those of the other projects. Sentences are a little longer: 3 to 8 % of them
+have more than 25 words; in the other READMEs it is 0 to 8 %.
 
 Banned wordings found in README, pages, help texts, messages, docstrings and the report: {found}.
 `tests/test_words.py` keeps it at 0.

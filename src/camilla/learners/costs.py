@@ -12,7 +12,7 @@ from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, name_index, nearest, quoted
 from camilla.table.columns import MISSING_WORDS, Origin, name_column, pick
 from camilla.table.features import USUAL_NAMES
-from camilla.table.frame_files import called, file_and_columns, read_frame
+from camilla.table.frame_files import called, file_and_columns, frame_with_lines, read_frame
 from camilla.table.frames import as_polars
 
 LEARNER_COLUMNS = USUAL_NAMES["learner"]
@@ -98,7 +98,8 @@ def _read(source: Any, usual: str) -> _Column:
         if file is None or len(columns) > 1:
             raise SettingError(f"{usual}s {str(source)!r}: FILE or FILE:column was wanted.")
         column = columns[0] if columns else usual
-        origin, source = Origin(called(file)), read_frame(file, text=True)
+        source, place = frame_with_lines(read_frame(file, text=True), file)
+        origin = Origin(called(file), place)
     frame = as_polars(source)
     if column not in frame.columns:
         raise DataError(
