@@ -176,6 +176,8 @@ def _effects(document: dict[str, Any]) -> tuple[list[dict[str, Any]], list[dict[
     sense = f"{SENSE[document['of']]} {PAIRS} {CI}."
     unit = "Per standard deviation of a number. " if "number" in kinds.values() else ""
     title = f"Effects on {document['scale']}{inside}{_cut(len(single))}"
+    if len(levels) > MOST_LEVELS:
+        sense += f" Of {len(levels)} categories, the {MOST_LEVELS} with the largest effects are drawn."
     all_single = _pairs(title, unit + sense, names[:MOST_EFFECTS], single[:MOST_EFFECTS], document)
     pictures = []
     for name in levels[:MOST_LEVELS]:
