@@ -117,6 +117,9 @@ def test_features_are_told_with_the_share_they_explain(folder: Path) -> None:
     significant = sum(row["holm_p"] < 0.05 for row in made["effects"])
     assert effects["numbers"]["significant"]["value"] == significant
     assert fitted["numbers"]["variance_explained"]["value"] == made["variance_explained"]
+    within = decision_section(folder / "within.json")["verdict"]
+    assert within["text"].startswith(f"The features, '{HOSTILE}' among them, explain ")
+    assert f"of the variance of difficulty within '{HOSTILE}' (REML)." in within["evidence"][-1]["text"]
 
 
 def test_features_that_predict_nothing_are_said_to(folder: Path, tmp_path: Path) -> None:

@@ -290,6 +290,8 @@ def _fitted(document: dict[str, Any]) -> Statement | None:
     share = document["variance_explained"]
     if share is None:
         return None
+    within = document["within"]
+    others, inside = ("the other features", f" within {in_quotes(within)}") if within else ("they", "")
     draft = Draft("features fitted", estimand=f"variance of {document['scale']} by REML", correction="none")
-    draft.say("In the fit, they account for ").number("variance_explained", share, percent(share))
-    return draft.say(f" of the variance of {document['scale']} (REML).").done()
+    draft.say(f"In the fit, {others} account for ").number("variance_explained", share, percent(share))
+    return draft.say(f" of the variance of {document['scale']}{inside} (REML).").done()
