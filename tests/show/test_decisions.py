@@ -1,6 +1,7 @@
-"""Routes and committees on the page and as a picture: every number is that of the JSON it was made of."""
+"""Routes, committees and features on the page and as a picture: every number is that of their JSON."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from camilla.show.report.decisions import decision_section
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """route.json (a pays on law, b on art), free.json (no costs), committee.json."""
+    """route.json (a pays on law, b on art), free.json (no costs), committee.json; features, also within."""
     place = tmp_path_factory.mktemp("decisions")
     rng = np.random.default_rng(5)
     task = np.where(rng.random(300) < 0.5, "law", "<b>art</b>")
@@ -35,9 +36,31 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     said = {f"m{i}": np.where(rng.random(200) < 0.75, labels, (labels + 1) % 3) for i in range(5)}
     answers = camilla.ResponseTable.from_predictions(said, labels)
     documents["committee"] = camilla.ensemble(answers, sizes=(3,), splits=2, progress=False).to_document()
+    documents |= feature_documents(rng)
     for name, document in documents.items():
         (place / f"{name}.json").write_text(json.dumps(document))
     return place
+
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+def feature_documents(rng: np.random.Generator) -> dict[str, dict[str, Any]]:
+    """Steps make samples hard by 1.5 logits per unit; a category of three levels and one of two do not."""
+    steps = rng.normal(size=120)
+    chance = 1 / (1 + np.exp(1.5 * steps - rng.normal(size=(12, 1))))
+    right = (rng.random((12, 120)) < chance).astype(float)
+    names = [f"<i>s{k}</i>" for k in range(120)]
+    table = camilla.ResponseTable.from_matrix(right, learners=[f"m{k}" for k in range(12)], samples=names)
+    known = pl.DataFrame({
+        "sample": names, "steps": steps, HOSTILE: rng.choice(["<b>a</b>", "b", "c"], 120),
+        "kind": rng.choice(["long", "short"], 120),
+    })  # fmt: skip
+    table = table.with_features(samples=known)
+    return {
+        "features": camilla.feature_effects(table).to_document(),
+        "within": camilla.feature_effects(table, within=HOSTILE).to_document(),
+    }
 
 
 def document(folder: Path, name: str) -> dict[str, Any]:
@@ -78,6 +101,141 @@ def test_a_committee_is_told_with_its_difference(folder: Path) -> None:
     assert accuracies == {row["way"]: row["accuracy"] for row in made["ways"]}
 
 
+def test_features_are_told_with_the_share_they_explain(folder: Path) -> None:
+    made, verdict = document(folder, "features"), decision_section(folder / "features.json")["verdict"]
+    share = made["explained"]
+    low, value, high = (f"{100 * share[end]:.1f}\N{NO-BREAK SPACE}%" for end in ("low", "value", "high"))
+    assert verdict["text"] == (
+        f"The features explain {value} of the variance of success rates on samples that had no part in the "
+        f"fit (95\N{NO-BREAK SPACE}% CI {low} to {high})."
+    )
+    assert verdict["numbers"]["explained"]["value"] == share["value"]
+    most, effects, fitted = verdict["evidence"]
+    assert most["names"] == {"feature": "steps"}
+    assert most["numbers"]["lost"]["value"] == made["features"][0]["lost"]
+    assert effects["numbers"]["effects"]["value"] == len(made["effects"])
+    significant = sum(row["holm_p"] < 0.05 for row in made["effects"])
+    assert effects["numbers"]["significant"]["value"] == significant
+    assert fitted["numbers"]["variance_explained"]["value"] == made["variance_explained"]
+
+
+def test_features_that_predict_nothing_are_said_to(folder: Path, tmp_path: Path) -> None:
+    made = document(folder, "features") | {"verdict": "not explained"}
+    for share, said in (
+        ({"value": -0.02, "low": -0.05, "high": 0.01}, " (−2.0 % of the variance, 95 % CI −5.0 % to 1.0 %)."),
+        ({"value": 0.0, "low": None, "high": None}, " (0.0 % of the variance)."),
+        ({"value": None, "low": None, "high": None}, "."),
+    ):
+        (tmp_path / "none.json").write_text(json.dumps(made | {"explained": share}))
+        text = decision_section(tmp_path / "none.json")["verdict"]["text"].replace("\N{NO-BREAK SPACE}", " ")
+        assert text == (
+            "The features do not predict success rates of samples that had no part in the fit better than a "
+            f"constant does{said}"
+        )
+
+
+def dots(section: dict[str, Any], title: str) -> list[tuple[str, float, float, float]]:
+    (picture,) = (one for one in section["pictures"] if one["title"].startswith(title))
+    return [(one["name"], one["value"][0], one["low"][0], one["high"][0]) for one in picture["series"]]
+
+
+@pytest.mark.parametrize("name", ["features", "within"])
+def test_every_effect_stands_beside_itself_alone(folder: Path, name: str) -> None:
+    """Numbers and two levels in one picture, the largest first; three levels in one of their own."""
+    made, section = document(folder, name), decision_section(folder / f"{name}.json")
+    by_feature: dict[str, list[dict[str, Any]]] = {}
+    for row in made["effects"]:
+        by_feature.setdefault(row["feature"], []).append(row)
+    kind = by_feature["kind"][0]
+    single = [("steps", by_feature["steps"][0]), (f"kind: {kind['term']}", kind)]
+    assert dots(section, "Effects on difficulty") == [
+        (label, *(row[column] for column in columns))
+        for label, row in single
+        for columns in (("effect", "low", "high"), ("alone", "alone_low", "alone_high"))
+    ]
+    within = f", within '{HOSTILE}'" if name == "within" else ""
+    assert any(one["title"] == f"Effects on difficulty{within}" for one in section["pictures"])
+    if name == "within":
+        assert not any(one["title"].startswith("Levels") for one in section["pictures"])
+        return
+    levels = dots(section, f"Levels of '{HOSTILE}'")
+    assert levels[::2] == [
+        (row["term"], row["effect"], row["low"], row["high"])
+        for row in sorted(by_feature[HOSTILE], key=lambda row: -row["effect"])
+    ]
+
+
+def test_shares_tables_and_predictions_are_those_of_the_document(folder: Path) -> None:
+    made, section = document(folder, "features"), decision_section(folder / "features.json")
+    shares = dots(section, "Share explained")
+    assert shares[0] == ("all features", *(made["explained"][end] for end in ("value", "low", "high")))
+    assert set(shares[1:]) == {
+        (row["feature"], row["alone"], row["alone_low"], row["alone_high"]) for row in made["features"]
+    }
+    assert dots(section, "Share lost") == [
+        (row["feature"], row["lost"], row["lost_low"], row["lost_high"]) for row in made["features"]
+    ]
+    points = next(one["points"] for one in section["pictures"] if one["kind"] == "points")
+    held = {row["sample"]: (row["predicted"], row["observed"]) for row in made["predicted"]}
+    assert dict(zip(points["name"], zip(points["x"], points["y"], strict=True), strict=True)) == held
+    assert {tuple(row) for row in section["more"][1]["rows"]} == {
+        (row["sample"], row["observed"], row["predicted"]) for row in made["predicted"]
+    }
+    assert {tuple(sorted(map(str, row))) for row in section["rows"]} == {
+        tuple(sorted(map(str, row.values()))) for row in made["effects"]
+    }
+
+
+def test_many_predictions_are_thinned_and_counted(folder: Path, tmp_path: Path) -> None:
+    made = document(folder, "features")
+    many = [{"sample": f"s{k}", "observed": 0.5, "predicted": k / 12_000} for k in range(12_000)]
+    (tmp_path / "many.json").write_text(json.dumps(made | {"predicted": many}))
+    section = decision_section(tmp_path / "many.json")
+    picture = next(one for one in section["pictures"] if one["kind"] == "points")
+    assert list(picture["points"]["x"]) == [k / 12_000 for k in range(0, 12_000, 3)]
+    assert "4,000 of 12,000" in picture["note"]
+
+
+def test_the_largest_levels_are_drawn_and_the_rest_counted(folder: Path, tmp_path: Path) -> None:
+    """Of 30 levels from -60 to 58, the ten smallest in size are in the table alone."""
+    made = document(folder, "features")
+    pattern = next(row for row in made["effects"] if row["feature"] == HOSTILE)
+    sizes = [(2 * k if k % 2 else -2 * k) for k in range(1, 31)]
+    levels = [pattern | {"term": f"level {size}", "effect": size} for size in sizes]
+    (tmp_path / "levels.json").write_text(json.dumps(made | {"effects": levels}))
+    section = decision_section(tmp_path / "levels.json")
+    drawn = [value for _, value, *_ in dots(section, f"Levels of '{HOSTILE}', 20 largest of 30")[::2]]
+    assert drawn == sorted((size for size in sizes if abs(size) > 20), reverse=True)
+    assert len(section["rows"]) == 30
+
+
+def test_without_a_script_features_are_tables(folder: Path, tmp_path: Path) -> None:
+    page = report(folder / "features.json", tmp_path / "page.html").page.read_text()
+    plain = page[page.index("<noscript>") : page.index("</noscript>")]
+    made = document(folder, "features")
+    for row in made["effects"]:
+        assert f"<td>{row['effect']:.3f}</td><td>{row['low']:.3f}</td><td>{row['high']:.3f}</td>" in plain
+    assert all(f"<td>{row['lost']:.3f}</td>" in plain for row in made["features"])
+    assert all(f"<td>{row['predicted']:.3f}</td>" in plain for row in made["predicted"])
+    assert f"The features explain {100 * made['explained']['value']:.1f}" in plain
+    assert not any(tag in page for tag in (HOSTILE, "<b>a</b>", "<i>s0</i>"))
+
+
+def test_names_of_features_are_text_in_the_browser(
+    folder: Path, tmp_path: Path, opened: Callable[..., Any]
+) -> None:
+    made = [folder / "features.json", folder / "within.json"]
+    shown = opened(report(made, tmp_path / "page.html").page)
+    for place in ("comparisons", "comparisons?e=1"):
+        page = shown.go(place)
+        text = page.inner_text("main")
+        assert HOSTILE in text
+        assert "The features" in text
+        assert page.locator("main img, main i").count() == 0
+        assert page.locator("main canvas").count() == 1
+    assert shown.trouble == []
+
+
 def test_both_are_on_one_page_and_names_are_text(folder: Path, tmp_path: Path) -> None:
     written = report([folder / "route.json", folder / "committee.json"], tmp_path / "page.html")
     page = written.page.read_text()
@@ -95,7 +253,7 @@ def test_the_picture_has_every_way(folder: Path) -> None:
 
 def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text(json.dumps({"frontier": 3}))
-    with pytest.raises(FormatError, match="is no route or committee"):
+    with pytest.raises(FormatError, match="is no route, no committee and no table of effects"):
         decision_section(tmp_path / "broken.json")
     for wrong in ({"frontier": 3}, {"learners": []}):
         (tmp_path / "wrong.json").write_text(json.dumps(wrong))

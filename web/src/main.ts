@@ -35,7 +35,7 @@ const PAGES: Record<string, Entry> = {
   samples: { page: samples, label: "Samples", there: diagnosed },
   skills: { page: skills, label: "Skills", there: (report) => report.diagnoses.some((one) => one.skills.name.length > 1) },
   epp: { page: epp, label: "EPP", there: (report) => report.boards.length > 0 },
-  comparisons: { page: comparisons, label: "Without a model", there: (report) => report.comparisons.length > 0 },
+  comparisons: { page: comparisons, label: "Results", there: (report) => report.comparisons.length > 0 },
   experiments: { page: experiments, label: "Experiments", there: (report) => report.experiments.length > 0 },
   made: { page: made, label: "How it was made", there: () => true },
 };

@@ -189,6 +189,13 @@ export interface Series {
   value: number[];
   low: (number | null)[];
   high: (number | null)[];
+  of?: string; // which row of its group this is
+}
+
+export interface Points {
+  name: string[];
+  x: Float32Array;
+  y: Float32Array;
 }
 
 export interface Picture {
@@ -196,9 +203,20 @@ export interface Picture {
   note: string;
   x: string;
   y: string;
-  kind: "dots" | "lines";
+  kind: "dots" | "lines" | "points";
   zero?: boolean; // the axis holds 0
+  group?: number; // so many rows of dots belong together
   series: Series[];
+  points?: Points; // both axes alike, with the line on which they agree
+}
+
+/** A table of a section. */
+export interface Numbers {
+  title: string;
+  columns: string[];
+  rows: (string | number | null)[][];
+  note?: string;
+  ends?: Record<string, [low: string, high: string]>; // the columns of a value's interval, which stand beside it
 }
 
 /** A section of pictures with their numbers: an experiment, a ranking, a comparison. */
@@ -210,6 +228,9 @@ export interface Experiment {
   pictures: Picture[];
   columns: string[];
   rows: (string | number | null)[][];
+  more?: Numbers[]; // further tables
+  note?: string; // of the first table
+  ends?: Numbers["ends"];
   shown?: SampleRecord[]; // with their content
   learners?: string[]; // the two that were compared
   provenance: Record<string, unknown>;

@@ -13,7 +13,7 @@ def report(
         list[Path],
         typer.Argument(
             metavar="DIR…",
-            help="Results written by diagnose, epp, experiment, rank, compare, route or ensemble.",
+            help="Results written by diagnose, epp, experiment, rank, compare, route, ensemble or features.",
         ),
     ],
     output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")] = Path(

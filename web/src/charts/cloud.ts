@@ -18,7 +18,7 @@ export interface CloudOptions {
   open?: (point: number) => void;
   brush?: Box | null;
   onBrush?: (box: Box | null) => void;
-  diagonal?: boolean;
+  diagonal?: [number, number]; // the line of x = y, from and to
   lane?: string; // where points without x stand, at the right, and what it is called
   height?: number;
 }
@@ -32,7 +32,10 @@ export function cloud(width: number, options: CloudOptions): Plot {
   const svg = drawing(width, height, options.label);
   svg.append(xAxis(x, top, bottom, options.xLabel), yAxis(y, left, right, options.yLabel));
   const grid = [...svg.querySelectorAll<SVGLineElement>("line.grid")];
-  if (options.diagonal) svg.append(s("line", { class: "reference dashed", x1: x(0.5), y1: y(0.5), x2: x(1), y2: y(1) }));
+  if (options.diagonal) {
+    const [from, to] = options.diagonal;
+    svg.append(s("line", { class: "reference dashed", x1: x(from), y1: y(from), x2: x(to), y2: y(to) }));
+  }
   const { canvas, pen } = canvasAt(left - 6, top - 6, width - left, bottom - top + 12);
   const px = places(options.x, x, left, right);
   pen.translate(6 - left, 6 - top);

@@ -90,7 +90,7 @@ function fit(board: Board): HTMLElement {
         x: predicted,
         y: empirical,
         domain: [[0.5, 1], [Math.min(0.5, low), 1]],
-        diagonal: true,
+        diagonal: [0.5, 1],
         height: Math.min(520, Math.max(320, width * 0.9)),
         lines: (at) => [`${shown(board.player[first[at]])} against ${shown(board.player[second[at]])}`, `predicted ${percent(predicted[at])}`, `won ${percent(empirical[at])} of ${count(Math.round(played[at]))}`],
       }),

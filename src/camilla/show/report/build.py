@@ -48,7 +48,7 @@ def report(
     Parameters
     ----------
     sources : path or list of paths
-        What diagnose, epp, experiment, rank, compare, route and ensemble wrote.
+        What diagnose, epp, experiment, rank, compare, route, ensemble and features wrote.
     output : path
         The HTML file.
     images : path, optional

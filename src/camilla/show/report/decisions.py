@@ -1,4 +1,4 @@
-"""Routes and committees as sections of the report, beside rankings and comparisons."""
+"""Routes, committees and effects of features as sections of the report, beside rankings and comparisons."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 from camilla.errors import FormatError
 from camilla.names import shown
 from camilla.show.report.boards import comparison_page, comparison_picture, comparison_section, dot
+from camilla.show.report.feature_section import feature_section
 from camilla.show.report.statements import Draft, Statement, decimal, p_text, percent, points, three
 from camilla.show.report.verdicts import said
 
@@ -22,17 +23,17 @@ ENDS = ("difference", "difference_low", "difference_high")
 
 
 def decision_section(path: Path) -> dict[str, Any]:
-    """What a JSON file holds, told by its fields: a route, a committee, a ranking or a comparison."""
+    """What a JSON file holds, told by its fields: a route, committee, effects, ranking or comparison."""
+    sections = {"frontier": _route, "committee": _committee, "explained": feature_section}
     try:
         document = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
-        if "frontier" in document:
-            return _route(path.stem, document)
-        if "committee" in document:
-            return _committee(path.stem, document)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+        for field, section in sections.items():
+            if field in document:
+                return section(path.stem, document)
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise FormatError(
-            f"{path}: is no route or committee ({error!r}). Write one with camilla route --json or camilla "
-            "ensemble --json."
+            f"{path}: is no route, no committee and no table of effects ({error!r}). Write one with camilla "
+            "route --json, camilla ensemble --json or camilla features --json."
         ) from error
     return comparison_section(path)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from camilla.display import html_table
+from camilla.names import shown
 from camilla.show.report.diagnosed import Diagnosed
 from camilla.show.report.sources import Sources
 from camilla.show.report.statements import SentencePart, Statement
@@ -72,12 +73,27 @@ def board(section: dict[str, Any]) -> str:
     return html_table("Players by EPP", ["player", *columns], rows)
 
 
+def section(of: dict[str, Any]) -> str:
+    """The verdict of a section with its evidence, what to know, and its tables."""
+    parts = []
+    if of["verdict"] is not None:
+        verdict = of["verdict"]
+        said = [verdict["text"], *(one["text"] for one in verdict["evidence"])]
+        parts.append(f"<h2>{escape(said[0])}</h2>")
+        parts += [f"<p>{escape(text)}</p>" for text in said[1:]]
+    parts += [f"<p>{escape(shown(text))}</p>" for text in of["words"]]
+    for table in (of, *of.get("more", ())):
+        parts += [f"<p>{escape(table['note'])}</p>"] if table.get("note") else []
+        n = len(table["rows"])
+        cut = f", first {MOST_ROWS} of {n:,}" if n > MOST_ROWS else ""
+        parts.append(html_table(table["title"] + cut, table["columns"], table["rows"][:MOST_ROWS]))
+    return "".join(parts)
+
+
 def everything(found: Sources) -> str:
     """All of a report without a script."""
     parts = ["<p>This page draws itself with a script; without one, it shows its tables only.</p>"]
     parts += [diagnosis(one) for one in found.diagnoses]
     parts += [board(one) for one in found.boards]
-    parts += [
-        html_table(one["title"], one["columns"], one["rows"]) for one in found.comparisons + found.experiments
-    ]
+    parts += [section(one) for one in found.comparisons + found.experiments]
     return "".join(parts)

@@ -49,6 +49,6 @@ def read_sources(paths: Iterable[Path]) -> Sources:
             raise DataError(
                 f"{path}: is neither a diagnosis nor a leaderboard nor a file of results. Name a folder of "
                 "camilla diagnose or epp, the Parquet of camilla experiment, or the JSON of camilla rank, "
-                "compare, route or ensemble."
+                "compare, route, ensemble or features."
             )
     return found
