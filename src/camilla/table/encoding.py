@@ -166,8 +166,8 @@ class Encoder:
                 given = features.frame[one.column].fill_null(MISSING).unique().sort().to_list()
                 if new := [value for value in given if value not in one.levels]:
                     notes.append(
-                        f"{features.source}: nothing is known of {in_quotes(one.column)} {quoted(new)}, which "
-                        f"no fitted {features.of} has"
+                        f"{features.source}: nothing is known of {in_quotes(one.column)} {quoted(new)}, "
+                        f"which no fitted {features.of} has"
                     )
         return notes
 
