@@ -94,3 +94,13 @@ def test_features_are_refused_where_they_would_do_nothing() -> None:
     seen, _ = world(np.random.default_rng(40), n_learners=6, n_samples=20)
     with pytest.raises(camilla.SettingError, match="irt does nothing with features; auto and bayes use them"):
         camilla.diagnose(seen, "irt")
+
+
+def test_a_category_that_was_never_fitted_is_named() -> None:
+    """It is expected as the mean of those that were, and a note says that nothing is known of it."""
+    table = camilla.simulate(6, 40, seed=1).table
+    topics = pl.DataFrame({"sample": table.samples, "topic": ["law", "art"] * 20})
+    found = camilla.diagnose(table.with_features(samples=topics), "bayes", draws=100)
+    new = pl.DataFrame({"sample": ["a", "b"], "topic": ["bio", "law"]})
+    notes = found.predict_new(samples=new).notes
+    assert [note for note in notes if "nothing is known of 'topic' 'bio'" in note and "law" not in note]

@@ -116,8 +116,8 @@ def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes
         )
         return _Side(_names(given, of), None, None)
     features = Features.read(given, of=of, kinds=encoder.kinds)
-    notes += features.notes
     columns = Expansion.restored(basis).of(encoder.matrix(features))
+    notes += [*features.notes, *encoder.unknown_categories(features)]
     return _Side(features.names, None, columns)
 
 

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
-from typer.main import get_command
 
 import command_line
-from camilla.cli.main import app, main
+from camilla.cli.main import main
 
 
 @pytest.fixture
@@ -268,17 +267,6 @@ def test_the_documented_session_is_what_is_printed(tmp_path, here, monkeypatch):
     command, printed = session.split("\n", 1)
     run = here(*command.split()[2:])
     assert run.stdout == printed
-
-
-def test_every_option_is_on_the_page():
-    page = (Path(__file__).parents[2] / "docs/commands/epp.md").read_text()
-    options = [
-        name
-        for parameter in get_command(app).commands["epp"].params
-        for name in parameter.opts
-        if "-" in name
-    ]
-    assert [name for name in options if f"`{name}" not in page] == []
 
 
 def test_plans_friedman_and_elo_are_printed_and_in_json(scores, here):

@@ -360,7 +360,7 @@ def test_the_command_prints_and_gives_json(tmp_path: Path) -> None:
     )
     told = json.loads(ran.stdout)
     assert told["judges"] == ["plain", "kind"]
-    assert set(told) == set(document(camilla.judges(frame)))
+    assert set(told) == {"schema", *document(camilla.judges(frame))}
     graded = frame.with_columns(response=pl.col("response") * 0.8)
     assert "correlation" in camilla.judges(graded).text()
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from camilla.errors import DataError, FormatError
 from camilla.extras import needing
-from camilla.names import in_quotes, name_index, nearest
+from camilla.names import in_quotes, name_index, nearest, quoted
 from camilla.table.features import Features, Kind
 
 Floats = NDArray[np.float64]
@@ -157,6 +157,19 @@ class Encoder:
                     f"{part.source}: {in_quotes(column)} is a {part.kinds[column]}; a {kind} was fitted on."
                 )
         return np.hstack([self._coded(one, part.frame[one.column]) for one in self.codings])
+
+    def unknown_categories(self, features: Features) -> list[str]:
+        """A note for each column with categories that no fitted row has."""
+        notes = []
+        for one in self.codings:
+            if isinstance(one, CategoryCoding):
+                given = features.frame[one.column].fill_null(MISSING).unique().sort().to_list()
+                if new := [value for value in given if value not in one.levels]:
+                    notes.append(
+                        f"{features.source}: nothing is known of {in_quotes(one.column)} {quoted(new)}, "
+                        f"which no fitted {features.of} has"
+                    )
+        return notes
 
     def _coded(self, coding: Coding, series: pl.Series) -> Floats:
         match coding:
