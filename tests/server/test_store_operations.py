@@ -3,6 +3,7 @@
 import sqlite3
 import zipfile
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -139,8 +140,11 @@ def test_a_damaged_dump_loads_nothing(filled: Live, new_place: Callable[[str], s
         assert transaction.value("SELECT COUNT(*) FROM benchmarks") == 0
     store.close()
     (tmp_path / "half.zip").write_bytes((tmp_path / "dump.zip").read_bytes()[:3000])
-    with pytest.raises(FormatError, match="no dump of a store, or is damaged"):
-        load(Store(new_place("sqlite")), tmp_path / "half.zip")
+    with (
+        closing(Store(new_place("sqlite"))) as other,
+        pytest.raises(FormatError, match="no dump of a store, or is damaged"),
+    ):
+        load(other, tmp_path / "half.zip")
 
 
 @pytest.mark.parametrize(
@@ -161,8 +165,9 @@ def test_a_damaged_dump_loads_nothing(filled: Live, new_place: Callable[[str], s
 def test_check_finds_what_is_wrong_and_where(filled: Live, damage: str, says: str) -> None:
     store = filled.site.store
     assert check(store).faults == []
-    with sqlite3.connect(str(store.url.database)) as connection:
+    with closing(sqlite3.connect(str(store.url.database))) as connection:
         connection.executescript(damage)
+        connection.commit()
     faults = check(store).faults
     assert any(says in fault for fault in faults), faults
 

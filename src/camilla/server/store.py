@@ -148,8 +148,13 @@ class Store:
         self._writing = threading.Lock()
         self.engine = _engine(self.url)
         self.dialect = self.engine.dialect.name
-        if migrate:
+        if not migrate:
+            return
+        try:
             self.migrate()
+        except BaseException:
+            self.close()
+            raise
 
     @property
     def name(self) -> str:
