@@ -307,9 +307,15 @@ def signed(value: float, decimals: int = 1) -> str:
     return f"{value:+.{decimals}f}".replace("-", "−")
 
 
-def counted(number: int, noun: str) -> str:
-    """1 sample, 2 samples."""
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def counted(number: int, noun: str, verb: str = "", verbs: str = "") -> str:
+    """1 sample, 2 samples; with verbs, 1 sample is, 2 samples are."""
+    noun, verb = (noun, verb) if number == 1 else (f"{noun}s", verbs)
+    return f"{number} {noun} {verb}".rstrip()
+
+
+def counted_of(number: int, total: int, noun: str, what: str) -> str:
+    """1 of 3 rows is wrong, 2 of 3 rows are wrong."""
+    return f"{number} of {counted(total, noun)} {'is' if number == 1 else 'are'} {what}"
 
 
 def as_html(parts: Sequence[Part]) -> str:

@@ -153,7 +153,7 @@ def test_check_tells_all_it_found_where_nothing_can_be_fitted(camilla: Camilla, 
     (folder / "right.csv").write_text("learner,sample,response\na,1,1\na,2,1\nb,1,1\nb,2,1\n")
     ran = camilla("check", "right.csv")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "2 of 2 samples have one response from everybody (2 all right, 0 all wrong)" in ran.stdout
+    assert "2 of 2 samples got one response from everybody (2 all right, 0 all wrong)" in ran.stdout
     assert "irt fit             left out: every one of the 4 responses is 1" in ran.stdout
     document = json.loads(camilla("check", "right.csv", "--json").stdout)
     assert document["control"] is None

@@ -244,7 +244,7 @@ def test_what_lies_outside_the_scale_is_refused_with_file_and_line(name: str, tm
     place = {"r.csv": "line 3", "r.jsonl": "line 2", "r.json": "row 2"}[name]
     with pytest.raises(DataError, match=rf"{name}: .*\[1, 10\]; {place}, column 'score' has .?11") as error:
         camilla.read(path, map=FLAT + ",scale=1:10")
-    assert "1 of 3 rows are wrong" in str(error.value)
+    assert "1 of 3 rows is wrong" in str(error.value)
     if name != "r.json":
         with pytest.raises(DataError, match=rf"{name}: .*{place}, column 'score' has .?11"):
             camilla.read(path, learner="model", sample="id", response="score", scale="1:10")

@@ -26,7 +26,7 @@ def test_a_file_of_zeros_and_ones(folder):
     skill_map = read("long.csv", sample="q", skills="bits.csv").skill_map
     assert skill_map.skills == ("sets", "logic", "proof")
     np.testing.assert_array_equal(skill_map.mask, [[1, 0, 1], [0, 1, 1]])
-    assert skill_map.notes == ("1 samples of bits.csv are not in the table and were ignored",)
+    assert skill_map.notes == ("1 sample of bits.csv is not in the table and was ignored",)
 
 
 def test_some_columns_of_a_file_of_zeros_and_ones(folder):
@@ -72,7 +72,7 @@ def test_skills_that_cannot_be_found(folder, skills, error, message):
 
 def test_a_bad_skill_file_is_refused_at_its_line(folder):
     Path("bad.csv").write_text("q,sets,logic\n1,1,0\n2,0,0\n")
-    with pytest.raises(DataError, match=r"1 samples need no skill, .*: '2', first in line 3"):
+    with pytest.raises(DataError, match=r"1 sample needs no skill, .*: '2', first in line 3"):
         read("long.csv", sample="q", skills="bad.csv")
     Path("bad.csv").write_text("q,sets,logic\n1,1,0\n")
     with pytest.raises(DataError, match="misses 1 of 2 samples: '2'"):

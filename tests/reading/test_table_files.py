@@ -65,7 +65,7 @@ def test_names_in_text_files_are_taken_as_written(csv):
     [
         ("", "the file is empty"),
         ("learner,sample,response\n", "has a header but no rows"),
-        ("learner,sample,response\na,x,1.2\n", "line 2, column 'response' has '1.2'. 1 of 1 rows are wrong"),
+        ("learner,sample,response\na,x,1.2\n", "line 2, column 'response' has '1.2'. 1 of 1 row is wrong"),
         ("learner,sample,response\na,x,1\nb,x,yes\n", "line 3, column 'response' has 'yes'"),
         (
             "learner,sample,response\na,x,1\nb,x,NaN\n",

@@ -118,12 +118,12 @@ def test_skills_of_two_tables_join_if_they_agree(table: ResponseTable, tmp_path:
     other = halves[1].with_skills(SkillMap(("s", "r"), np.array([[1, 0], [0, 1]], bool)))
     found = load_logs([paths[0], other.write(tmp_path / "1.parquet")])
     assert found.table.skill_map is None
-    assert any("1 samples need others in one file than in another, 'y'" in line for line in found.lines())
+    assert any("1 sample needs others in one file than in another, 'y'" in line for line in found.lines())
 
     (tmp_path / "new.csv").write_text("learner,sample,response\nc,w,1\n")
     found = load_logs([paths[0], tmp_path / "new.csv"])
     assert found.table.skill_map is None
-    assert any("no file gives any to 1 samples, 'w'" in line for line in found.notes())
+    assert any("no file gives any to 1 sample, 'w'" in line for line in found.notes())
 
 
 def test_an_account_can_travel_with_the_table(table: ResponseTable, tmp_path: Path) -> None:

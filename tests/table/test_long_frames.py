@@ -69,7 +69,7 @@ def test_spaces_quotes_newlines_and_emoji_stay_in_names():
 @pytest.mark.parametrize(
     ("column", "values", "message"),
     [
-        ("response", [1, 0, 1.2], "row 2, column 'response' has 1.2. 1 of 3 rows are wrong"),
+        ("response", [1, 0, 1.2], "row 2, column 'response' has 1.2. 1 of 3 rows is wrong"),
         ("response", [1, np.inf, -np.inf], "row 1, column 'response' has inf. 2 of 3"),
         ("response", ["1", "yes", "no"], "row 1, column 'response' has 'yes'. 2 of 3"),
         ("response", ["1", "NaN", "0"], "row 1, .* leave the cell empty or pass missing='NaN'"),

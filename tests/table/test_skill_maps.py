@@ -14,7 +14,7 @@ def test_a_table_of_zeros_and_ones_is_matched_by_name():
     skill_map = SkillMap.from_table(frame, SAMPLES)
     assert skill_map.skills == ("algebra", "sets")
     np.testing.assert_array_equal(skill_map.mask, [[1, 0], [1, 1], [0, 1]])
-    assert skill_map.notes == ("1 samples of the skill table are not in the table and were ignored",)
+    assert skill_map.notes == ("1 sample of the skill table is not in the table and was ignored",)
 
 
 def test_labels_become_one_skill_each_numbers_in_order():
@@ -63,9 +63,9 @@ def test_rows_are_matched_in_order_only_if_nothing_names_them():
         ({"sample": ["1", "2"], "s": [1, 1]}, "misses 1 of 3 samples: '3'; column 'sample' was read"),
         (
             {"sample": SAMPLES, "s": [1, 0, 1], "t": [0, 0, 0]},
-            "1 samples need no skill, .*: '2', first in row 1",
+            "1 sample needs no skill, .*: '2', first in row 1",
         ),
-        ({"sample": SAMPLES, "s": [1.0, 0.5, 1.0]}, "row 1, column 's' has 0.5. 1 of 3 rows are wrong"),
+        ({"sample": SAMPLES, "s": [1.0, 0.5, 1.0]}, "row 1, column 's' has 0.5. 1 of 3 rows is wrong"),
         ({"sample": SAMPLES, "s": [1, None, 1]}, "row 1, column 's' has None"),
         ({"sample": ["1", "2", "3", "2"], "s": [1, 1, 1, 1]}, "sample '2' has two rows, row 1 and row 3"),
         ({"sample": SAMPLES}, "has no column beside 'sample'"),

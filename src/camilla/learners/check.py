@@ -246,8 +246,8 @@ def _samples(table: ResponseTable, matrix: Floats) -> TableFinding:
     right, wrong = int(np.sum(constant & (low == 1))), int(np.sum(constant & (low == 0)))
     share = float(constant.mean())
     says = (
-        f"{int(constant.sum())} of {table.n_samples} samples have one response from everybody "
-        f"({right} all right, {wrong} all wrong): they tell no learner from another"
+        f"{int(constant.sum())} of {counted(table.n_samples, 'sample')} got one response from everybody "
+        f"({right} all right, {wrong} all wrong): such samples tell no learner from another"
         if constant.any()
         else "no sample has the same response from everybody"
     )
@@ -275,7 +275,10 @@ def _learners(table: ResponseTable, matrix: Floats) -> TableFinding:
     names = tuple(table.learners[i] for i in np.flatnonzero(constant | empty))
     if not names:
         return TableFinding("constant learners", "fine", "no learner has the same response everywhere")
-    says = f"{int(constant.sum())} learners have the same response everywhere, {int(empty.sum())} have none"
+    says = (
+        f"{counted(int(constant.sum()), 'learner', 'has', 'have')} the same response everywhere, "
+        f"{int(empty.sum())} no response"
+    )
     return TableFinding("constant learners", "warning", f"{says}: {quoted(names)}", names)
 
 

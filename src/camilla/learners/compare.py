@@ -358,7 +358,8 @@ def _notes(
     notes = []
     if pair.only_a or pair.only_b:
         notes.append(
-            f"{pair.only_a} samples were answered by A alone and {pair.only_b} by B alone; they are left out."
+            f"{counted(pair.only_a, 'sample', 'was', 'were')} answered by A alone and "
+            f"{pair.only_b} by B alone; these are left out."
         )
     if overall.n_clusters is not None and np.isnan(overall.se):
         notes.append("all shared samples are of one cluster: no interval can be given.")

@@ -418,7 +418,11 @@ def _notes(table: ResponseTable, matrix: Floats) -> list[str]:
 
 
 def _gone_notes(gone: int) -> list[str]:
-    return [f"{gone} learners have no responses and are left out."] if gone else []
+    return (
+        [f"{counted(gone, 'learner', 'has no responses and is', 'have no responses and are')} left out."]
+        if gone
+        else []
+    )
 
 
 def _overlap_notes(n: NDArray[np.number], n_samples: int, overlap_of_all: Callable[[], Overlap]) -> list[str]:

@@ -331,7 +331,8 @@ def _prior_of(
     outside = np.sort(np.concatenate(sorted(groups, key=len)[:-1]))
     names = [players[i] for i in outside]
     said = (
-        f"{len(names)} of {len(players)} players ({quoted(names)}) are separated: against the others "
+        f"{len(names)} of {len(players)} players ({quoted(names)}) "
+        f"{'is' if len(names) == 1 else 'are'} separated: against the others "
         "they won all, lost all or never played, so the matches alone put no bound on their EPP."
     )
     if prior == 0:

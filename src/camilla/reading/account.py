@@ -440,9 +440,9 @@ def _refused(merged: Merged) -> list[str]:
         return []
     total = sum(len(one.samples) for one in merged.conflicts)
     what = (
-        "1 sample means different things in different runs and is"
-        if total == 1
-        else (f"{total} samples mean different things in different runs and are")
+        counted(total, "sample", "means", "mean")
+        + " different things in different runs and "
+        + ("is" if total == 1 else "are")
     )
     first = f"refused: {what} not joined. {REMEDY}"
     details = [
@@ -465,7 +465,8 @@ def _rest(merged: Merged) -> list[str]:
     out = _scale(merged.table)
     if merged.dropped:
         out.append(
-            f"dropped: {len(merged.dropped)} samples with an error in some run, {quoted(merged.dropped)}"
+            f"dropped: {counted(len(merged.dropped), 'sample')} with an error in some run, "
+            f"{quoted(merged.dropped)}"
         )
     out += repeated_rows_note(merged.twice)
     if merged.table.skill_map is not None:

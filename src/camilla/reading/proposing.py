@@ -9,6 +9,7 @@ from itertools import islice, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from camilla.display import counted
 from camilla.errors import CamillaError, SettingError
 from camilla.names import shortened, shown
 from camilla.reading.mapped import can_be_mapped, read_mapped, records
@@ -483,7 +484,7 @@ def _told(path: Path, found: Proposal) -> str:
     size = f"{table.n_learners} learners × {table.n_samples} samples, {table.n_responses} responses"
     head = "the first rows give " if table.n_responses + table.n_missing >= MOST_ROWS else ""
     guessed = " The scale is a guess from the values." if recipe.scale[:2] != PLAIN[:2] else ""
-    again = f" {repeated} rows repeat a learner and sample." if repeated else ""
+    again = f" {counted(repeated, 'row', 'repeats', 'repeat')} a learner and sample." if repeated else ""
     return f"This recipe reads it: --map {shlex.quote(shown(recipe.text))} ({head}{size}).{guessed}{again}"
 
 

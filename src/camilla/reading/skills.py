@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
+from camilla.display import counted
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted, shown
 from camilla.reading.runs import Run
@@ -168,7 +169,9 @@ def sample_column(table: ResponseTable, column: str) -> tuple[str, ...]:
         raise DataError(f"{column!r} has several values per sample; one was wanted.")
     if values.null_count():
         without = [name for name, value in zip(table.samples, values, strict=True) if value is None]
-        raise DataError(f"{len(without)} samples have no {column!r}, such as {quoted(without[:1])}.")
+        raise DataError(
+            f"{counted(len(without), 'sample', 'has', 'have')} no {column!r}, such as {quoted(without[:1])}."
+        )
     return tuple(values.cast(pl.String))
 
 
@@ -195,11 +198,11 @@ def with_table_skills(table: ResponseTable, runs: Sequence[Run]) -> WithSkills:
         differs = mask[rows].any(axis=1) & (mask[rows] != needed).any(axis=1)
         if differs.any():
             names = [table.samples[row] for row in rows[differs]]
-            why = f"{len(names)} samples need others in one file than in another, {quoted(names)}"
-            return WithSkills(table, why)
+            need = counted(len(names), "sample", "needs", "need")
+            return WithSkills(table, f"{need} others in one file than in another, {quoted(names)}")
         mask[rows] = needed
     if idle := [table.samples[row] for row in np.flatnonzero(~mask.any(axis=1))]:
-        return WithSkills(table, f"no file gives any to {len(idle)} samples, {quoted(idle)}")
+        return WithSkills(table, f"no file gives any to {counted(len(idle), 'sample')}, {quoted(idle)}")
     edges = dict.fromkeys(
         edge for part in parts if part.skill_graph is not None for edge in part.skill_graph.edges
     )

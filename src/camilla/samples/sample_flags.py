@@ -15,6 +15,7 @@ from scipy.special import ndtr
 from camilla.arrays import Floats
 from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
+from camilla.display import counted
 from camilla.errors import DataError
 from camilla.samples.contrary import Contrary, JudgedBy, contrary
 from camilla.samples.twins import Twins, twins
@@ -50,7 +51,7 @@ def too_few_learners(n_learners: int) -> str | None:
     if n_learners >= FEWEST_LEARNERS:
         return None
     return (
-        f"the table has {n_learners} learners; samples are judged by how learners differ on them, "
+        f"the table has {counted(n_learners, 'learner')}; samples are judged by how learners differ on them, "
         "which takes three at least and says little below twenty."
     )
 

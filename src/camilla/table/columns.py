@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from camilla.display import counted_of
 from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, nearest
 
@@ -132,7 +133,7 @@ def name_column(frame: pl.DataFrame, column: str, origin: Origin) -> Encoded:
     if unnamed.any():
         raise DataError(
             f"{origin.name}: {origin.place(_first(unnamed))}, column {column!r} has no name. "
-            f"{unnamed.sum()} of {len(series)} rows are without. Name them or remove the rows."
+            f"{counted_of(int(unnamed.sum()), len(series), 'row', 'without')}. Name them or remove the rows."
         )
     names = series.unique(maintain_order=True).cast(pl.String)
     codes = series.cast(pl.Enum(names)).to_physical().cast(pl.Int32)
@@ -264,7 +265,7 @@ def _refuse(series: pl.Series, wrong: pl.Series, wanted: Wanted, origin: Origin,
     row = _first(wrong)
     raise DataError(
         f"{origin.name}: {wanted.what}; {origin.place(row)}, column {in_quotes(series.name)} has "
-        f"{in_quotes(series[row])}. {wrong.sum()} of {len(series)} rows are wrong. {remedy}"
+        f"{in_quotes(series[row])}. {counted_of(int(wrong.sum()), len(series), 'row', 'wrong')}. {remedy}"
     )
 
 

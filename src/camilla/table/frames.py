@@ -8,6 +8,7 @@ import polars as pl
 import polars.selectors as cs
 from numpy.typing import ArrayLike, NDArray
 
+from camilla.display import counted
 from camilla.errors import DataError, SettingError
 from camilla.names import in_quotes, numbered, quoted, repeated
 from camilla.table.cells import order_by_cell
@@ -290,7 +291,8 @@ def _check_trials(
     raise DataError(
         f"{origin.name}: {learner.names[learner.codes[first]]!r} on {sample.names[sample.codes[first]]!r} "
         f"has trial {trial[first]} twice, in {origin.place(first)} and {origin.place(second)}. "
-        f"{int(again.sum())} rows repeat a trial. Number the trials or remove the copies."
+        f"{counted(int(again.sum()), 'row', 'repeats', 'repeat')} a trial. "
+        "Number the trials or remove the copies."
     )
 
 

@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
+from camilla.display import counted
 from camilla.errors import DataError
 from camilla.names import numbered, quoted
 from camilla.table.columns import Encoded, Origin, name_column
@@ -203,7 +204,8 @@ def _matched_by_name(column: str, names: Encoded, samples: Sequence[str], origin
         )
     place = dict(zip(names.names, row_of.tolist(), strict=True))
     extra = len(names.names) - len(samples)
-    notes = (f"{extra} samples of {origin.name} are not in the table and were ignored",) if extra else ()
+    unknown = f"{counted(extra, 'sample')} of {origin.name} {'is' if extra == 1 else 'are'} not in the table"
+    notes = (f"{unknown} and {'was' if extra == 1 else 'were'} ignored",) if extra else ()
     return Alignment(column, np.array([place[sample] for sample in samples], np.int64), notes)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from camilla.display import IN_NOTEBOOK, Grid, as_html
+from camilla.display import IN_NOTEBOOK, Grid, as_html, counted_of
 from camilla.errors import DataError
 from camilla.names import quoted, repeated
 from camilla.table.cells import Cells, Means, aggregate, means, zero_or_one
@@ -823,7 +823,7 @@ def _check_values(table: ResponseTable, name: str, wanted: str, good: NDArray[np
     raise DataError(
         f"{name} must {wanted}; row {row} ({table.learners[table.learner[row]]!r} on "
         f"{table.samples[table.sample[row]]!r}) has {getattr(table, name)[row]:g}. "
-        f"{int((~good).sum())} of {len(good)} rows are wrong. Rescale or remove them before loading."
+        f"{counted_of(int((~good).sum()), len(good), 'row', 'wrong')}. Rescale or remove them before loading."
     )
 
 

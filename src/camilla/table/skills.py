@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from camilla.display import counted, counted_of
 from camilla.errors import DataError
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.table.columns import Origin, name_column, pick
@@ -449,8 +450,9 @@ def zeros_and_ones(
     idle = np.flatnonzero(mask.sum(axis=1) == 0).tolist()
     if len(idle):
         raise DataError(
-            f"{origin.name}: {len(idle)} samples need no skill, all their columns are 0: "
-            f"{quoted([samples[i] for i in idle])}, first in {origin.place(int(aligned.rows[idle[0]]))}. "
+            f"{origin.name}: {counted(len(idle), 'sample', 'needs', 'need')} no skill, with 0 in every "
+            f"column: {quoted([samples[i] for i in idle])}, first in "
+            f"{origin.place(int(aligned.rows[idle[0]]))}. "
             "Each sample needs at least one."
         )
     unused = [skills[k] for k in np.flatnonzero(mask.sum(axis=0) == 0)]
@@ -475,7 +477,7 @@ def _zero_or_one(series: pl.Series, origin: Origin) -> NDArray[np.bool_]:
         row = int(bit.is_null().arg_true()[0])
         raise DataError(
             f"{origin.name}: a skill map holds 0 and 1; {origin.place(row)}, column {series.name!r} has "
-            f"{series[row]!r}. {bit.null_count()} of {len(bit)} rows are wrong. "
+            f"{series[row]!r}. {counted_of(bit.null_count(), len(bit), 'row', 'wrong')}. "
             f"If {series.name!r} is a label, name it as one: FILE:{series.name}."
         )
     return bit.cast(pl.Boolean).to_numpy()
