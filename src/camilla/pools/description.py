@@ -181,11 +181,11 @@ class DataSet:
     n_incomplete: int = 0  # rows left out because a value is missing
 
     def __post_init__(self) -> None:
+        if not self.features.width:
+            raise DataError(f"{self.name}: there is no column beside the target to learn from.")
         sizes = {self.features.height, len(self.target), len(self.samples)}
         if len(sizes) > 1:
             raise DataError(f"{self.name}: features, target and samples differ in length: {sorted(sizes)}.")
-        if not self.features.width:
-            raise DataError(f"{self.name}: there is no column beside the target to learn from.")
         if twice := repeated(self.samples):
             raise DataError(f"{self.name}: sample names occur more than once: {quoted(twice)}.")
 
