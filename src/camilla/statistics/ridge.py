@@ -18,6 +18,7 @@ class Ridge(NamedTuple):
     weights: Floats  # [features]
     penalty: float
     error: float  # mean squared leave-one-out error, by the weights of the rows
+    freedom: float  # numbers that were fitted, those that are shrunk counted in part
 
     def predict(self, x: Floats) -> Floats:
         return self.mean + (x - self.centre) @ self.weights
@@ -36,5 +37,5 @@ def ridge_regression(x: Floats, y: Floats, weight: Floats) -> Ridge:
         leverage = (u**2) @ shrunk + weight / weight.sum()
         left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, LEAST_FREEDOM)
         error = float(np.average(left_out**2, weights=weight))
-        fits.append(Ridge(mean, centre, weights, float(penalty), error))
+        fits.append(Ridge(mean, centre, weights, float(penalty), error, float(leverage.sum())))
     return fits[int(np.argmin(rounded(np.array([fit.error for fit in fits]))))]
