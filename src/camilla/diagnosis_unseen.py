@@ -106,7 +106,9 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
     with one_blas_thread():
         drawing = _drawing(params)
         if drawing is _by_laplace and samples is not None and found.diagnoser.size.skill_mask is not None:
-            notes.append("which skills a new sample needs is not asked; it needs those of a random one of the table")
+            notes.append(
+                "which skills a new sample needs is not asked; it needs those of a random one of the table"
+            )
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
 
 
@@ -233,7 +235,9 @@ class _Laplace:
         fitted = self.params.ability
         if side.columns is not None and self.params.learner_regression is not None:
             shared = np.random.default_rng([1, draw])
-            return Regressed(*self.params.learner_regression).drawn(side.columns, shared, rng).astype(np.float32)
+            return (
+                Regressed(*self.params.learner_regression).drawn(side.columns, shared, rng).astype(np.float32)
+            )
         who = side.known
         if who is None:
             who = rng.integers(0, len(fitted), len(side.names))

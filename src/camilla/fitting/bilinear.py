@@ -153,21 +153,21 @@ def solve_explained(
     diagnoser: HasProblem, layout: Layout, rng: np.random.Generator, watch: Watch,
     *, start: Factors | None = None,
 ) -> Solution:  # fmt: skip
-    """The posterior mode with weights of features, from a fit without them or from `start`."""
+    """The posterior mode with weights of features, whose strengths are chosen at the mode without any.
+
+    There the factors owe nothing to the features. Chosen again at the new mode, strengths would confirm
+    themselves where responses are few.
+    """
     problem, designs = diagnoser.problem(), explained.Designs.of(diagnoser.size)
-    if start is None:
-        start = solve(explained.without_features(diagnoser), layout, rng, watch).params
-    for _ in range(explained.ROUNDS):
-        watch("weights of features")
-        start = designs.centred(start)
-        strengths = explained.strengths_of(problem, designs, start, layout)
-        held = explained.held_by(problem, designs, strengths, layout.n_learners)
-        found = _mode(held, layout, start, watch)
-        start = found.params
+    plain = solve(explained.without_features(diagnoser), layout, rng, watch, start=start).params
+    watch("weights of features")
+    plain = designs.centred(plain)
+    strengths = explained.strengths_of(problem, designs, plain, layout)
+    held = explained.held_by(problem, designs, strengths, layout.n_learners)
+    found = _mode(held, layout, plain, watch)
     place = problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS
-    return found._replace(
-        params=explained.regressed(held, designs, strengths, start, layout, place=place)
-    )
+    params = explained.regressed(held, designs, strengths, found.params, layout, place=place)
+    return found._replace(params=params)
 
 
 def _mode(

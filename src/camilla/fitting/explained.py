@@ -2,9 +2,7 @@
 
 Difficulty, discrimination and ability are features times weights plus a residual (De Boeck and Wilson 2004;
 Janssen, Schepers and Peres 2004). Weights are part of the mode (`feature_priors`). How strongly they are held is
-chosen for each factor on samples, or learners, that were left out: the exact leave-one-out error of a weighted
-ridge regression of what responses alone say of the factor. The residuals' variance is that which such errors
-show beyond the noise of the responses (Paule and Mandel 1982).
+chosen on samples, or learners, that were left out (`strengths`).
 """
 
 from dataclasses import replace
@@ -16,14 +14,17 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.fitting.factors import Bilinear, Factors, in_pool, placed_in_pool
 from camilla.fitting.feature_priors import Held, Regressed, ridge_weights, smoother
-from camilla.fitting.laplace import curvature
-from camilla.fitting.layout import BLOCK_CELLS, Encoded, Layout, Size
+from camilla.fitting.layout import Encoded, Layout, Size
 from camilla.fitting.regression import Expansion
-from camilla.statistics.ridge import ridge_regression
+from camilla.fitting.strengths import (
+    Column,
+    Strength,
+    columns_of,
+    learner_lines,
+    sample_lines,
+    strengths_along,
+)
 
-ROUNDS = 2  # of fits, each with strengths chosen at the one before
-VARIANCES = (0.01, 25.0)  # that residuals may have
-VARIANCE_STEPS = 30
 D = TypeVar("D", bound=Any)
 
 
@@ -77,20 +78,6 @@ class Designs(NamedTuple):
         return at._replace(ability=at.ability - mean, intercept=at.intercept + at.loading @ mean)
 
 
-class Column(NamedTuple):
-    """One column of factors as its rows' responses alone tell it, the other columns held where they are."""
-
-    observed: Floats  # [rows]
-    information: Floats  # [rows], 0 where the factor is not free
-
-
-class Strength(NamedTuple):
-    """How one column of factors is explained."""
-
-    penalty: float  # 1 / variance of a weight
-    variance: float  # of the residuals
-
-
 class Strengths(NamedTuple):
     """Of every column: intercept and loadings of samples, abilities of learners."""
 
@@ -98,54 +85,15 @@ class Strengths(NamedTuple):
     learners: tuple[Strength, ...]
 
 
-def columns_of(problem: Bilinear, at: Factors, layout: Layout) -> tuple[list[Column], list[Column]]:
-    """Intercepts and loadings, and abilities: a Newton step from where they are, and its information."""
-    slopes = layout.slopes(at.ability, at.loading, at.intercept, at.guessing)
-    n_samples, n_dims = at.loading.shape
-    of_samples, of_learners = np.empty((n_samples, 1 + n_dims)), np.zeros(at.ability.shape)
-    square = np.column_stack([np.ones(len(at.ability)), at.ability**2])
-    step = max(1, 16 * BLOCK_CELLS // layout.n_learners)
-    for start in range(0, n_samples, step):
-        rows = np.arange(start, min(n_samples, start + step))
-        curve = curvature(at, layout, rows)
-        of_samples[rows] = curve @ square
-        of_learners += curve.T @ at.loading[rows] ** 2
-    of_samples[:, 1:] *= problem.free
-    value = np.column_stack([at.intercept, at.loading])
-    slope = np.column_stack([slopes.intercept, slopes.loading])
-    return _stepped(value, slope, of_samples), _stepped(at.ability, slopes.ability, of_learners)
-
-
-def _stepped(value: Floats, slope: Floats, information: Floats) -> list[Column]:
-    known = information > 1e-9
-    observed = value - np.where(known, slope, 0) / np.where(known, information, 1)
-    return [Column(*both) for both in zip(observed.T, (information * known).T, strict=True)]
-
-
-def strength_of(x: Floats, column: Column) -> Strength:
-    """The penalty with the smallest leave-one-out error, and the variance of residuals that goes with it."""
-    seen = column.information > 0
-    if not seen.any():
-        return Strength(1.0, 1.0)
-    information, observed, x = column.information[seen], column.observed[seen], x[seen]
-    variance = 1.0
-    for _ in range(VARIANCE_STEPS):
-        weight = information / (1 + variance * information)
-        found = ridge_regression(x, observed, weight)
-        noise = len(weight) / weight.sum()  # variance + noise of the responses, as these errors should show
-        shown = found.error * max(1 - found.freedom / len(weight), 0.1)
-        before, variance = variance, float(np.clip(variance + shown - noise, *VARIANCES))
-        if abs(variance - before) < 1e-3 * before:
-            break
-    return Strength(found.penalty, variance)
-
-
 def strengths_of(problem: Bilinear, designs: Designs, at: Factors, layout: Layout) -> Strengths:
     """Of all columns. Abilities that the prior ties together have one penalty, the geometric mean of theirs."""
     of_samples, of_learners = columns_of(problem, at, layout)
     samples, learners = designs
-    one = () if samples is None else tuple(strength_of(samples.x, column) for column in of_samples)
-    other = () if learners is None else tuple(strength_of(learners.x, column) for column in of_learners)
+    one, other = tuple[Strength, ...](), tuple[Strength, ...]()
+    if samples is not None:
+        one = strengths_along(samples.x, of_samples, sample_lines(at, layout))
+    if learners is not None:
+        other = strengths_along(learners.x, of_learners, learner_lines(at, layout))
     tied = np.count_nonzero(problem.ability_precision) > len(problem.ability_precision)
     if other and tied:
         penalty = float(np.exp(np.mean([np.log(each.penalty) for each in other])))

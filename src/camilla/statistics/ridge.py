@@ -24,8 +24,13 @@ class Ridge(NamedTuple):
         return self.mean + (x - self.centre) @ self.weights
 
 
-def ridge_regression(x: Floats, y: Floats, weight: Floats) -> Ridge:
-    """The fit with the smallest leave-one-out error among `PENALTIES`; without features, the mean."""
+def ridge_regression(
+    x: Floats, y: Floats, weight: Floats, *, least_freedom: float = LEAST_FREEDOM
+) -> Ridge:
+    """The fit with the smallest leave-one-out error among `PENALTIES`; without features, the mean.
+
+    A row whose 1 − leverage is below `least_freedom` counts with less than its leave-one-out error.
+    """
     root = np.sqrt(weight)
     mean, centre = float(np.average(y, weights=weight)), np.average(x, axis=0, weights=weight)
     u, d, vt = np.linalg.svd((x - centre) * root[:, None], full_matrices=False)
@@ -35,7 +40,7 @@ def ridge_regression(x: Floats, y: Floats, weight: Floats) -> Ridge:
         shrunk = d**2 / (d**2 + penalty)
         weights = vt.T @ (d / (d**2 + penalty) * target)
         leverage = (u**2) @ shrunk + weight / weight.sum()
-        left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, LEAST_FREEDOM)
+        left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, least_freedom)
         error = float(np.average(left_out**2, weights=weight))
         fits.append(Ridge(mean, centre, weights, float(penalty), error, float(leverage.sum())))
     return fits[int(np.argmin(rounded(np.array([fit.error for fit in fits]))))]
