@@ -105,11 +105,17 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
     of_learners = _side(found, learners, "learner", getattr(params, "learner_basis", None), notes)
     with one_blas_thread():
         drawing = _drawing(params)
-        if drawing is _by_laplace and samples is not None and found.diagnoser.size.skill_mask is not None:
+        if drawing is _by_laplace and samples is not None and _skills_matter(found):
             notes.append(
                 "which skills a new sample needs is not asked; it needs those of a random one of the table"
             )
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
+
+
+def _skills_matter(found: Any) -> bool:
+    """Whether samples differ in which loadings are free."""
+    free = found.diagnoser.problem().free
+    return bool(free.any() and not free.all())
 
 
 def _drawing(params: Any) -> Callable[[Any, "_Side", "_Side"], Iterator["_Block"]]:

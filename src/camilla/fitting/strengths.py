@@ -21,7 +21,6 @@ from camilla.statistics.row_levels import MASSES, NODES
 
 VARIANCES = (0.01, 25.0)  # that residuals may have
 VARIANCE_STEPS = 30
-LEAST_FREEDOM = 1e-6  # a category of one row has a leverage near 1, and an exact leave-one-out error
 FEW_RESPONSES = 50  # per row: below, quadrature
 ROUNDS = 30  # of quadrature
 SETTLED = 0.01  # relative change of a variance
@@ -148,7 +147,7 @@ def _regressed(x: Floats, column: Column, variance: float) -> tuple[Ridge, float
     information = column.information
     for _ in range(VARIANCE_STEPS):
         weight = information / (1 + variance * information)
-        found = ridge_regression(x, column.observed, weight, least_freedom=LEAST_FREEDOM)
+        found = ridge_regression(x, column.observed, weight, exact=True)
         noise = len(weight) / weight.sum()  # variance + noise of the responses, as these errors should show
         shown = found.error * max(1 - found.freedom / len(weight), 0.1)
         before, variance = variance, float(np.clip(variance + shown - noise, *VARIANCES))

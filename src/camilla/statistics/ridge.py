@@ -8,6 +8,7 @@ from camilla.arrays import Floats, rounded
 
 PENALTIES = np.logspace(-2, 5, 15)  # of squared weights; each feature has a variance of 1
 LEAST_FREEDOM = 0.05  # of 1 − leverage
+SOLE = 1e-6  # the same where a row may be the only one of its category
 
 
 class Ridge(NamedTuple):
@@ -24,12 +25,11 @@ class Ridge(NamedTuple):
         return self.mean + (x - self.centre) @ self.weights
 
 
-def ridge_regression(
-    x: Floats, y: Floats, weight: Floats, *, least_freedom: float = LEAST_FREEDOM
-) -> Ridge:
+def ridge_regression(x: Floats, y: Floats, weight: Floats, *, exact: bool = False) -> Ridge:
     """The fit with the smallest leave-one-out error among `PENALTIES`; without features, the mean.
 
-    A row whose 1 − leverage is below `least_freedom` counts with less than its leave-one-out error.
+    `exact` takes this error as it is, also of a row that alone has its category, and of penalties with the same
+    error the strongest: otherwise such rows speak for the weakest.
     """
     root = np.sqrt(weight)
     mean, centre = float(np.average(y, weights=weight)), np.average(x, axis=0, weights=weight)
@@ -40,7 +40,8 @@ def ridge_regression(
         shrunk = d**2 / (d**2 + penalty)
         weights = vt.T @ (d / (d**2 + penalty) * target)
         leverage = (u**2) @ shrunk + weight / weight.sum()
-        left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, least_freedom)
+        left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, SOLE if exact else LEAST_FREEDOM)
         error = float(np.average(left_out**2, weights=weight))
         fits.append(Ridge(mean, centre, weights, float(penalty), error, float(leverage.sum())))
-    return fits[int(np.argmin(rounded(np.array([fit.error for fit in fits]))))]
+    error_of = rounded(np.array([fit.error for fit in fits]))
+    return fits[int(np.flatnonzero(error_of == error_of.min())[-1 if exact else 0])]
