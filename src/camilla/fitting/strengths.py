@@ -148,9 +148,8 @@ def _regressed(x: Floats, column: Column, variance: float) -> tuple[Ridge, float
     for _ in range(VARIANCE_STEPS):
         weight = information / (1 + variance * information)
         found = ridge_regression(x, column.observed, weight, exact=True)
-        noise = len(weight) / weight.sum()  # variance + noise of the responses, as these errors should show
-        shown = found.error * max(1 - found.freedom / len(weight), 0.1)
-        before, variance = variance, float(np.clip(variance + shown - noise, *VARIANCES))
+        expected = len(weight) / weight.sum()  # variance + noise of the responses, in the mean by these weights
+        before, variance = variance, float(np.clip(variance + found.spread - expected, *VARIANCES))
         if abs(variance - before) < 1e-3 * before:
             break
     return found, variance

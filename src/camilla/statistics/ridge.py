@@ -19,7 +19,7 @@ class Ridge(NamedTuple):
     weights: Floats  # [features]
     penalty: float
     error: float  # mean squared leave-one-out error, by the weights of the rows
-    freedom: float  # numbers that were fitted, those that are shrunk counted in part
+    spread: float  # mean of squared leave-one-out errors × (1 − leverage): what a row varies by around its mean
 
     def predict(self, x: Floats) -> Floats:
         return self.mean + (x - self.centre) @ self.weights
@@ -42,6 +42,7 @@ def ridge_regression(x: Floats, y: Floats, weight: Floats, *, exact: bool = Fals
         leverage = (u**2) @ shrunk + weight / weight.sum()
         left_out = (y - mean - (x - centre) @ weights) / np.maximum(1 - leverage, SOLE if exact else LEAST_FREEDOM)
         error = float(np.average(left_out**2, weights=weight))
-        fits.append(Ridge(mean, centre, weights, float(penalty), error, float(leverage.sum())))
+        spread = float(np.average(left_out**2 * (1 - leverage), weights=weight))
+        fits.append(Ridge(mean, centre, weights, float(penalty), error, spread))
     error_of = rounded(np.array([fit.error for fit in fits]))
     return fits[int(np.flatnonzero(error_of == error_of.min())[-1 if exact else 0])]
