@@ -1,7 +1,7 @@
 """AUC of responses to unseen SWE-bench tasks, and coverage of their success rates, over random partitions.
 
-python scripts/unseen_tasks.py [SEED …] [--repo] [--with NAME[:setting=value…]] [--dimensions K] [--draws N]: five
-folds over tasks per seed. Dimensions and draws are those of bayes, and --with is bayes unless given.
+python scripts/unseen_tasks.py [SEED …] [--repo] [--with NAME[:setting=value…]] [--dimensions K] [--draws N]
+Five folds over tasks per seed. Dimensions and draws are those of bayes, and --with is bayes unless given.
 The AUC is of all (agent, task) pairs of a held-out fold, averaged over folds, as it was published.
 """
 

@@ -94,7 +94,7 @@ def test_features_are_refused_where_they_would_do_nothing() -> None:
     seen, _ = world(np.random.default_rng(40), n_learners=6, n_samples=20)
     with pytest.raises(camilla.SettingError, match="mf does nothing with features; auto, bayes, irt, mirt"):
         camilla.diagnose(seen, "mf")
-    with pytest.raises(camilla.SettingError, match="irt does nothing with features where it is trained as publ"):
+    with pytest.raises(camilla.SettingError, match="irt does nothing with features where"):
         camilla.diagnose(seen, "irt", as_published=True)
 
 
@@ -127,7 +127,8 @@ def test_intervals_of_modes_with_features_hold_what_new_samples_and_learners_sho
         constant.append(np.mean((rate - seen.response.mean()) ** 2))
         table, _ = world(np.random.default_rng(seed + 50), n_learners=60, n_samples=80)
         old, late = table.take_learners(np.arange(48)), table.take_learners(np.arange(48, 60))
-        rows = camilla.diagnose(old, name, **FITTED[name]).predict_new(learners=late.learner_features).learners
+        found = camilla.diagnose(old, name, **FITTED[name])
+        rows = found.predict_new(learners=late.learner_features).learners
         score = late.learner_means().mean
         of_learners += ((score >= rows["low"].to_numpy()) & (score <= rows["high"].to_numpy())).tolist()
         agreement.append(np.corrcoef(score, rows["score"].to_numpy())[0, 1])
@@ -174,7 +175,8 @@ def test_features_that_say_nothing_predict_as_the_constant(name: str) -> None:
         features = seen.sample_features
         assert features is not None
         order = np.random.default_rng(seed).permutation(len(features.names))
-        seen = seen.with_features(samples=pl.DataFrame({"sample": features.names, "x": features.frame["x"].gather(order)}))
+        x = features.frame["x"].gather(order)
+        seen = seen.with_features(samples=pl.DataFrame({"sample": features.names, "x": x}))
         rows = camilla.diagnose(seen, name, **FITTED[name]).predict_new(samples=new.sample_features).samples
         rate = new.sample_means().mean
         error.append(np.mean((rate - rows["success_rate"].to_numpy()) ** 2))
@@ -196,12 +198,15 @@ def test_abilities_on_the_skills_of_a_map_are_explained_by_features() -> None:
         learners=pl.DataFrame({"learner": table.learners, "u": u, "v": v}),
     )
     found = camilla.diagnose(table, "camilla-base", precision=1.0, skill_correlation=0.0)
-    new = found.predict_new(learners=pl.DataFrame({"learner": ["a", "b"], "u": [2.0, -2.0], "v": [-2.0, 2.0]}))
+    late = pl.DataFrame({"learner": ["a", "b"], "u": [2.0, -2.0], "v": [-2.0, 2.0]})
+    new = found.predict_new(learners=late)
     of = {name: skill[table.samples.index(name)] for name in table.samples}
     means = (
         new.responses.with_columns(skill=pl.col("sample").replace_strict(of, return_dtype=pl.Int64))
-        .group_by("learner", "skill").agg(pl.col("probability").mean()).sort("learner", "skill")["probability"]
-    )  # fmt: skip
+        .group_by("learner", "skill")
+        .agg(pl.col("probability").mean())
+        .sort("learner", "skill")["probability"]
+    )
     assert means[0] > 0.7 > 0.3 > means[1]
     assert means[3] > 0.7 > 0.3 > means[2]
     hard = found.predict_new(samples=pl.DataFrame({"sample": ["hard", "easy"], "x": [-2.0, 2.0]}))
@@ -232,6 +237,6 @@ def test_what_is_wrong_with_features_is_said_by_a_mode_as_by_draws() -> None:
     assert any("missing" in note for note in found.provenance["features"]["samples"]["notes"])
     with pytest.raises(camilla.DataError, match="no column 'x'"):
         found.predict_new(samples=pl.DataFrame({"sample": ["n"], "other": [1.0]}))
-    with pytest.raises(camilla.DataError, match="infinite|not a number|NaN|finite"):
+    with pytest.raises(camilla.DataError, match="inf"):
         found.predict_new(samples=pl.DataFrame({"sample": ["n"], "x": [float("inf")]}))
     assert "random one of the table" in found.predict_new(learners=["late"]).notes[0]

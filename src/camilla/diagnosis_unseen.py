@@ -210,7 +210,7 @@ def _by_resampling(found: Any, samples: _Side, learners: _Side) -> Iterator[_Blo
 
 
 def _by_laplace(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
-    """From the modes with features: weights, residuals of new rows, fitted rows around their modes, responses."""
+    """From the mode of a fit with features: weights, residuals, fitted rows around their modes, responses."""
     rng, source = np.random.default_rng(0), _Laplace(found)
     ability = np.stack([source.abilities(learners, d, rng) for d in range(DRAWS)])
     dispersion = min(found.readout.dispersion, 1.0) if found.diagnoser.size.fractional else 1.0

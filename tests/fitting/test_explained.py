@@ -1,7 +1,7 @@
 """Explanatory models: the prior of features, the joint mode, weights known by formula, strengths.
 
-Truth comes from formulas written here: a normal prior with its weights integrated out, and worlds simulated from
-known weights. Steps of 1e-5 make central differences good to about 1e-7 of sums near 100.
+Truth comes from formulas written here: a normal prior with its weights integrated out, and worlds simulated
+from known weights. Steps of 1e-5 make central differences good to about 1e-7 of sums near 100.
 """
 
 from dataclasses import dataclass, replace
@@ -56,9 +56,7 @@ def problem_of(rng: np.random.Generator) -> tuple[Bilinear, Array, Array]:
     return Bilinear(free, tied, np.array([1.0, 0.2]), 0.9, 0.4, standardise=False, held=held), x, u
 
 
-def textbook(
-    problem: Bilinear, x: Array, u: Array, weight: Array, response: Array, at: Factors
-) -> float:
+def textbook(problem: Bilinear, x: Array, u: Array, weight: Array, response: Array, at: Factors) -> float:
     """−log posterior, minimised over the weights of features: their sum of squares has its own penalty.
 
     Abilities: with T'T = P the columns of θT' are independent, and so are those of the weights A T'.
@@ -68,7 +66,9 @@ def textbook(
     fit += penalised(at.intercept, x, 0.4, 0.8, constant=True)
     for k, penalty in enumerate((0.5, 2.0)):
         free = problem.free[:, k]
-        fit += penalised((at.loading[:, k] - problem.loading_mean[k])[free], x[free], 0.9, penalty, constant=False)
+        fit += penalised(
+            (at.loading[:, k] - problem.loading_mean[k])[free], x[free], 0.9, penalty, constant=False
+        )
     white = at.ability @ np.linalg.cholesky(problem.ability_precision)
     return fit + sum(penalised(column, u, 1.0, 1.5, constant=False) for column in white.T)
 
@@ -135,10 +135,11 @@ def two_pl(n_samples: int) -> Bilinear:
 
 @pytest.mark.parametrize("noise", [0.2, 0.7, 1.5])
 def test_weights_and_residuals_are_found_whatever_the_noise(noise: float) -> None:
-    """100 learners × 300 samples, six worlds. A weight's error in a world is √((noise² + .06) / 300) and bit.
+    """100 learners × 300 samples, six worlds. A weight's error in a world is √((noise² + .06) / 300).
 
-    .06 is the noise of an intercept from 100 responses. Of six worlds' mean: four standard errors, and .06 for
-    what the unit of abilities takes along. The residuals' sd is good to 1/√(2 · 300 · 6) of itself; allow .12.
+    .06 is the noise of an intercept from 100 responses. Of six worlds' mean: four standard errors, and .06
+    for what the unit of abilities takes along. The residuals' sd is good to 1/√(2 · 300 · 6) of itself; .12
+    is allowed.
     """
     weights, spreads, abilities = [], [], []
     for seed in range(6):
@@ -157,7 +158,7 @@ def test_weights_and_residuals_are_found_whatever_the_noise(noise: float) -> Non
 
 
 def test_the_fit_stands_at_the_joint_mode() -> None:
-    """No slope is left, and the weights that are read are the ridge regression of the factors that are read."""
+    """No slope is left, and the weights that are read are ridge regressions of the factors that are read."""
     size, layout = world(7, 30, 40, 0.7)
     told = Told(size, replace_standard(two_pl(40)))
     found = solve_explained(told, layout, np.random.default_rng(0), lambda line: None)
@@ -184,7 +185,7 @@ def replace_standard(problem: Bilinear) -> Bilinear:
 
 
 def test_responses_that_are_few_still_show_how_far_residuals_spread() -> None:
-    """Three responses a row, 2,000 rows: from a normal approximation alone the variance 2 came out below 1."""
+    """Three responses a row, 2,000 rows: by a normal approximation alone the variance 2 came out below 1."""
     rng = np.random.default_rng(3)
     n = 2000
     x = rng.normal(size=(n, 1))
@@ -214,7 +215,7 @@ def test_features_that_say_nothing_are_held_at_nothing() -> None:
 
 
 def test_a_category_of_one_row_is_not_taken_for_known() -> None:
-    """Every row its own category: without its own response nothing is known of a row, so that no weight pays."""
+    """Every row its own category: without its own response nothing is known of a row, so no weight pays."""
     rng = np.random.default_rng(5)
     column = Column(rng.normal(size=40), np.full(40, 20.0))
     line = Line(np.repeat(np.arange(40), 50), *np.zeros((4, 2000)), None, 40)
@@ -225,7 +226,7 @@ def test_a_category_of_one_row_is_not_taken_for_known() -> None:
 
 
 def test_a_draw_of_new_rows_has_the_spread_that_the_formula_says() -> None:
-    """Var = x'Cov(w)x + residual variance; weights outside the fitted directions have their prior's variance."""
+    """Var = x'Cov(w)x + residual variance; outside the fitted directions Cov(w) is the prior's."""
     turn = np.array([[1.0], [0.0]])
     regressed = Regressed(
         np.array([0.5]), np.array([0.1]), np.array([[2.0], [0.0]]), turn,

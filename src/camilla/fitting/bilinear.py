@@ -221,7 +221,8 @@ def _solve_by_turns(problem: Bilinear, layout: DenseLayout, start: Factors, watc
     keeper = InMemory()
     keeper.keep(first)
     reached = fit_by_turns(problem, workers, start.ability, watch, keeper=keeper)
-    at = Factors(reached.ability, *(np.concatenate(part) for part in zip(*reached.samples, strict=True)))
+    loading, intercept = (np.concatenate(part) for part in zip(*reached.samples, strict=True))
+    at = Factors(reached.ability, loading, intercept)
     loss = _loss_and_gradient(problem, layout, at)[0] / layout.total_weight
     if problem.standardise and layout.weight.size <= PLACE_CELLS:
         at = placed_in_pool(problem, at, layout)

@@ -1,8 +1,8 @@
 """Explanatory item response models: how strongly features explain factors, and what they say of new rows.
 
 Difficulty, discrimination and ability are features times weights plus a residual (De Boeck and Wilson 2004;
-Janssen, Schepers and Peres 2004). Weights are part of the mode (`feature_priors`). How strongly they are held is
-chosen on samples, or learners, that were left out (`strengths`).
+Janssen, Schepers and Peres 2004). Weights are part of the mode (`feature_priors`). How strongly they are held
+is chosen on samples, or learners, that were left out (`strengths`).
 """
 
 from dataclasses import replace
@@ -39,11 +39,11 @@ def without_features(diagnoser: D) -> D:
     """The same where they are unknown; itself where it does not use them."""
     if not uses_features(diagnoser):
         return diagnoser
-    return replace(diagnoser, size=replace(diagnoser.size, sample_features=None, learner_features=None))  # type: ignore[type-var]
+    return replace(diagnoser, size=replace(diagnoser.size, sample_features=None, learner_features=None))
 
 
 class Design(NamedTuple):
-    """Features in the directions in which the fitted rows differ: the same ridge regression in fewer columns."""
+    """Features in the directions in which fitted rows differ: the same ridge regression in fewer columns."""
 
     x: Floats  # [rows, directions]
     turn: Floats  # [columns, directions]
@@ -86,7 +86,7 @@ class Strengths(NamedTuple):
 
 
 def strengths_of(problem: Bilinear, designs: Designs, at: Factors, layout: Layout) -> Strengths:
-    """Of all columns. Abilities that the prior ties together have one penalty, the geometric mean of theirs."""
+    """Of all columns. Abilities that the prior ties have one penalty, the geometric mean of theirs."""
     of_samples, of_learners = columns_of(problem, at, layout)
     samples, learners = designs
     one, other = tuple[Strength, ...](), tuple[Strength, ...]()
@@ -123,38 +123,45 @@ def held_by(problem: Bilinear, designs: Designs, strengths: Strengths, n_learner
 def regressed(
     problem: Bilinear, designs: Designs, strengths: Strengths, at: Factors, layout: Layout, *, place: bool
 ) -> Factors:
-    """The factors at the mode, with what features say of new rows; `place` says whether learners are placed."""
-    columns = columns_of(problem, at, layout)
+    """The factors at the mode, learners placed where `place` says so, and what features say of new rows."""
+    of_samples, of_learners = columns_of(problem, at, layout)
     expected = None
     if designs.samples is not None:
-        x, n_dims = designs.samples.x, problem.free.shape[1]
-        own, *rest = strengths.samples
-        weights = [ridge_weights(x, own.penalty * own.variance, at.intercept, constant=True)]
-        for k, each in enumerate(rest):
-            free = problem.free[:, k]
-            off = np.where(free, at.loading[:, k] - problem.loading_mean[k], 0)
-            weights.append(ridge_weights(x * free[:, None], each.penalty / problem.loading_precision, off))
-        precision = np.append(problem.intercept_precision, np.full(n_dims, problem.loading_precision))
-        found = _distribution(
-            designs.samples, columns[0], strengths.samples, np.column_stack(weights), precision
-        )
+        found = _of_samples(problem, designs.samples, strengths.samples, at, of_samples)
         at = at._replace(sample_regression=tuple(found), sample_basis=_basis(designs.samples))
     if designs.learners is not None:
-        x = designs.learners.x
-        weights = [
-            ridge_weights(x, each.penalty, column)
-            for each, column in zip(strengths.learners, at.ability.T, strict=True)
-        ]
-        precision = np.array(
-            [1 / each.variance if problem.standardise else 1.0 for each in strengths.learners]
-        )
-        like = np.linalg.inv(problem.ability_precision)
-        found = _distribution(
-            designs.learners, columns[1], strengths.learners, np.column_stack(weights), precision, like
-        )
-        expected = found.mean + x @ np.column_stack(weights)
+        found = _of_learners(problem, designs.learners, strengths.learners, at, of_learners)
+        expected = found.mean + designs.learners.x @ (designs.learners.turn.T @ found.weight)
         at = in_pool(at._replace(learner_regression=tuple(found), learner_basis=_basis(designs.learners)))
     return placed_in_pool(problem, at, layout, expected=expected) if place else at
+
+
+def _of_samples(
+    problem: Bilinear, design: Design, strengths: tuple[Strength, ...], at: Factors, columns: list[Column]
+) -> Regressed:
+    """Weights are those that the mode has: ridge regressions of its factors."""
+    own, *rest = strengths
+    weights = [ridge_weights(design.x, own.penalty * own.variance, at.intercept, constant=True)]
+    for k, each in enumerate(rest):
+        free = problem.free[:, k]
+        off = np.where(free, at.loading[:, k] - problem.loading_mean[k], 0)
+        penalty = each.penalty / problem.loading_precision
+        weights.append(ridge_weights(design.x * free[:, None], penalty, off))
+    precision = np.append(problem.intercept_precision, np.full(len(rest), problem.loading_precision))
+    return _distribution(design, columns, strengths, np.column_stack(weights), precision)
+
+
+def _of_learners(
+    problem: Bilinear, design: Design, strengths: tuple[Strength, ...], at: Factors, columns: list[Column]
+) -> Regressed:
+    """Residuals are correlated as the prior has them; where learners are placed, they vary as is estimated."""
+    weights = [
+        ridge_weights(design.x, each.penalty, column)
+        for each, column in zip(strengths, at.ability.T, strict=True)
+    ]
+    precision = np.array([1 / each.variance if problem.standardise else 1.0 for each in strengths])
+    like = np.linalg.inv(problem.ability_precision)
+    return _distribution(design, columns, strengths, np.column_stack(weights), precision, like)
 
 
 def _correlation(residual: Floats) -> Floats:
@@ -172,8 +179,8 @@ def _basis(design: Design) -> tuple[Floats, ...]:
 
 
 def _distribution(
-    design: Design, columns: list[Column], strengths: tuple[Strength, ...], weights: Floats, precision: Floats,
-    like: Floats | None = None,
+    design: Design, columns: list[Column], strengths: tuple[Strength, ...], weights: Floats,
+    precision: Floats, like: Floats | None = None,
 ) -> Regressed:  # fmt: skip
     """What is expected of a new row; `like` is the correlation of residuals, else taken from those fitted."""
     width, n_directions = len(columns), design.x.shape[1]

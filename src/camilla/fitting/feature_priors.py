@@ -1,9 +1,9 @@
 """Priors of factors whose means are features times weights, with the weights solved for or integrated out.
 
-A column b of factors has the prior N(m + Xw, 1/λ), and its weights N(0, τ²). Whatever b is, the best w is a ridge
-regression of b − m on X with the penalty 1/(λτ²). With this w put in, the prior is ½ λ (b − m)'(I − H)(b − m),
-H = X (X'X + 1/(λτ²))⁻¹ X'. So the mode over b alone is the mode over b and w together, and the search has no
-number more. It is also the prior with w integrated out: b ~ N(m, I/λ + τ² XX').
+A column b of factors has the prior N(m + Xw, 1/λ), and its weights N(0, τ²). Whatever b is, the best w is a
+ridge regression of b − m on X with the penalty 1/(λτ²). With this w put in, minus the log of the prior is
+½ λ (b − m)'(I − H)(b − m), H = X (X'X + 1/(λτ²))⁻¹ X'. So the mode over b alone is the mode over b and w
+together, and the search has no number more. It is also the prior with w integrated out: N(m, I/λ + τ² XX').
 """
 
 from typing import NamedTuple
@@ -57,7 +57,7 @@ class Held(NamedTuple):
 
 
 class Regressed(NamedTuple):
-    """The distribution of factors of new rows, given their features: arrays, so that it is saved as they are."""
+    """The distribution of factors of new rows, given their features; arrays, and saved as such."""
 
     mean: Floats  # [factors], of a row whose features are all at their means
     mean_error: Floats  # [factors], its standard error

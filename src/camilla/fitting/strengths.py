@@ -1,9 +1,10 @@
 """How strongly features explain a column of factors, chosen on rows that were left out.
 
-The penalty has the smallest exact leave-one-out error of a weighted ridge regression of what responses alone say
-of each row's factor. The variance of residuals is what these errors show beyond the noise of the responses (Paule
-and Mandel 1982). Where rows have few responses, what they say is no normal distribution: there it is taken from the
-mean and variance of the posterior, by adaptive Gauss–Hermite quadrature, as in `statistics.row_levels`.
+The penalty has the smallest exact leave-one-out error of a weighted ridge regression of what responses alone
+say of each row's factor. The variance of residuals is what these errors show beyond the noise of the responses
+(Paule and Mandel 1982). Where rows have few responses, what they say is no normal distribution: there it is
+taken from the mean and variance of the posterior, by adaptive Gauss–Hermite quadrature, as in
+`statistics.row_levels`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -148,7 +149,7 @@ def _regressed(x: Floats, column: Column, variance: float) -> tuple[Ridge, float
     for _ in range(VARIANCE_STEPS):
         weight = information / (1 + variance * information)
         found = ridge_regression(x, column.observed, weight, exact=True)
-        expected = len(weight) / weight.sum()  # variance + noise of the responses, in the mean by these weights
+        expected = len(weight) / weight.sum()  # of variance + noise, in the mean by these weights
         before, variance = variance, float(np.clip(variance + found.spread - expected, *VARIANCES))
         if abs(variance - before) < 1e-3 * before:
             break
