@@ -18,6 +18,7 @@ from camilla.fitting.strengths import Column, Line, Strength, strengths_along
 from camilla.fitting.training import Training
 
 LEARNERS, SAMPLES, DIMS = 7, 12, 2
+TOLD = np.array([True])
 Array = np.ndarray
 
 
@@ -197,7 +198,7 @@ def test_responses_that_are_few_still_show_how_far_residuals_spread() -> None:
     p = 1 / (1 + np.exp(-base))
     information = np.bincount(row, p * (1 - p))
     start = Column(np.bincount(row, right - p) / information, information)
-    (found,) = strengths_along(x, [start], [line])
+    (found,) = strengths_along(x, [start], [line], TOLD)
     assert found.variance == pytest.approx(2.0, rel=0.2)
     assert found.penalty <= 100
 
@@ -209,7 +210,7 @@ def test_features_that_say_nothing_are_held_at_nothing() -> None:
         rng = np.random.default_rng(seed)
         column = Column(rng.normal(size=60) + 0.3 * rng.normal(size=60), np.full(60, 1 / 0.09))
         line = Line(np.repeat(np.arange(60), 50), *np.zeros((4, 3000)), None, 60)
-        strengths += strengths_along(rng.normal(size=(60, 20)), [column], [line])
+        strengths += strengths_along(rng.normal(size=(60, 20)), [column], [line], TOLD)
     assert np.median([one.penalty for one in strengths]) > 2 * 60
     assert np.mean([one.variance for one in strengths]) == pytest.approx(1.0, abs=0.15)
 
@@ -219,7 +220,7 @@ def test_a_category_of_one_row_is_not_taken_for_known() -> None:
     rng = np.random.default_rng(5)
     column = Column(rng.normal(size=40), np.full(40, 20.0))
     line = Line(np.repeat(np.arange(40), 50), *np.zeros((4, 2000)), None, 40)
-    (found,) = strengths_along(np.eye(40) - 1 / 40, [column], [line])
+    (found,) = strengths_along(np.eye(40) - 1 / 40, [column], [line], TOLD)
     assert isinstance(found, Strength)
     assert found.penalty > 10
     assert found.variance == pytest.approx(1.0, abs=0.5)

@@ -91,9 +91,11 @@ def strengths_of(problem: Bilinear, designs: Designs, at: Factors, layout: Layou
     samples, learners = designs
     one, other = tuple[Strength, ...](), tuple[Strength, ...]()
     if samples is not None:
-        one = strengths_along(samples.x, of_samples, sample_lines(at, layout))
+        told = np.append(True, problem.loading_mean != 0)
+        one = strengths_along(samples.x, of_samples, sample_lines(at, layout), told)
     if learners is not None:
-        other = strengths_along(learners.x, of_learners, learner_lines(at, layout))
+        told = problem.loading_mean != 0
+        other = strengths_along(learners.x, of_learners, learner_lines(at, layout), told)
     tied = np.count_nonzero(problem.ability_precision) > len(problem.ability_precision)
     if other and tied:
         penalty = float(np.exp(np.mean([np.log(each.penalty) for each in other])))
@@ -154,7 +156,7 @@ def _of_samples(
 def _of_learners(
     problem: Bilinear, design: Design, strengths: tuple[Strength, ...], at: Factors, columns: list[Column]
 ) -> Regressed:
-    """Residuals are correlated as the prior has them; where learners are placed, they vary as is estimated."""
+    """Residuals are correlated as in the prior; where learners are placed, they vary as was estimated."""
     weights = [
         ridge_weights(design.x, each.penalty, column)
         for each, column in zip(strengths, at.ability.T, strict=True)

@@ -1,7 +1,7 @@
 """How strongly features explain a column of factors, chosen on rows that were left out.
 
 The penalty has the smallest exact leave-one-out error of a weighted ridge regression of what responses alone
-say of each row's factor. The variance of residuals is what these errors show beyond the noise of the responses
+say of each row's factor. The variance of residuals is what these errors show beyond the noise of responses
 (Paule and Mandel 1982). Where rows have few responses, what they say is no normal distribution: there it is
 taken from the mean and variance of the posterior, by adaptive Gauss–Hermite quadrature, as in
 `statistics.row_levels`.
@@ -23,6 +23,7 @@ from camilla.statistics.row_levels import MASSES, NODES
 VARIANCES = (0.01, 25.0)  # that residuals may have
 VARIANCE_STEPS = 30
 FEW_RESPONSES = 50  # per row: below, quadrature
+NOTHING = 1e9  # a penalty under which weights are 0
 ROUNDS = 30  # of quadrature
 SETTLED = 0.01  # relative change of a variance
 
@@ -117,9 +118,17 @@ def learner_lines(at: Factors, layout: Layout) -> Iterator[Line]:
         yield Line(learner, logit - own * value[learner], own, weight, right, guessing, layout.n_learners)
 
 
-def strengths_along(x: Floats, columns: list[Column], lines: Iterable[Line]) -> tuple[Strength, ...]:
-    """Of each column, from the responses along its line where they are few."""
-    return tuple(_strength(x, column, line) for column, line in zip(columns, lines, strict=True))
+def strengths_along(
+    x: Floats, columns: list[Column], lines: Iterable[Line], told: NDArray[np.bool_]
+) -> tuple[Strength, ...]:
+    """Of each column, from the responses along its line where they are few; features say nothing of those not
+    `told`: latent dimensions whose loadings have the prior mean 0, which may be turned into each other.
+    """
+    found = []
+    for column, line, by_features in zip(columns, lines, told, strict=True):
+        strength = _strength(x if by_features else x[:, :0], column, line)
+        found.append(strength if by_features else strength._replace(penalty=NOTHING))
+    return tuple(found)
 
 
 def _strength(x: Floats, column: Column, line: Line) -> Strength:
