@@ -285,8 +285,8 @@ def diagnose(
     Examples
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
-    >>> found = camilla.diagnose(table, "irt", precision=1.0)
-    >>> found.learners.select("rank", "learner").head(2).rows()
+    >>> diagnosis = camilla.diagnose(table, "irt", precision=1.0)
+    >>> diagnosis.learners.select("rank", "learner").head(2).rows()
     [(1, 'learner-2'), (2, 'learner-5')]
     """
     table = as_table(table, rows=rows)

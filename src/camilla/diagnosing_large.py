@@ -93,8 +93,8 @@ def diagnose_large(
     Examples
     --------
     >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
-    >>> found = camilla.diagnose_large(path, "irt", shards="shards")
-    >>> found.learners.height, found.samples.height
+    >>> diagnosis = camilla.diagnose_large(path, "irt", shards="shards")
+    >>> diagnosis.learners.height, diagnosis.samples.height
     (30, 60)
     """
     _check_fitted(diagnoser)

@@ -42,8 +42,8 @@ class NewPredictions(Printable):
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
     >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
-    >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
-    >>> found.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
+    >>> diagnosis = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+    >>> diagnosis.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
     ['sample', 'success_rate', 'low', 'high']
     """
 
@@ -69,8 +69,8 @@ class NewPredictions(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> new = found.predict_new(samples=["new"])
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> new = diagnosis.predict_new(samples=["new"])
         >>> new.parts(rows=3)[-1].startswith("note: no features")
         True
         """

@@ -69,8 +69,8 @@ def mastery_agreement(
     Examples
     --------
     >>> table = camilla.simulate(10, 40, kind="camilla_base", skills=2, seed=1).table
-    >>> found = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
-    >>> found.skills["skill"].to_list()
+    >>> agreement = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
+    >>> agreement.skills["skill"].to_list()
     ['skill-0', 'skill-1']
     """
     table = as_table(table, rows=rows)

@@ -250,8 +250,8 @@ def compare(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.compare(camilla.digits(), "knn 1", "qda")
-    >>> round(found.overall.difference, 4)
+    >>> comparison = camilla.compare(camilla.digits(), "knn 1", "qda")
+    >>> round(comparison.overall.difference, 4)
     -0.0061
     """
     if b is not None and isinstance(table, ResponseTable) and options:

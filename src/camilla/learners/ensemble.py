@@ -167,10 +167,10 @@ def ensemble(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.ensemble(camilla.digits(), sizes=(3,))
-    >>> found.better
+    >>> ensemble = camilla.ensemble(camilla.digits(), sizes=(3,))
+    >>> ensemble.better
     False
-    >>> found.committee.members == (found.single,)
+    >>> ensemble.committee.members == (ensemble.single,)
     True
     """
     _check_settings(sizes, vote, splits, level)

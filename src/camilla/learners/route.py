@@ -127,10 +127,10 @@ def route(
     >>> import camilla
     >>> table = camilla.digits()
     >>> table = table.take_learners([table.learners.index(name) for name in ("knn 1", "sgd")])
-    >>> found = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
-    >>> found.single, found.weak
+    >>> routing = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
+    >>> routing.single, routing.weak
     ('knn 1', 'sgd')
-    >>> found.route.choose({"skill": "3"})["learner"].to_list()
+    >>> routing.route.choose({"skill": "3"})["learner"].to_list()
     ['knn 1']
     """
     asked = Settings(budget, quality, tuple(sorted(set(portfolio))), tuple(methods), folds, level, seed)

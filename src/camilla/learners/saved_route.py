@@ -240,8 +240,8 @@ class Route(Printable):
         --------
         >>> table, names = camilla.digits(), ("tree 4", "logistic shrunk")
         >>> table = table.take_learners([table.learners.index(name) for name in names])
-        >>> found = camilla.route(table, methods=["tasks"], portfolio=())
-        >>> found.route.choose(pl.DataFrame({"skill": ["0", "1"]}))["learner"].to_list()
+        >>> routing = camilla.route(table, methods=["tasks"], portfolio=())
+        >>> routing.route.choose(pl.DataFrame({"skill": ["0", "1"]}))["learner"].to_list()
         ['tree 4', 'logistic shrunk']
         """
         frame, origin = _rows(samples)

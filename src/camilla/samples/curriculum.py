@@ -136,8 +136,8 @@ def curriculum(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
-    >>> plan = camilla.curriculum(found, "learner-03", order="edge")
+    >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+    >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
     >>> plan.samples.height, round(plan.samples["weight"].sum(), 6)
     (50, 50.0)
     """

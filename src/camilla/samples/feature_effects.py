@@ -123,8 +123,8 @@ def feature_effects(
     --------
     >>> table, truth = camilla.simulate(20, 80, seed=1)
     >>> steps = pl.DataFrame({"sample": table.samples, "steps": truth.difficulty.round(1)})
-    >>> found = camilla.feature_effects(table.with_features(samples=steps))
-    >>> found.of, found.scale, bool(found.effects["low"][0] > 0)
+    >>> effects = camilla.feature_effects(table.with_features(samples=steps))
+    >>> effects.of, effects.scale, bool(effects.effects["low"][0] > 0)
     ('samples', 'difficulty', True)
     """
     table = as_table(table, rows=rows)

@@ -68,8 +68,8 @@ def report(
 
     Examples
     --------
-    >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-    >>> camilla.report(found.save("saved"), "report.html").page.name
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> camilla.report(diagnosis.save("saved"), "report.html").page.name
     'report.html'
     """
     target = Path(output)
