@@ -47,7 +47,23 @@ DECIMALS = 7  # of an ability that decide a rank: fits stop nearer to their mode
 
 
 class Chances(NamedTuple):
-    """Expected responses, and the 95 % interval that comes from the learner's ability; None: not known."""
+    """Expected responses, and the 95 % interval that comes from the learner's ability; None: not known.
+
+    Attributes
+    ----------
+    probability : array
+        Expected responses.
+    low : array or None
+        Lower ends of their intervals.
+    high : array or None
+        Upper ends of their intervals.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> diagnosis.chances(np.array([0]), np.array([3])).low.shape
+    (1,)
+    """
 
     probability: Floats
     low: Floats | None

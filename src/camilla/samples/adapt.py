@@ -32,6 +32,31 @@ class TestState(NamedTuple):
 
     `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
     expected mean response over all samples of the calibration table, responses seen counting as they are.
+
+    Attributes
+    ----------
+    asked : int
+        Responses so far.
+    ability : float
+        Ability, in standard deviations of the pool.
+    ability_se : float
+        Its standard error.
+    score : float
+        Expected mean response over all samples.
+    score_se : float
+        Its standard error.
+    accuracy : float or None
+        Plain mean of the responses so far.
+    left_out : int
+        Samples that could not be run.
+    done : bool
+        Whether the test is over.
+
+    Examples
+    --------
+    >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=2, dimensions=1)
+    >>> test.state().asked, test.state().done
+    (0, False)
     """
 
     asked: int
