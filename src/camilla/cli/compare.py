@@ -26,7 +26,9 @@ def compare(
     ] = False,
     by: Annotated[
         str | None,
-        typer.Option(help="With --fail-if-worse: task, also when B is worse on any task (Holm over tasks)."),
+        typer.Option(
+            help="With --fail-if-worse: task, to fail also if B is worse on any task (Holm over tasks)."
+        ),
     ] = None,
     allow: Annotated[
         list[str] | None,
@@ -36,7 +38,9 @@ def compare(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
+        typer.Option(
+            help="With --fail-if-worse: exit code 3 unless B is shown to be at most this much below A."
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,

@@ -47,7 +47,7 @@ def ensemble(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose a committee of learners, judged on samples that had no part in the choice.
+    """Choose a committee of learners, evaluated on held-out samples.
 
     Example: camilla ensemble answers.csv --sizes 3,5 -o committee.json
     """

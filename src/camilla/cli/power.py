@@ -27,7 +27,7 @@ def power(
     ] = None,
     samples: Annotated[list[int] | None, typer.Option(help="A number of samples; may be repeated.")] = None,
     discordance: Annotated[
-        float | None, typer.Option(help="Share of samples that one learner has right and the other wrong.")
+        float | None, typer.Option(help="Share of samples that exactly one of the two learners gets right.")
     ] = None,
     sd: Annotated[float | None, typer.Option(help="Standard deviation of the difference per sample.")] = None,
     trials: Annotated[int | None, typer.Option(help="Number of trials per sample.")] = None,
