@@ -163,7 +163,7 @@ def diagnose_shards(
 def _check_answered(folder: ShardFolder) -> None:
     if len(folder.learners) < 2 or len(folder.samples) < 2:
         raise DataError(
-            f"{len(folder.learners)} learners and {len(folder.samples)} samples came; two of each are needed."
+            f"got {len(folder.learners)} learners and {len(folder.samples)} samples; two of each are needed."
         )
 
 

@@ -94,7 +94,7 @@ class _Side(NamedTuple):
 def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPredictions:
     """Expected responses of new learners or on new samples; see `Diagnosis.predict_new`."""
     if samples is None and learners is None:
-        raise DataError("neither new samples nor new learners came; give features or names of one of them.")
+        raise DataError("no new samples and no new learners; give features or names of either.")
     notes: list[str] = []
     params = found.params
     of_samples = _side(found, samples, "sample", getattr(params, "sample_basis", None), notes)

@@ -144,7 +144,7 @@ def checked_truth(y: ArrayLike) -> NDArray[np.int64]:
             f"{len(wrong)} of {len(labels)} are wrong. Code the classes as 0 and 1."
         )
     if len(np.unique(labels)) < 2:
-        only = f"the truth of all {len(labels)} samples is {labels[0]:g}" if len(labels) else "no sample came"
+        only = f"the truth of all {len(labels)} samples is {labels[0]:g}" if len(labels) else "no samples"
         raise DataError(f"{only}; the metrics compare two classes and need both classes.")
     return labels.astype(np.int64)
 

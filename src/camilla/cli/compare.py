@@ -87,7 +87,7 @@ def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["
         return _table(Path(inputs[0]), columns, inputs[1:], content=content), inputs[1], inputs[2]
     if len(inputs) != 2:
         raise SettingError(
-            f"{counted(len(inputs), 'argument')} came; wanted TABLE A B (two learners of one table), "
+            f"got {counted(len(inputs), 'argument')}; expected TABLE A B (two learners of one table), "
             "or two tables."
         )
     table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=content))

@@ -103,7 +103,7 @@ def _apply(
 
     columns.refuse("with --apply", but=OF_ANSWERS)
     if len(tables) > 1:
-        raise SettingError(f"--apply takes one file of answers; {len(tables)} came.")
+        raise SettingError(f"--apply takes one file of answers; got {len(tables)}.")
     if output is None and not json:
         raise SettingError("--apply wants -o FILE for the answers of the committee, or --json.")
     if output is not None:

@@ -88,7 +88,7 @@ def _learners(inputs: list[str]) -> tuple[str, str] | None:
     from camilla.errors import SettingError
 
     if len(inputs) not in (1, 3):
-        raise SettingError(f"{counted(len(inputs), 'argument')} came. Give none, TABLE, or TABLE A B.")
+        raise SettingError(f"got {counted(len(inputs), 'argument')}. Give none, TABLE, or TABLE A B.")
     return (inputs[1], inputs[2]) if len(inputs) == 3 else None
 
 

@@ -141,7 +141,7 @@ def _of_table(source: str | None, tables: list[Path], option: str) -> Any:
     if source is None or not source.startswith(":"):
         return source
     if len(tables) > 1:
-        raise SettingError(f"--{option} {source} is of one table; {len(tables)} came. Give FILE:column.")
+        raise SettingError(f"--{option} {source} is of one table; got {len(tables)}. Give FILE:column.")
     return f"{tables[0]}{source}"
 
 

@@ -79,12 +79,12 @@ class Committee(Printable):
                 f"{len(self.weights)} weights came."
             )
         if twice := repeated(self.members):
-            raise SettingError(f"a committee has each member once; {quoted(twice)} came more than once.")
+            raise SettingError(f"a committee has each member once; {quoted(twice)} is given more than once.")
         wrong = [weight for weight in self.weights if not 0 <= weight < np.inf]
         if wrong or not any(self.weights):
             raise SettingError(
                 "the weights of a committee are numbers from 0 on, not all of them 0; "
-                f"{'all are 0' if not wrong else in_quotes(wrong[0])} came."
+                f"{'all are 0' if not wrong else f'got {in_quotes(wrong[0])}'}."
             )
 
     def parts(self) -> list[Part]:

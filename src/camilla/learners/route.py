@@ -521,7 +521,7 @@ def _portfolios(
 def _notes(problem: Problem, fitted: _Fitted, asked: Settings, *, given: bool) -> list[str]:
     notes = []
     if not given:
-        notes.append("no costs came, so that every answer costs 1; --costs (costs=…) says what they cost.")
+        notes.append("no costs were given, so every answer costs 1; give them with --costs (costs=…).")
     if not fitted.tells_apart:
         notes.append(
             "what is known of samples does not predict which learner is better on them: on folds within the "

@@ -111,7 +111,7 @@ def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int 
             "are needed to fit a tail. Try more configurations first."
         )
     if budget < 1:
-        raise SettingError(f"budget is a number of configurations, 1 or more; {budget} came.")
+        raise SettingError(f"budget is a number of configurations, 1 or more; got {budget}.")
     if np.ptp(values) == 0:
         raise DataError(f"all {n} EPPs are {values[0]:g}; there is no distribution to search in.")
     best = values[-1]

@@ -154,7 +154,7 @@ def team_epp(
     record = record_of(tournament, matches)
     if record.n_units < 3:
         units = counted(record.n_units, "round" if tournament.clusters is None else "cluster")
-        raise DataError(f"{units} came; strengths inside teams need at least 3.")
+        raise DataError(f"got {units}; strengths inside teams need at least 3.")
     matrix = record.count()
     prior = WEAK_PRIOR if len(separated_groups(matrix)) > 1 else 0.0
     c, information = _solve(matrix, membership, prior, centred=centred)

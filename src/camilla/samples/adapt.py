@@ -230,9 +230,9 @@ class AdaptiveTest:
         """
         j = self._unanswered(sample)
         if not isinstance(response, int | float) or not 0 <= response <= 1:
-            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
+            raise DataError(f"a response lies in [0, 1]; got {response!r} for {sample!r}.")
         if not isinstance(trials, int) or trials < 1:
-            raise DataError(f"trials are a whole number from 1; {trials!r} came for {sample!r}.")
+            raise DataError(f"trials are a whole number from 1; got {trials!r} for {sample!r}.")
         self._seen[0, j], self._response[0, j], self._trials[0, j] = True, float(response), trials
         self._left_out[0, j] = False
         asked = np.flatnonzero(self._seen[0])[None]

@@ -227,7 +227,7 @@ class Features:
         """
         if isinstance(source, list | tuple):
             if not source:
-                raise DataError(f"no features of {of}s came; give a file or a dataframe.")
+                raise DataError(f"there are no features of {of}s; give a file or a dataframe.")
             parts = [cls.read(one, of=of, id=id, names=names, kinds=kinds) for one in source]
             found = parts[0]
             for other in parts[1:]:
