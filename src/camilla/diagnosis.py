@@ -47,7 +47,7 @@ DECIMALS = 7  # of an ability that decide a rank: fits stop nearer to their mode
 
 
 class Chances(NamedTuple):
-    """Expected responses, and the 95 % interval that comes from the learner's ability; None: not known.
+    """Expected responses, with 95 % intervals from the uncertainty of the ability; None if not known.
 
     Attributes
     ----------
@@ -74,7 +74,7 @@ class Chances(NamedTuple):
 class Diagnosis(Printable):
     """What a diagnoser says about one table: abilities, sample difficulties, predictions, with intervals.
 
-    `diagnose` makes it. `print(found)` shows it. All intervals are at 95 %; `provenance["interval"]` says
+    `diagnose` makes it. `print(diagnosis)` shows it. All intervals are at 95 %; `provenance["interval"]` says
     what they rest on. The columns of the frames are explained on the page "Python".
 
     Attributes
@@ -131,7 +131,7 @@ class Diagnosis(Printable):
     encoders: Encoders = NO_ENCODERS
 
     def predict_new(self, samples: Any = None, learners: Any = None) -> NewPredictions:
-        """Predicts responses to samples, or of learners, that nobody has a response of.
+        """Predicts responses to new samples, or of new learners, that have no responses yet.
 
         Where the diagnosis was made with features, new ones are predicted from theirs; the intervals hold
         what is not known of the weights, and how far samples of the same features differ. Else every new one
@@ -788,7 +788,7 @@ class Diagnosis(Printable):
         return frame.with_columns(mastery=mastery)
 
     def skill_mask(self) -> pl.DataFrame:
-        """Returns how much each sample asks of each skill.
+        """Returns how much each sample needs of each skill.
 
         Returns
         -------

@@ -141,7 +141,7 @@ SAME_ORDER = 0.95  # Kendall's τ of two skills that order learners alike
 
 
 class OneMastery(NamedTuple):
-    """How far the masteries of several skills are one number.
+    """Whether the masteries of several skills are one number.
 
     Attributes
     ----------

@@ -47,7 +47,7 @@ class PlacedClassifiers(Printable):
     n_pool: int  # classifiers they are placed among
 
     def parts(self) -> list[Part]:
-        """Each new classifier among the others, then its skills.
+        """Returns what `text` prints: each new classifier among the others, then its skills.
 
         Returns
         -------

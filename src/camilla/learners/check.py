@@ -54,7 +54,7 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True)
 class Control:
-    """What a diagnoser knows of learners, in the table and in tables without learners' signal.
+    """How well a diagnoser predicts with and without a learner signal in the table.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Control:
 
 @dataclass(frozen=True, repr=False)
 class Checked(Printable):
-    """Findings in the order they were looked at.
+    """What `camilla.check` found, in the order of the checks.
 
     Attributes
     ----------
@@ -242,7 +242,7 @@ class Checked(Printable):
         return said
 
     def parts(self) -> list[Part]:
-        """How many warnings and notes there are, then one line for each thing looked at.
+        """Returns what `text` prints: the number of warnings and notes, then one line per check.
 
         Returns
         -------

@@ -88,7 +88,7 @@ class Committee(Printable):
             )
 
     def parts(self) -> list[Part]:
-        """The members and their weights.
+        """Returns the members and their weights, as `text` prints them.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class Committee(Printable):
         return [Grid(f"Committee of {counted(len(self.members), 'learner')}, {how}", frame)]
 
     def answer(self, answers: Mapping[str, Any]) -> str | None:
-        """What the committee answers to one sample.
+        """Returns the committee's answer to one sample.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Committee(Printable):
     def apply(
         self, answers: Any, *, learner: str = "learner", sample: str = "sample", answer: str = "answer"
     ) -> pl.DataFrame:
-        """What the committee answers to every sample.
+        """Returns the committee's answer to every sample.
 
         Parameters
         ----------

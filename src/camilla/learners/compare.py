@@ -72,7 +72,7 @@ class Effect:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Printable):
-    """Two learners on the samples both answered; differences are B less A.
+    """The comparison of two learners on the samples that both answered; differences are B − A.
 
     Attributes
     ----------
@@ -133,10 +133,10 @@ class Comparison(Printable):
     content: KeptContent | None = None
 
     def is_worse(self, margin: float | None = None) -> bool:
-        """Without a margin: B is significantly below A (difference < 0 and p < 1 − level).
+        """Returns whether B is significantly below A (difference < 0 and p < 1 − level).
 
-        With one: it is not shown that B is at most `margin` below A (the interval's lower end lies
-        below −margin), the question of a non-inferiority test.
+        With a margin: whether it is not shown that B is at most `margin` below A, as in a test of
+        non-inferiority (the interval's lower end lies below −margin).
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class Comparison(Printable):
     def gate(
         self, *, by: str | None = None, margin: float | None = None, allow: Mapping[str, float] | None = None
     ) -> Gate:
-        """Whether B may pass, overall and, with by="task", on each task.
+        """Decides whether B passes, overall and, with by="task", on each task.
 
         Without a margin B fails where it is significantly worse, on a task by more than `allow` says of it;
         p-values of tasks are adjusted (Holm). With a margin B fails unless it is shown to be at most that
@@ -191,9 +191,9 @@ class Comparison(Printable):
         return gate_of(self, by=by, margin=margin, allow=allow or {})
 
     def markdown(self, gate: Gate | None = None, *, flips: int = 25) -> str:
-        """A comment for a pull request: the answer, the gate, the tasks, the flipped samples.
+        """Returns a comment for a pull request: the answer, the gate, the tasks, the flipped samples.
 
-        Text from data is escaped: it shows as it is, and neither links nor mentions anybody.
+        Text from data is escaped, so that it neither links nor mentions anybody.
 
         Parameters
         ----------
@@ -216,7 +216,7 @@ class Comparison(Printable):
         return comment(self, gate, flips=flips)
 
     def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
-        """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
+        """Returns what `text` prints: the verdict, the tasks, flipped samples and notes.
 
         `show` flipped samples each way are shown with what they ask and what A and B answered.
 

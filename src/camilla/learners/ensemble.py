@@ -123,7 +123,7 @@ class Ensemble(Printable):
         return _answer(self)
 
     def parts(self, *, pairs: int = PRINTED_PAIRS) -> list[Part]:
-        """The verdict, every way beside the best single learner, the members, who errs together, EPP.
+        """Returns what `text` prints: the verdict, every way to answer, the members, common errors, EPP.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ COEFFICIENTS = ("equal", "kappa", "alpha", "correlation", "mean_difference", "ab
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judges(Printable):
-    """What several judges make of the same answers.
+    """The comparison of several judges on the same answers.
 
     `boards` has a ranking under each judge and one of the mean over judges, all on the answers that every
     judge scored; it is empty where learners cannot be ranked.
@@ -133,7 +133,7 @@ class Judges(Printable):
         return _answer(self)
 
     def parts(self, *, pairs: int = 20, learners: int = 10) -> list[Part]:
-        """The answer, agreement, severity, favours that hold, the boards side by side, and the notes.
+        """Returns what `text` prints: the answer, agreement, severity, favours, the rankings, the notes.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Plan(Printable):
-    """What an evaluation of this design can tell.
+    """How many samples a difference takes, and which difference a number of samples shows.
 
     Attributes
     ----------
@@ -75,7 +75,7 @@ class Plan(Printable):
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
-        """The answer to each question asked, the design it rests on, and the notes.
+        """Returns what `text` prints: an answer per question, the design, the notes.
 
         Returns
         -------
@@ -263,7 +263,7 @@ def power(
     cluster_size: float | None = None,
     icc: float | None = None,
 ) -> Plan:
-    """Answers how many samples show a difference, and which difference a number of samples can show.
+    """Computes how many samples show a difference, or which difference a number of samples can show.
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ ENDS = 2  # leaders shown of those that did best on a sample, and of those that 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Printable):
-    """Learners, best mean first; every array follows that order.
+    """Learners in order of their means, best first; every array follows that order.
 
     With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
     all groups are what they say (Holm over all pairs).
@@ -143,7 +143,7 @@ class Ranking(Printable):
         return self.rows.filter(pl.col("rank_low") == 1)["learner"].to_list()
 
     def parts(self, *, learners: int = 20, show: int = 0) -> list[Part]:
-        """Who is first and how surely, the first few learners, the groups of ties, and the notes.
+        """Returns what `text` prints: who leads, the first learners, the tied groups, the notes.
 
         `show` samples that tell the leaders apart are shown with what they ask and what leaders answered.
 

@@ -65,7 +65,7 @@ def route(
     folds: int = 5, level: float = 0.95, seed: int = 0, progress: bool | None = None,
     watch: Watch | None = None,
 ) -> Routing:  # fmt: skip
-    """Which learner should answer each sample, at what cost, and whether choosing per sample pays.
+    """Finds which learner should answer each sample, at what cost, and whether choosing pays.
 
     Expected responses of every learner are predicted from what is known of a sample: its task or skills, and
     features. A sample goes to the learner with the largest expected response less price times cost. Samples

@@ -101,7 +101,7 @@ class Routing(Printable):
         return _answer(self)
 
     def parts(self, *, budgets: int = PRINTED_BUDGETS, tasks: int = PRINTED_TASKS) -> list[Part]:
-        """The verdict, the ways at the budget, the frontier, learners, tasks, portfolios and notes.
+        """Returns what `text` prints: the verdict, the frontier, learners, tasks, portfolios, notes.
 
         Parameters
         ----------

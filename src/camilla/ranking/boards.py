@@ -213,7 +213,7 @@ def fits_grid(fits: pl.DataFrame) -> Grid:
 
 
 class Agreement(NamedTuple):
-    """Two leaderboards on the players they share.
+    """The agreement of two leaderboards on the players they share.
 
     Attributes
     ----------

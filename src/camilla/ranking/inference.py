@@ -163,7 +163,7 @@ def _merge(part: Array, i: int, j: int) -> Array:
 
 
 class PairTest(NamedTuple):
-    """Two players compared; p-values are two-sided for equal strength.
+    """A test of two players; p-values are two-sided, for the hypothesis of equal strength.
 
     Attributes
     ----------
@@ -265,7 +265,7 @@ def fit_of(deviance: float, df: int) -> GoodnessOfFit:
 
 
 class PredictedWins(NamedTuple):
-    """One entry for each pair that met: how often the first won, and how often it should have.
+    """Observed and predicted win rates of every pair that met.
 
     Attributes
     ----------

@@ -15,7 +15,7 @@ from camilla.table.tournament import Tournament
 
 
 class Newcomer(NamedTuple):
-    """Where a new player stands among players whose EPPs stay as they are.
+    """The EPP of a new player among players whose EPPs do not change.
 
     Attributes
     ----------

@@ -31,7 +31,7 @@ TEAM_STRENGTHS = ("mean", "sum")
 
 
 class TeamBoard(NamedTuple):
-    """Members by strength inside their teams, on the logit scale.
+    """The strength of members inside their teams, on the logit scale.
 
     Attributes
     ----------
@@ -71,7 +71,7 @@ class TeamBoard(NamedTuple):
     notes: tuple[str, ...]
 
     def parts(self, level: float) -> list[Part]:
-        """Members by strength, whether strengths add up, and every note.
+        """Returns what the command prints: members by strength, whether strengths add up, the notes.
 
         Parameters
         ----------

@@ -94,7 +94,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
-    """The responses in a table file, in logs of evaluation harnesses, or in a dataframe.
+    """Reads responses from a table file, from logs of evaluation harnesses, or from a dataframe.
 
     Parameters
     ----------

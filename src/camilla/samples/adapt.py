@@ -28,7 +28,7 @@ from camilla.table.frames import WideRows
 
 
 class TestState(NamedTuple):
-    """What is known of a learner after `asked` responses, with `left_out` samples that could not be run.
+    """What is known about a learner after some responses of an adaptive test.
 
     `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
     expected mean response over all samples of the calibration table, responses seen counting as they are.

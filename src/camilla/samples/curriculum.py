@@ -43,10 +43,10 @@ DECIMALS = 9  # of what decides an order: the rest is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curriculum(Printable):
-    """`samples` in the order in which they are to be met; their weights sum to their number.
+    """Samples, ordered and weighted for one learner; the weights sum to their number.
 
     `probability` is the expected response of the learner, with its 95 % interval; `information` is the square
-    of the discrimination times p(1 − p), what a response would tell about the learner's ability.
+    of the discrimination times p(1 − p), how informative a response would be about the ability.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Curriculum(Printable):
     provenance: Mapping[str, Any]
 
     def parts(self, *, samples: int = 5) -> list[Part]:
-        """How many samples there are and how hard, the first and the last of them, and the skills.
+        """Returns what `text` prints: how hard the samples are, the first, the last, and the skills.
 
         Parameters
         ----------

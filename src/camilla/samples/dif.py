@@ -102,7 +102,7 @@ ETS = -2.35  # logit to the delta scale of the Educational Testing Service
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupDifferences(Printable):
-    """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able.
+    """Samples that favour a group of learners, those that favour it most first.
 
     Attributes
     ----------
@@ -152,7 +152,7 @@ class GroupDifferences(Printable):
         }
 
     def parts(self, *, samples: int = 15) -> list[Part]:
-        """How many samples differ, the two groups, the samples by how surely they differ, and notes.
+        """Returns what `text` prints: how many samples differ, the groups, the samples and the notes.
 
         Parameters
         ----------

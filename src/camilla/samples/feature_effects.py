@@ -37,7 +37,7 @@ SCALES = {"samples": "difficulty", "learners": "ability"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureEffects(Printable):
-    """What the features say of the difficulty of samples, or of the ability of learners.
+    """The effects of features on the difficulty of samples, or on the ability of learners.
 
     Effects are in logits: what they add to the difficulty of a sample at mean ability, or to a learner's
     ability. `explained` is on samples or learners that the prediction was not fitted on.
@@ -94,7 +94,7 @@ class FeatureEffects(Printable):
         return _answer(self)
 
     def parts(self, *, effects: int = PRINTED) -> list[Part]:
-        """The answer, each feature, the largest effects, the notes.
+        """Returns what `text` prints: the answer, each feature, the largest effects, the notes.
 
         Parameters
         ----------

@@ -51,7 +51,7 @@ VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0,
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleQuality(Printable):
-    """`samples`, worst first; `ablest_fail`, those that the ablest all miss; `twins`; how they came about.
+    """The quality of every sample, the most suspicious first.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class SampleQuality(Printable):
         return self.samples.filter(pl.col("flags") != "")
 
     def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
-        """How many samples are flagged, those to look at first, who contradicts them, and twins.
+        """Returns what `text` prints: how many samples are flagged, those to check first, and twins.
 
         The first `show` samples are shown with what they ask and what those answered who contradict them.
 

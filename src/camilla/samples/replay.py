@@ -164,7 +164,7 @@ FEWEST = 3  # learners to test
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Printable):
-    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval.
+    """How well adaptive tests would have estimated scores, for each share of the samples.
 
     `offers` says for each share whether adaptive tests are better than random samples, than random samples
     scored by the same models, and than a guess without any response, by more than the uncertainty.
@@ -194,7 +194,7 @@ class Replay(Printable):
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
-        """What the shortest tests are worth, and every share of samples beside random subsets of its size.
+        """Returns what `text` prints: what the shortest tests are worth, and every share of samples.
 
         Returns
         -------

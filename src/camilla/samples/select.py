@@ -43,7 +43,7 @@ NUMBERS = ("weight", "accuracy", "expected_response")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subset(Printable):
-    """`samples` with the weight of each: estimate = intercept + Σ weight × response.
+    """Chosen samples with their weights: estimate = intercept + Σ weight × response.
 
     `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
     learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they
@@ -86,7 +86,7 @@ class Subset(Printable):
     provenance: dict[str, Any]
 
     def parts(self, *, samples: int = 5) -> list[Part]:
-        """The error to expect, the first samples with their weights, the errors of other ways to choose.
+        """Returns what `text` prints: the error to expect, the first samples, other ways to choose.
 
         Parameters
         ----------

@@ -18,7 +18,7 @@ MOST_TESTED = 2000  # learners; above, the tests of all pairs would fill the mem
 
 
 class Standing(NamedTuple):
-    """Of learners in the order of their board, the first one being the best.
+    """Possible ranks and ties of learners, in the order of their leaderboard.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class Standing(NamedTuple):
 
 
 class PairChances(NamedTuple):
-    """Row against column, [learners, learners].
+    """Comparisons of every pair of learners, as matrices [learners, learners].
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ class Truth(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """A table and its truth.
+    """A simulated table and the parameters it was drawn from.
 
     Attributes
     ----------

@@ -734,7 +734,7 @@ class ResponseTable:
 
 
 class Canonical(NamedTuple):
-    """`table.learners[i]` is `learners[learner_order[i]]` of the original, samples alike.
+    """A table in name order, and where each learner and sample was in the original.
 
     Attributes
     ----------

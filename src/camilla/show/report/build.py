@@ -26,7 +26,7 @@ MARK = ".camilla-report"  # in a folder that a report may replace
 
 
 class Written(NamedTuple):
-    """Where a report lies, and the folders beside it: all rows of large tables, and content that is large.
+    """The files of a report: the page, and folders beside it for large tables and content.
 
     Attributes
     ----------
