@@ -86,7 +86,7 @@ def prose(markdown: str) -> str:
     text = re.sub(r"^(?: {4}|\t).*$|^\s*\|.*$|^\.\. .*$|^:\w+:.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"<[^>]+>|!\[[^\]]*\]\([^)]*\)|\[!\[.*?\)\]\([^)]*\)", "", text, flags=re.DOTALL)
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-    text = re.sub(r"https?://\S+|`([^`]*)`", lambda found: "code" if found[1] else "", text)
+    text = re.sub(r"https?://\S+|`([^`]*)`", lambda found: "Code" if found[1] else "", text)
     return re.sub(r"^#+.*$|^[=\-~^*]{3,}\s*$|^\|.*\|.*$|[*_]{1,2}", "", text, flags=re.MULTILINE)
 
 
@@ -230,8 +230,9 @@ def measured(others: Sequence[Path]) -> list[tuple[str, Ease]]:
         "Camilla: get started and glossary": [docs / "start.md", docs / "glossary.md"],
         "Camilla: guides": [
             page
-            for page in sorted(docs.glob("*.md"))
-            if page.name not in ("start.md", "glossary.md", "index.md", "python.md")
+            for folder in (docs, docs / "guides", docs / "harnesses")
+            for page in sorted(folder.glob("*.md"))
+            if page.name not in ("start.md", "glossary.md", "index.md", "python.md", "json.md")
         ],
         "Camilla: commands": sorted((docs / "commands").glob("*.md")),
         "Camilla: tables and Python": [docs / "python.md", *sorted((docs / "tables").glob("*.md"))],
@@ -254,7 +255,15 @@ def page(others: Sequence[Path]) -> str:
     projects = [name.removesuffix(": README") for name, _ in measures if not name.startswith("Camilla")]
     found = sum(len(banned(text)) for text in texts())
     wanted = " ".join(project.replace(" ", "==") for project in projects)
-    return HEAD + "\n".join(rows) + TAIL.format(found=found, wanted=wanted)
+    eases = sorted(one.flesch for name, one in measures if not name.startswith("Camilla"))
+    lengths = sorted(one.words_per_sentence for name, one in measures if not name.startswith("Camilla"))
+    ours = measures[0][1]
+    answer = (
+        f"Camilla's README has {ours.words_per_sentence:.1f} words per sentence and a reading ease of "
+        f"{ours.flesch:.0f}. The\nothers have {lengths[0]:.1f} to {lengths[-1]:.1f} words per sentence and "
+        f"an ease of {eases[0]:.0f} to {eases[-1]:.0f}."
+    )
+    return HEAD + "\n".join(rows) + TAIL.format(found=found, wanted=wanted, answer=answer)
 
 
 HEAD = """# Words
@@ -268,6 +277,8 @@ counted by groups of vowels, so compare the figures with each other, not with th
 |---|---|---|---|---|---|
 """
 TAIL = """
+
+{answer}
 
 Each README is the one that its package carries, as shown on PyPI. These two commands make this page; the
 packages are not kept here.
