@@ -79,7 +79,7 @@ def classifier_metrics(
     y : array
         0 or 1 for each sample.
     scores : array, dataframe or mapping
-        One column per classifier: larger means more surely class 1.
+        One column per classifier: a larger score means that class 1 is more likely.
     rule : {"interpolated", "discrete"}
         Whether the equal-error point is interpolated on the ROC line, or the nearest threshold is taken.
     ks : {"two_sided", "one_sided"}

@@ -107,7 +107,7 @@ class GroupDifferences(Printable):
     Attributes
     ----------
     samples : DataFrame
-        One row per sample: which group it favours, by how much, and how surely.
+        One row per sample: which group it favours, by how much, and with what certainty.
     groups : DataFrame
         One row per group: how many learners it has, and how able they are.
     provenance : mapping
