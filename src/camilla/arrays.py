@@ -1,5 +1,6 @@
 """Numerics that every room shares."""
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -44,7 +45,15 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+class _BlasController(ThreadpoolController):
+    """Looks into libraries of linear algebra alone, not into all hundred that a process has loaded."""
+
+    def _make_controller_from_path(self, filepath: str) -> None:
+        if re.search("blas|blis|mkl|lapack|flame|accelerate", filepath, re.IGNORECASE):
+            super()._make_controller_from_path(filepath)
+
+
 @cache
 def _controller() -> ThreadpoolController:
-    """Finding the BLAS of this process takes 15 ms, so it is found once."""
-    return ThreadpoolController()
+    """Finding the BLAS of this process takes milliseconds, so it is found once."""
+    return _BlasController()
