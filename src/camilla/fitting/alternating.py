@@ -29,7 +29,7 @@ MOST_STRETCH = (
 )
 SMALLEST = 3  # rows of a matrix that Gauss's method solves sooner than LAPACK
 MOST_STEPS = 50  # of Newton's method towards the best move
-SMALL_STEP = 1e-4  # after which a move is good enough, in units of the abilities
+SMALL_STEP = 1e-3  # after which a move is good enough, in units of the abilities
 KEEP_EVERY = 5  # sweeps after which the state of all shards is kept
 
 
@@ -243,16 +243,17 @@ def best_move(problem: Bilinear, ability: Floats, sums: SampleSums, n_samples: i
     """
     dims = ability.shape[1]
     priors = _Priors(problem, ability, sums, n_samples)
-    x = np.zeros(dims + len(priors.ways))
-    value = priors.value(x)
+    x, value = np.zeros(dims + len(priors.ways)), None
     for _ in range(MOST_STEPS):
         slope, bend = priors.slope_and_bend(x)
         step = -_downhill(bend, slope)
+        if np.abs(step).max() < SMALL_STEP:
+            x = x + step
+            break
+        value = priors.value(x) if value is None else value
         while not (trial := priors.value(x + step)) <= value and np.abs(step).max() > SMALL_STEP:
             step = step / 2
         x, value = x + step, trial
-        if np.abs(step).max() < SMALL_STEP:
-            break
     left, size, right = np.linalg.svd(priors.unit(x))
     unit = (left * np.clip(size, 1 / MOST_STRETCH, MOST_STRETCH)) @ right
     return Move(x[:dims], unit)

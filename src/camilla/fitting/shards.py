@@ -283,7 +283,10 @@ def product(matrix: Any, columns: Floats) -> Floats:
     """matrix @ columns; of few columns one by one, which OpenBLAS does several times sooner."""
     if columns.shape[1] > FEW_COLUMNS or not isinstance(matrix, np.ndarray):
         return np.asarray(matrix @ columns)
-    return np.stack([matrix @ column for column in np.ascontiguousarray(columns.T)], axis=1)
+    out = np.empty((columns.shape[1], len(matrix)), np.float32)
+    for row, column in zip(out, np.ascontiguousarray(columns.T), strict=True):
+        np.dot(matrix, column, out=row)
+    return out.T
 
 
 def first_state(problem: Bilinear, of: Totals) -> SampleState:
