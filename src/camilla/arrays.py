@@ -44,7 +44,7 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
-class _BlasController(ThreadpoolController):
+class _BlasController(ThreadpoolController):  # type: ignore[misc]
     """Looks into libraries of linear algebra alone, not into all hundred that a process has loaded."""
 
     def _make_controller_from_path(self, filepath: str) -> None:

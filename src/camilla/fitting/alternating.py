@@ -278,7 +278,7 @@ class _Priors:
         self.total, self.square = ability.sum(axis=0), ability.T @ ability
         free = problem.free.all() and not problem.positive
         self.ways = _ways(tuple(problem.loading_mean)) if free else np.zeros((0, self.dims, self.dims))
-        self.flat = self.ways.reshape(len(self.ways), -1)
+        self.flat = self.ways.reshape(len(self.ways), self.dims**2)
         self.scale = 1 / max(self.n, n_samples)
 
     def unit(self, x: Floats) -> Floats:
@@ -325,7 +325,8 @@ class _Priors:
     @staticmethod
     def _inner(first: Floats, second: Floats) -> Floats:
         """Of every matrix with every other."""
-        return first.reshape(len(first), -1) @ second.reshape(len(second), -1).T
+        size = first[0].size if len(first) else 0
+        return first.reshape(len(first), size) @ second.reshape(len(second), size).T
 
 
 @cache

@@ -261,8 +261,8 @@ class Held:
         pairs = np.float32(0.5) * pairs_of(np, design)  # halves, because errors bend twice as much
         sums = LearnerSums(np.zeros((n, dims)), np.zeros((n, dims * (dims + 1) // 2)))
         longest = 0.0
-        for rows, cells in blocks(self.shard):
-            cells = cells.halved()
+        for rows, decoded in blocks(self.shard):
+            cells = decoded.halved()
             off, bend = cells.errors(design, factor[rows].astype(np.float32))
             step = prior.step(factor[rows], product(off, design), product(bend, pairs), self.free[rows])
             longest = max(longest, float(np.abs(step).max(initial=0)))
@@ -274,9 +274,7 @@ class Held:
             sums.information[:] += product(bend.T, np.float32(0.5) * pairs_of(np, loading))
         self.state = SampleState(factor[:, :-1], factor[:, -1])
         square = factor.T @ factor
-        return sums, SampleSums(
-            self.state.loading.sum(axis=0), square[:-1, :-1], square[:-1, -1], longest
-        )
+        return sums, SampleSums(self.state.loading.sum(axis=0), square[:-1, :-1], square[:-1, -1], longest)
 
 
 def product(matrix: Any, columns: Floats) -> Floats:
