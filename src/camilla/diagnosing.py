@@ -77,7 +77,7 @@ def fit_chosen(
         return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
     if settings:
         raise SettingError(
-            f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
+            f"auto chooses its own settings and takes none; got {next(iter(settings))!r}. Name a diagnoser: "
             "camilla experiment reliability shows which one predicts best."
         )
     if size.n_learners * size.n_samples > MOST_SAMPLED:
@@ -285,8 +285,8 @@ def diagnose(
     Examples
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
-    >>> found = camilla.diagnose(table, "irt", precision=1.0)
-    >>> found.learners.select("rank", "learner").head(2).rows()
+    >>> diagnosis = camilla.diagnose(table, "irt", precision=1.0)
+    >>> diagnosis.learners.select("rank", "learner").head(2).rows()
     [(1, 'learner-2'), (2, 'learner-5')]
     """
     table = as_table(table, rows=rows)

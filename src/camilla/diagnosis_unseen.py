@@ -46,8 +46,8 @@ class NewPredictions(Printable):
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
     >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
-    >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
-    >>> found.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
+    >>> diagnosis = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+    >>> diagnosis.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
     ['sample', 'success_rate', 'low', 'high']
     """
 
@@ -73,8 +73,8 @@ class NewPredictions(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> new = found.predict_new(samples=["new"])
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> new = diagnosis.predict_new(samples=["new"])
         >>> new.parts(rows=3)[-1].startswith("note: no features")
         True
         """
@@ -98,7 +98,7 @@ class _Side(NamedTuple):
 def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPredictions:
     """Expected responses of new learners or on new samples; see `Diagnosis.predict_new`."""
     if samples is None and learners is None:
-        raise DataError("neither new samples nor new learners came; give features or names of one of them.")
+        raise DataError("no new samples and no new learners; give features or names of either.")
     notes: list[str] = []
     params = found.params
     of_samples = _side(found, samples, "sample", getattr(params, "sample_basis", None), notes)

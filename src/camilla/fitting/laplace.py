@@ -82,7 +82,7 @@ def _groups(problem: Bilinear, n_learners: int) -> Iterator[_Group]:
         free = np.flatnonzero(pattern)
         dims = free if problem.fixed == 0 else np.arange(len(pattern))
         samples = np.flatnonzero(which == number)
-        step = max(1, 64 * BLOCK_CELLS // max((len(dims) + 1) ** 2, n_learners))
+        step = max(1, 16 * BLOCK_CELLS // max((len(dims) + 1) ** 2, n_learners))
         for start in range(0, len(samples), step):
             yield _Group(dims, free, samples[start : start + step])
 
