@@ -22,6 +22,7 @@ from camilla.fitting.protocol import Diagnoser, Indices, Readout
 from camilla.learners.check import copy_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
+from camilla.parallel import HERE, parallel
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z
@@ -35,6 +36,8 @@ MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read 
 MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
 TRIAL_DRAWS = 60  # that weights are learned from
+OF_DRAWS = ("chains", "draws")  # what auto takes: how long bayes draws, not what it is
+AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
 
 
 class Part(NamedTuple):
@@ -75,23 +78,39 @@ def fit_chosen(
     if name != AUTO:
         kind = diagnoser_named(name)
         return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
+    check_auto(settings)
+    if size.n_learners * size.n_samples <= MOST_SAMPLED:
+        return _combined(size, layout, valid, settings=settings, seed=seed, watch=watch)
     if settings:
         raise SettingError(
-            f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
-            "camilla experiment reliability shows which one predicts best."
+            f"auto reads a table of more than {MOST_SAMPLED:,} cells at a mode, without draws; "
+            f"{next(iter(settings))!r} is of draws. Leave it out, or name bayes, which takes minutes."
         )
-    if size.n_learners * size.n_samples > MOST_SAMPLED:
-        return _modes(size, layout, valid, seed=seed, watch=watch)
-    return _combined(size, layout, valid, seed=seed, watch=watch)
+    return _modes(size, layout, valid, seed=seed, watch=watch)
 
 
-def _combined(size: Size, layout: Layout, valid: Layout | None, *, seed: int, watch: Watch) -> Found:
+def check_auto(settings: Mapping[str, Any]) -> None:
+    """Refuses settings that auto chooses itself."""
+    if chosen := [name for name in settings if name not in OF_DRAWS]:
+        raise SettingError(
+            f"auto chooses its own settings and takes only {' and '.join(OF_DRAWS)}; {chosen[0]!r} came. "
+            "Name a diagnoser: camilla experiment reliability shows which one predicts best."
+        )
+    fitting.check_settings(diagnoser_named("bayes"), settings)
+
+
+def _combined(
+    size: Size, layout: Layout, valid: Layout | None,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> Found:  # fmt: skip
     """bayes, and its predictions combined with others' by weights learned on held-out responses."""
     others = partners(size)
     if valid is not None:
-        tried, shares = _weighed([("bayes", {}), *others], size, layout, valid, seed=seed, watch=watch)
+        tried, shares = _weighed(
+            [("bayes", dict(settings)), *others], size, layout, valid, seed=seed, watch=watch
+        )
         return Found(tried[0], tuple(map(Part, tried, shares)))
-    read = _read_alone(size, layout, seed=seed, watch=watch)
+    read = _read_alone(size, layout, settings=settings, seed=seed, watch=watch)
     if not others:
         return read
     inner, outer = fitting.hold_out(layout, seed)
@@ -120,10 +139,10 @@ def _weighed(
     return tried, combination(logits, right / weight, weight).tolist()
 
 
-def _read_alone(size: Size, layout: Layout, *, seed: int, watch: Watch) -> Found:
+def _read_alone(size: Size, layout: Layout, *, settings: Mapping[str, Any], seed: int, watch: Watch) -> Found:
     """bayes on all responses: nothing is chosen, so that nothing is held out."""
     kind = diagnoser_named("bayes")
-    fit = fitting.fit(kind, size, layout, settings={}, seed=seed, valid=None, watch=watch)
+    fit = fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=None, watch=watch)
     return Found(fit, (Part(fit, 1.0),))
 
 
@@ -234,8 +253,8 @@ def as_expected(readout: Readout) -> Readout:
 
 def diagnose(
     table: TableLike, diagnoser: str = AUTO, *, rows: WideRows | None = None,
-    seed: int = 0, as_published: bool = False, across_blocks: bool = False, progress: bool | None = None,
-    watch: Watch | None = None, **settings: Any,
+    seed: int = 0, as_published: bool = False, across_blocks: bool = False, jobs: int = 1,
+    backend: str = HERE, progress: bool | None = None, watch: Watch | None = None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
     """Estimates the ability of every learner and the difficulty of every sample.
 
@@ -259,6 +278,12 @@ def diagnose(
     across_blocks : bool
         A table that falls into blocks without a shared learner or sample is refused, because nothing puts the
         blocks on one scale. With True they are diagnosed together, and the notes say so.
+    jobs : int
+        Processes that the chains of bayes run in, with `chains=4`; −1 for one per core. The result is the
+        same for any number.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -292,7 +317,12 @@ def diagnose(
     table = as_table(table, rows=rows)
     notes = block_notes(table, across_blocks=across_blocks)
     chosen = contender(diagnoser)
-    with watching(f"diagnosing with {diagnoser}", progress, watch) as watch, one_blas_thread():
+    check_spread(jobs, backend, chosen.settings | settings)
+    with (
+        watching(f"diagnosing with {diagnoser}", progress, watch) as watch,
+        one_blas_thread(),
+        parallel(backend, jobs),
+    ):
         watch("putting the responses in order")
         found, ready = _found(table, chosen, settings, as_published=as_published, seed=seed, watch=watch)
         watch("standard errors")
@@ -300,11 +330,39 @@ def diagnose(
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
-    notes += [*pair_notes(readout), *copy_notes(ready.table), *backwards_notes(readout, ready.table)]
+    notes += [
+        *_chain_notes(found.fit, readout, ready.table),
+        *pair_notes(readout),
+        *copy_notes(ready.table),
+        *backwards_notes(readout, ready.table),
+    ]
     provenance["notes"] = notes
     if facts := _feature_facts(ready):
         provenance["features"] = facts
     return replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
+
+
+def check_spread(jobs: int, backend: str, settings: Mapping[str, Any]) -> None:
+    """Refuses processes where there is nothing to spread over them."""
+    if jobs == 0:
+        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
+    if settings.get("chains", 1) == 1 and (jobs, backend) != (1, HERE):
+        raise SettingError(
+            "one diagnosis of one chain has nothing to spread over processes (jobs, backend). Draw several "
+            "chains with bayes:chains=4, or leave them out."
+        )
+
+
+def _chain_notes(fitted: fitting.FittedDiagnoser, readout: Readout, table: ResponseTable) -> list[str]:
+    """Whose scores several chains do not agree on yet."""
+    if readout.r_hat is None or not (above := readout.r_hat > AGREEING).any():
+        return []
+    highest = int(np.argmax(readout.r_hat))
+    return [
+        f"The {fitted.settings['chains']} chains do not agree yet on {int(above.sum())} of {len(above)} "
+        f"learners: split-R̂ is above {AGREEING:g}, at most {readout.r_hat[highest]:.3f} "
+        f"({table.learners[highest]}). Ask for more draws with bayes:draws={4 * fitted.solution.steps}."
+    ]
 
 
 def _feature_facts(ready: Prepared) -> dict[str, Any]:
@@ -397,6 +455,9 @@ def named(
     )
     if (standing := bare.standing()) is not None:
         learners = learners.join(standing, on="learner", maintain_order="left")
+    if readout.r_hat is not None:
+        agreement = pl.DataFrame({"learner": bare.learner_names, "r_hat": readout.r_hat})
+        learners = learners.join(agreement, on="learner", maintain_order="left")
     frames = {"learners": learners, "samples": _samples(bare, table), "skills": _skills(bare, table)}
     return Diagnosis(**{**vars(bare), **frames})
 
@@ -543,6 +604,13 @@ def provenance_of(
             "least": float(readout.effective_draws.min()),
             "median": float(np.median(readout.effective_draws)),
         },
+        "r_hat": None
+        if readout.r_hat is None
+        else {
+            "highest": float(readout.r_hat.max()),
+            "median": float(np.median(readout.r_hat)),
+            "above": int((readout.r_hat > AGREEING).sum()),
+        },
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
@@ -561,10 +629,16 @@ def _finite(value: float) -> float | None:
 
 def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
     if readout.effective_draws is not None:
+        draws, worth = fitted.solution.steps, np.median(readout.effective_draws)
+        if readout.r_hat is not None:
+            return (
+                f"the {fitted.settings['chains']} chains of {fitted.diagnoser.name} do not agree: split-R̂ of "
+                f"the median learner is {np.median(readout.r_hat):.2f}, and their {draws} draws are as good "
+                f"as {worth:.0f} independent ones. Ask for more with bayes:draws={4 * draws}."
+            )
         return (
-            f"the {fitted.solution.steps} draws of {fitted.diagnoser.name} are as good as only "
-            f"{np.median(readout.effective_draws):.0f} independent ones: intervals are rough. Ask for more "
-            "with bayes:draws=2000."
+            f"the {draws} draws of {fitted.diagnoser.name} are as good as only "
+            f"{worth:.0f} independent ones: intervals are rough. Ask for more with bayes:draws=2000."
         )
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
