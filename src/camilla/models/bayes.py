@@ -34,6 +34,7 @@ LARGEST = 6e4  # that float16 can hold
 FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
 LARGEST_R_HAT = 1.1  # of the median learner, above which several do (Gelman and Rubin 1992)
 SHORTEST_CHAIN = 10  # draws
+LONGEST_BURN_IN = 100  # of each of several chains: they find each other within 40 (docs/diagnosers/bayes.md)
 
 
 class BayesParams(NamedTuple):
@@ -76,7 +77,8 @@ class _Plan(NamedTuple):
                 "Ask for fewer chains, or for more draws with bayes:draws=2000."
             )
         shares = ([len(part) for part in np.array_split(np.arange(n), chains)] for n in self[1:])
-        return [_Plan(self.burn_in, *numbers) for numbers in zip(*shares, strict=True)]
+        burn_in = min(self.burn_in, LONGEST_BURN_IN)
+        return [_Plan(burn_in, *numbers) for numbers in zip(*shares, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
