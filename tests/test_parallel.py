@@ -101,26 +101,9 @@ def test_a_bootstrap_is_the_same_on_processes() -> None:
         camilla.epp(tournament, jobs=2)
 
 
-@pytest.mark.slow  # Ray takes half a minute to come up
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
-def test_a_cluster_gives_the_same_and_repeats_what_was_lost(tmp_path: Path) -> None:
-    """A real Ray on this machine: order, errors, and a work that takes its process with it."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'camilla[cluster]'")
-    twice, always = tmp_path / "twice", tmp_path / "always"
-    twice.mkdir()
-    always.mkdir()
-
-    def refuse() -> None:
-        from camilla.errors import DataError
-
-        raise DataError("three rows are wrong")
-
-    with parallel("ray", 2):
-        shared = [1, 2, 3]
-        assert in_order(squared(), [(number, shared) for number in range(5)]) == [3, 4, 7, 12, 19]
-        assert in_order(dying(twice, 2), [(number,) for number in range(5)]) == [0, 10, 20, 30, 40]
-        with pytest.raises(DataError, match="three rows are wrong"):
-            in_order(refuse, [()])
-        with pytest.raises(SettingError, match="a process died 4 times"):
-            in_order(dying(always, 100), [(3,)])
-    assert (len(list(twice.iterdir())), len(list(always.iterdir()))) == (2, MOST_LOST + 1)
+def test_splits_of_a_replay_are_the_same_on_processes() -> None:
+    table = camilla.simulate(20, 40, seed=1).table
+    here, there = (
+        camilla.replay(table, shares=0.25, splits=2, dimensions=1, jobs=jobs).splits for jobs in (1, 2)
+    )
+    assert here.equals(there)

@@ -1,10 +1,5 @@
 """Several chains of bayes: the same wherever they run, and the posterior of one long chain."""
 
-import os
-import signal
-import threading
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +10,6 @@ import camilla
 from camilla.diagnosis import Diagnosis
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.table.responses import ResponseTable
-
-RAY_WARNINGS = pytest.mark.filterwarnings(
-    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
-)
 
 
 @pytest.fixture(scope="module")
@@ -135,63 +126,3 @@ def test_what_cannot_be_is_refused(table: ResponseTable) -> None:
         camilla.diagnose(table, "irt", backend="ray")
     with pytest.raises(SettingError, match="0 came"):
         camilla.diagnose(table, "bayes", chains=2, jobs=0)
-
-
-def ray_workers() -> Iterator[int]:
-    """Processes of Ray at a work that this process has under it."""
-    parents, named = {}, []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(folder.name)] = int((folder / "stat").read_text().rpartition(")")[2].split()[1])
-            words = (folder / "cmdline").read_bytes()
-        except OSError:
-            continue
-        if words.startswith(b"ray::") and not words.startswith(b"ray::IDLE"):
-            named.append(int(folder.name))
-    for process in named:
-        above = process
-        while above > 1 and above != os.getpid():
-            above = parents.get(above, 0)
-        if above == os.getpid():
-            yield process
-
-
-def kill_one(killed: list[int]) -> None:
-    """The first worker that is found at work, a moment after it began."""
-    for _ in range(2000):
-        for process in ray_workers():
-            time.sleep(0.3)
-            os.kill(process, signal.SIGKILL)
-            killed.append(process)
-            return
-        time.sleep(0.02)
-
-
-@pytest.mark.slow  # Ray takes half a minute to come up
-@RAY_WARNINGS
-def test_chains_on_a_cluster_are_the_same_when_a_worker_is_killed(table: ResponseTable) -> None:
-    """A real Ray on this machine, and SIGKILL for a worker in the middle of its chain."""
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'camilla[cluster]'")
-    here = camilla.diagnose(table, "bayes", chains=4, draws=4000)
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_one, args=(killed,))
-    killer.start()
-    there = camilla.diagnose(table, "bayes", chains=4, draws=4000, jobs=2, backend="ray")
-    killer.join()
-    assert len(killed) == 1
-    assert same(here, there)
-
-
-@pytest.mark.slow  # Ray takes half a minute to come up
-@RAY_WARNINGS
-def test_an_experiment_on_a_cluster_is_the_same_when_a_worker_is_killed(table: ResponseTable) -> None:
-    pytest.importorskip("ray", reason="Ray is not installed: pip install 'camilla[cluster]'")
-    seeds = (1, 21, 42)
-    here = camilla.experiment("reliability", table, diagnosers=["bayes"], seeds=seeds)
-    killed: list[int] = []
-    killer = threading.Thread(target=kill_one, args=(killed,))
-    killer.start()
-    there = camilla.experiment("reliability", table, diagnosers=["bayes"], seeds=seeds, jobs=2, backend="ray")
-    killer.join()
-    assert len(killed) == 1
-    assert here.drop("seconds").equals(there.drop("seconds"))
