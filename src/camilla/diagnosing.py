@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
-from camilla.diagnosis_parts import backwards_notes, pair_notes
+from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
 from camilla.display import watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
@@ -22,12 +22,13 @@ from camilla.fitting.protocol import Diagnoser, Indices, Readout
 from camilla.learners.check import copy_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
-from camilla.parallel import HERE, parallel
+from camilla.parallel import HERE, check_where, parallel
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z
+from camilla.statistics.items import mean_squares_of_cells
 from camilla.statistics.missingness import block_notes
-from camilla.table.cells import Cells, zero_or_one
+from camilla.table.cells import zero_or_one
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -37,7 +38,6 @@ MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
 TRIAL_DRAWS = 60  # that weights are learned from
 OF_DRAWS = ("chains", "draws")  # what auto takes: how long bayes draws, not what it is
-AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
 
 
 class Part(NamedTuple):
@@ -317,7 +317,10 @@ def diagnose(
     table = as_table(table, rows=rows)
     notes = block_notes(table, across_blocks=across_blocks)
     chosen = contender(diagnoser)
-    check_spread(jobs, backend, chosen.settings | settings)
+    check_where(
+        jobs, backend, None if (chosen.settings | settings).get("chains", 1) != 1 else "one diagnosis of one "
+        "chain has nothing to spread over processes. Draw several chains with bayes:chains=4, or leave",
+    )  # fmt: skip
     with (
         watching(f"diagnosing with {diagnoser}", progress, watch) as watch,
         one_blas_thread(),
@@ -331,7 +334,7 @@ def diagnose(
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
     notes += [
-        *_chain_notes(found.fit, readout, ready.table),
+        *chain_notes(readout, found.fit.solution.steps, ready.table),
         *pair_notes(readout),
         *copy_notes(ready.table),
         *backwards_notes(readout, ready.table),
@@ -340,29 +343,6 @@ def diagnose(
     if facts := _feature_facts(ready):
         provenance["features"] = facts
     return replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
-
-
-def check_spread(jobs: int, backend: str, settings: Mapping[str, Any]) -> None:
-    """Refuses processes where there is nothing to spread over them."""
-    if jobs == 0:
-        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
-    if settings.get("chains", 1) == 1 and (jobs, backend) != (1, HERE):
-        raise SettingError(
-            "one diagnosis of one chain has nothing to spread over processes (jobs, backend). Draw several "
-            "chains with bayes:chains=4, or leave them out."
-        )
-
-
-def _chain_notes(fitted: fitting.FittedDiagnoser, readout: Readout, table: ResponseTable) -> list[str]:
-    """Whose scores several chains do not agree on yet."""
-    if readout.r_hat is None or not (above := readout.r_hat > AGREEING).any():
-        return []
-    highest = int(np.argmax(readout.r_hat))
-    return [
-        f"The {fitted.settings['chains']} chains do not agree yet on {int(above.sum())} of {len(above)} "
-        f"learners: split-R̂ is above {AGREEING:g}, at most {readout.r_hat[highest]:.3f} "
-        f"({table.learners[highest]}). Ask for more draws with bayes:draws={4 * fitted.solution.steps}."
-    ]
 
 
 def _feature_facts(ready: Prepared) -> dict[str, Any]:
@@ -522,7 +502,7 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         expected[rows] = p.mean(axis=1)
         inside = slice(starts[rows[0]], starts[rows[-1] + 1])
         predicted[inside] = p[cells.sample[inside] - start, cells.learner[inside]]
-    columns |= _sample_fit(cells, predicted, len(expected), binary=table.is_binary)
+    columns |= mean_squares_of_cells(cells, predicted, len(expected), binary=table.is_binary)
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
     frame = frame.hstack(accuracy_columns(cells, "sample", len(expected)))
@@ -530,23 +510,6 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
         frame = frame.with_columns(**ends)
     return frame.sort(pl.col("sample").replace_strict(name_index(table.samples), return_dtype=pl.Int64))
-
-
-def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool) -> dict[str, Floats]:
-    """infit Σw(x−p)² / Σwp(1−p), outfit the mean of (x−p)²/p(1−p): 1 is expected of right/wrong responses.
-
-    Of those a cell with a share x right has the mean square x(1−p)² + (1−x)p² over its trials.
-    """
-    variance = predicted * (1 - predicted)
-    square = (cells.response - predicted) ** 2
-    if binary:
-        square = cells.response * (1 - predicted) ** 2 + (1 - cells.response) * predicted**2
-    total = np.bincount(cells.sample, cells.weight * variance, n_samples)
-    weight = np.bincount(cells.sample, cells.weight, n_samples)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        infit = np.bincount(cells.sample, cells.weight * square, n_samples) / total
-        outfit = np.bincount(cells.sample, cells.weight * square / variance, n_samples) / weight
-    return {"infit": infit, "outfit": outfit}
 
 
 def _provenance(
@@ -598,19 +561,7 @@ def provenance_of(
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
         "estimand": _estimand(readout, size.n_samples),
-        "effective_draws": None
-        if readout.effective_draws is None
-        else {
-            "least": float(readout.effective_draws.min()),
-            "median": float(np.median(readout.effective_draws)),
-        },
-        "r_hat": None
-        if readout.r_hat is None
-        else {
-            "highest": float(readout.r_hat.max()),
-            "median": float(np.median(readout.r_hat)),
-            "above": int((readout.r_hat > AGREEING).sum()),
-        },
+        **draw_facts(readout),
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
@@ -629,17 +580,7 @@ def _finite(value: float) -> float | None:
 
 def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
     if readout.effective_draws is not None:
-        draws, worth = fitted.solution.steps, np.median(readout.effective_draws)
-        if readout.r_hat is not None:
-            return (
-                f"the {fitted.settings['chains']} chains of {fitted.diagnoser.name} do not agree: split-R̂ of "
-                f"the median learner is {np.median(readout.r_hat):.2f}, and their {draws} draws are as good "
-                f"as {worth:.0f} independent ones. Ask for more with bayes:draws={4 * draws}."
-            )
-        return (
-            f"the {draws} draws of {fitted.diagnoser.name} are as good as only "
-            f"{worth:.0f} independent ones: intervals are rough. Ask for more with bayes:draws=2000."
-        )
+        return too_few_draws(readout, fitted.diagnoser.name, fitted.solution.steps)
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
         "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "

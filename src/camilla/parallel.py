@@ -36,6 +36,14 @@ class LostWorkError(BrokenProcessPool):
         self.place = place
 
 
+def check_where(jobs: int, backend: str, idle: str | None = None) -> None:
+    """Refuses no process at all, and processes where there is nothing for them, which `idle` then says."""
+    if jobs == 0:
+        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
+    if idle is not None and (jobs, backend) != (1, HERE):
+        raise SettingError(f"{idle} jobs and backend out.")
+
+
 @contextmanager
 def parallel(backend: str, jobs: int | None = None) -> Iterator[None]:
     """Where works run inside the block; `ray` joins the cluster of RAY_ADDRESS or starts one here."""
@@ -198,7 +206,7 @@ def in_order(
     works: Sequence[Sequence[Any]],
     ended: Callable[[int], None] = lambda count: None,
 ) -> list[Result]:
-    """As `in_turn`, in the order of the works; `ended` is told how many are done."""
+    """As `in_turn`, in the order of the works; `ended` receives how many are done."""
     results: dict[int, Result] = {}
     for place, result in in_turn(task, works):
         results[place] = result

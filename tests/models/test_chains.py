@@ -90,7 +90,7 @@ def test_chains_that_stand_apart_have_not_converged() -> None:
     rng = np.random.default_rng(3)
     p = 1 / (1 + np.exp(-(8 * rng.normal(size=8) - rng.normal(size=(40, 1)))))
     table = camilla.ResponseTable.from_matrix(((rng.random(p.shape) < p) * 1.0).T)
-    with pytest.warns(ConvergenceWarning, match=r"chains of bayes do not agree: split-R̂"):
+    with pytest.warns(ConvergenceWarning, match="the chains of bayes do not agree: split-R̂"):
         found = camilla.diagnose(table, "bayes", chains=4)
     assert not found.provenance["converged"]
     assert camilla.diagnose(table, "bayes").provenance["converged"]

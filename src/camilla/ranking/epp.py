@@ -18,7 +18,7 @@ from camilla.arrays import Watch
 from camilla.display import counted, watching
 from camilla.errors import CamillaError, ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
-from camilla.parallel import HERE, parallel
+from camilla.parallel import HERE, check_where, parallel
 from camilla.ranking import inference
 from camilla.ranking import solve as solving
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
@@ -156,10 +156,8 @@ def epp(
     0.34
     """
     _check_settings(se, level, prior, compat, replicates)
-    if (jobs, backend) != (1, HERE) and se != "bootstrap":
-        raise SettingError("jobs and backend spread the bootstrap; they do nothing without se=bootstrap.")
-    if jobs == 0:
-        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
+    idle = "without se=bootstrap nothing is spread over processes. Leave"
+    check_where(jobs, backend, None if se == "bootstrap" else idle)
     if ranks not in RANKS:
         raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
     if compat is not None:

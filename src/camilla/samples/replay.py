@@ -13,7 +13,7 @@ from scipy.stats import kendalltau
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded
 from camilla.display import Grid, Part, Printable, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
-from camilla.parallel import HERE, in_order, parallel
+from camilla.parallel import HERE, check_where, in_order, parallel
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import (
@@ -288,6 +288,7 @@ def replay(
     >>> camilla.replay(table, shares=0.25, splits=1, dimensions=1).shares.height
     1
     """
+    check_where(jobs, backend)
     table = as_table(table, rows=rows)
     shares = (float(shares),) if isinstance(shares, int | float) else tuple(shares)
     if not shares or not all(0 < share <= 1 for share in shares):
