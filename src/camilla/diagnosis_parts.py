@@ -16,6 +16,10 @@ from camilla.table.responses import ResponseTable
 
 ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
 AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
+ONE_CHAIN = (
+    "one diagnosis of one chain has nothing to spread over processes. Draw several chains with "
+    "bayes:chains=4, or leave"
+)
 BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
 WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
@@ -64,7 +68,7 @@ def _best_lines(learners: pl.DataFrame) -> list[str]:
         ]
     likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
     shown = ", ".join(f"{name} {_chance(share)}" for name, share in likely)
-    return [f"No learner is surely the best of {learners.height}. Probability of being the best: {shown}."]
+    return [f"No learner is clearly the best of {learners.height}. Probability of being the best: {shown}."]
 
 
 def _chance(share: float) -> str:
