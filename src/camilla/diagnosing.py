@@ -12,14 +12,7 @@ from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
-from camilla.diagnosis_parts import (
-    ONE_CHAIN,
-    backwards_notes,
-    chain_notes,
-    draw_facts,
-    pair_notes,
-    too_few_draws,
-)
+from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
 from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
@@ -29,7 +22,7 @@ from camilla.fitting.protocol import Diagnoser, Indices, Readout
 from camilla.learners.check import copy_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
-from camilla.parallel import HERE, check_where, parallel
+from camilla.parallel import HERE, ONE_CHAIN, check_where, parallel
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z

@@ -16,10 +16,6 @@ from camilla.table.responses import ResponseTable
 
 ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
 AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
-ONE_CHAIN = (
-    "one diagnosis of one chain has nothing to spread over processes. Draw several chains with "
-    "bayes:chains=4, or leave"
-)
 BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
 WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}

@@ -15,6 +15,10 @@ BATCH = 4  # works for each process at a time where they cannot be handed over o
 MOST_LOST = 3  # times that works are repeated whose process died
 HERE = "loky"  # processes of this machine
 RAY = "ray"
+ONE_CHAIN = (
+    "one diagnosis of one chain has nothing to spread over processes. Draw several chains with "
+    "bayes:chains=4, or leave"
+)
 Result = TypeVar("Result")
 
 
