@@ -61,12 +61,8 @@ def experiment(
             "-o", "--output", help="Parquet file that keeps results, and from which finished runs are reused."
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs)
-    ] = -1,
-    backend: Annotated[
-        str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
-    ] = "loky",
+    jobs: options.JobsOption = -1,
+    backend: options.BackendOption = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,

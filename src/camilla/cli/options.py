@@ -78,7 +78,7 @@ def checked_seed(seed: int) -> int:
     return seed
 
 
-def checked_jobs(jobs: int) -> int:
+def checked_jobs(jobs: int | None) -> int | None:
     """The number of processes, if it is one."""
     if jobs == 0:
         raise SettingError("--jobs is a number of processes, or -1 for one per core; got 0.")
@@ -114,6 +114,16 @@ QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Random seed.", callback=checked_seed)]
+JobsOption = Annotated[
+    int, typer.Option(help="Number of processes; -1: one per core.", callback=checked_jobs)
+]
+BackendOption = Annotated[
+    str,
+    typer.Option(
+        help="Where processes run: loky, threading, multiprocessing (joblib's), or ray, a cluster.",
+        autocompletion=one_of("loky", "threading", "multiprocessing", "ray"),
+    ),
+]
 ShardsOption = Annotated[
     Path | None,
     typer.Option(help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."),

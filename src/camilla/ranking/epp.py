@@ -18,6 +18,7 @@ from camilla.arrays import Watch
 from camilla.display import counted, watching
 from camilla.errors import CamillaError, ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
+from camilla.parallel import HERE, check_where, parallel
 from camilla.ranking import inference
 from camilla.ranking import solve as solving
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
@@ -83,6 +84,8 @@ def epp(
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
+    jobs: int = 1,
+    backend: str = HERE,
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> Leaderboard:
@@ -121,6 +124,12 @@ def epp(
         Seed of the bootstrap.
     start : Leaderboard, optional
         Start from this leaderboard of the same players, such as the one before rounds were appended.
+    jobs : int
+        Processes that replicates of the bootstrap run in; −1 for one per core. The result is the same for any
+        number.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -147,6 +156,8 @@ def epp(
     0.34
     """
     _check_settings(se, level, prior, compat, replicates)
+    idle = "without se=bootstrap nothing is spread over processes. Leave"
+    check_where(jobs, backend, None if se == "bootstrap" else idle)
     if ranks not in RANKS:
         raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
     if compat is not None:
@@ -154,7 +165,7 @@ def epp(
     ordered = _by_rank(tournament, matches)
     record = record_of(ordered, matches, failed)
     settings = _Settings(se, prior, across_blocks, replicates, seed, _warm(start, ordered.players))
-    with watching("ranking", progress, watch) as watch:
+    with watching("ranking", progress, watch) as watch, parallel(backend, jobs):
         found = _estimate(record, ordered.players, settings, watch)
     board = _board(
         ordered.players,
@@ -244,11 +255,12 @@ def epp_each(tournaments: Mapping[str, Tournament], **settings: Any) -> Boards:
     is an error.
     """
     found = Boards({}, {})
-    for name, tournament in tournaments.items():
-        try:
-            found.boards[name] = epp(tournament, **settings)
-        except (DataError, ConvergenceError) as error:
-            found.problems[name] = str(error)
+    with parallel(settings.get("backend", HERE), settings.get("jobs", 1)):  # a cluster is joined once
+        for name, tournament in tournaments.items():
+            try:
+                found.boards[name] = epp(tournament, **settings)
+            except (DataError, ConvergenceError) as error:
+                found.problems[name] = str(error)
     return found
 
 
