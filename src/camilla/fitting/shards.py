@@ -8,7 +8,8 @@ import mmap
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +27,19 @@ from camilla.fitting.alternating import (
     pairs_of,
     shortened,
 )
+from camilla.fitting.drawing import (
+    PLACES,
+    ArrayKeeper,
+    Listed,
+    Part,
+    Places,
+    joined,
+    listed,
+    n_places,
+    strips,
+)
 from camilla.fitting.factors import Bilinear
-from camilla.fitting.layout import Slopes
+from camilla.fitting.layout import CellArrays, Slopes
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
@@ -323,21 +335,50 @@ def added(parts: Sequence[tuple[LearnerSums, SampleSums]]) -> tuple[LearnerSums,
 
 
 class ShardLayout:
-    """Shards as a `Layout`, for what looks at blocks of samples; slopes are left to turns."""
+    """Shards as a `Layout`, for what looks at blocks of samples or draws cells; slopes are left to turns."""
 
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self.shards = tuple(shards)
+    drawn: ClassVar[bool] = True
+
+    def __init__(
+        self, shards: Sequence[Shard], part: Part | None = None, keeper: ArrayKeeper | None = None
+    ) -> None:
+        """part: the cells that are held out, or those that are not; None: all. keeper: of fits to them."""
+        self.shards, self.part, self.keeper = tuple(shards), part, keeper
         self.n_learners = shards[0].shape[1]
         self.starts = np.cumsum([0] + [one.shape[0] for one in shards])
         self.n_samples = int(self.starts[-1])
-        each = [totals(one) for one in shards]
-        self.by_sample = Totals(
-            *(np.concatenate(parts) for parts in zip(*(one[0] for one in each), strict=True))
-        )
-        self.by_learner = Totals(
-            *(np.sum(parts, axis=0) for parts in zip(*(one[1] for one in each), strict=True))
-        )
-        self.total_weight = float(self.by_sample.n.sum())
+        self.firsts = np.cumsum([0] + [n_places(one) for one in shards])
+
+    @cached_property
+    def _totals(self) -> tuple[Totals, Totals]:
+        if self.part is None:
+            each = [totals(one) for one in self.shards]
+            of_samples = (np.concatenate(parts) for parts in zip(*(one[0] for one in each), strict=True))
+            of_learners = (np.sum(parts, axis=0) for parts in zip(*(one[1] for one in each), strict=True))
+            return Totals(*of_samples), Totals(*of_learners)
+        sizes = self.n_samples, self.n_learners
+        by_sample, by_learner = (Totals(np.zeros(size), np.zeros(size)) for size in sizes)
+        for learner, sample, weight, right in self.pieces():
+            for of, group in ((by_sample, sample), (by_learner, learner)):
+                of.n[:] += np.bincount(group, weight, len(of.n))
+                of.right[:] += np.bincount(group, right, len(of.n))
+        return by_sample, by_learner
+
+    @property
+    def by_sample(self) -> Totals:
+        return self._totals[0]
+
+    @property
+    def by_learner(self) -> Totals:
+        return self._totals[1]
+
+    @property
+    def total_weight(self) -> float:
+        return float(self.by_sample.n.sum())
+
+    @property
+    def n_cells(self) -> int:
+        return int(self.by_sample.n.sum())
 
     def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
         """(weight, weight × response) of these samples, each [samples, learners]."""
@@ -346,7 +387,35 @@ class ShardLayout:
         number = np.searchsorted(self.starts, rows, side="right") - 1
         for k in np.unique(number):
             here = np.flatnonzero(number == k)
-            weight[here], right[here] = rows_of(self.shards[k], rows[here] - self.starts[k])
+            weight[here], right[here] = self._rows_of(k, rows[here] - self.starts[k])
+        return weight, right
+
+    def _rows_of(self, k: int, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
+        """(weight, weight × response) of these samples of a shard."""
+        shard = self.shards[k]
+        if self.part is None:
+            return rows_of(shard, rows)
+        weight = np.zeros((len(rows), self.n_learners), np.float32)
+        right = np.zeros_like(weight)
+        for place, row in enumerate(rows):
+            ends = row * self.n_learners, (row + 1) * self.n_learners
+            if isinstance(shard, SparseShard):
+                ends = shard.starts[row], shard.starts[row + 1]
+            cells = listed(shard, np.arange(*ends), self.firsts[k], self.part)
+            weight[place, cells.learner], right[place, cells.learner] = 1, cells.response
+        return weight, right
+
+    def of_learners(self, learners: slice) -> tuple[Floats, Floats]:
+        """(weight, weight × response) of these learners, each [learners, samples]."""
+        first, stop, _ = learners.indices(self.n_learners)
+        weight = np.zeros((stop - first, self.n_samples), np.float32)
+        right = np.zeros_like(weight)
+        for k, shard in enumerate(self.shards):
+            for places in _places_of(shard, first, stop):
+                cells = listed(shard, places, self.firsts[k], self.part)
+                at = cells.learner - first, cells.sample + self.starts[k]
+                weight[at], right[at] = 1, cells.response
+            let_go(shard)
         return weight, right
 
     def slopes(
@@ -354,11 +423,54 @@ class ShardLayout:
     ) -> Slopes:
         raise TypeError("shards are fitted by turns")
 
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+    def cells(self) -> CellArrays:
         raise TypeError("the responses of shards are too many to be listed")
+
+    def pieces(self) -> Iterator[CellArrays]:
+        for start in range(0, int(self.firsts[-1]), PLACES):
+            learner, sample, response = self._at(np.arange(start, min(start + PLACES, self.firsts[-1])))
+            yield learner, sample, np.broadcast_to(np.float32(1), len(response)), response
+
+    def draws(self, rng: np.random.Generator) -> Iterator[Listed]:
+        """Every cell once, about a million at a time, those that lie together at a random time."""
+        return map(self._at, strips(int(self.firsts[-1]), rng))
+
+    def _at(self, places: Places) -> Listed:
+        """The cells at these ascending places."""
+        ends = np.searchsorted(places, self.firsts)
+        parts = []
+        for k in np.flatnonzero(np.diff(ends)):
+            of_shard = places[ends[k] : ends[k + 1]] - self.firsts[k]
+            found = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
+            parts.append(found._replace(sample=found.sample + np.int32(self.starts[k])))
+            let_go(self.shards[k])
+        return joined(parts)
 
     def sample_totals(self) -> tuple[Floats, Floats]:
         return self.by_sample.right, self.by_sample.n
+
+    def learner_totals(self) -> tuple[Floats, Floats]:
+        return self.by_learner.right, self.by_learner.n
+
+    def parted(self, seed: int) -> "tuple[ShardLayout, ShardLayout]":
+        """The cells without a tenth of them, about, and that tenth."""
+        keeper = None if self.keeper is None else self.keeper.of("part")
+        inner = ShardLayout(self.shards, Part(seed, held_out=False), keeper)
+        return inner, ShardLayout(self.shards, Part(seed, held_out=True))
+
+
+def _places_of(shard: Shard, first: int, stop: int) -> Iterator[Places]:
+    """Where the responses of these learners are, some at a time, ascending."""
+    n_samples, n_learners = shard.shape
+    if isinstance(shard, DenseShard):
+        step = max(1, PLACES // (stop - first))
+        for start in range(0, n_samples, step):
+            rows = np.arange(start, min(start + step, n_samples))
+            yield (rows[:, None] * n_learners + np.arange(first, stop)).ravel()
+        return
+    for start in range(0, len(shard.codes), PLACES):
+        learner = shard.codes[start : start + PLACES] >> 1
+        yield start + np.flatnonzero((learner >= first) & (learner < stop))
 
 
 def rows_of(shard: Shard, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
