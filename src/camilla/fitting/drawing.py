@@ -14,7 +14,7 @@ from camilla.fitting.layout import HELD_OUT
 from camilla.table.shards import MISSING, DenseShard, Shard
 
 STRIP = 64  # places that lie together and are drawn together: a cache line of bytes
-PLACES = 1 << 20  # looked at together
+PLACES = 1 << 19  # looked at together
 
 Places = NDArray[np.int64]
 
@@ -26,7 +26,7 @@ class Listed(NamedTuple):
     sample: NDArray[np.int32]
     response: NDArray[np.float32]
 
-    def take(self, rows: slice) -> "Listed":
+    def take(self, rows: slice | NDArray[np.integer]) -> "Listed":
         """These of them."""
         return Listed(self.learner[rows], self.sample[rows], self.response[rows])
 

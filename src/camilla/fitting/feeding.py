@@ -1,4 +1,4 @@
-"""Responses as training takes them: all of them on the device, or drawn from shards, a million at a time."""
+"""Responses as training takes them: all on the device, or drawn from shards, half a million at a time."""
 
 import json
 from collections.abc import Iterator
@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from camilla.arrays import Floats
 from camilla.extras import NEURAL_WORK, needing
 from camilla.fitting.compiling import shared_size
 from camilla.fitting.drawing import Stream
@@ -18,7 +19,7 @@ with needing(NEURAL_WORK):
     import jax.numpy as jnp
 
 DRAWN_HERE = 50_000_000  # cells up to which NumPy draws their order; an accelerator shuffles more in a second
-DRAWN_CELLS = 1 << 20  # of shards, on the device at a time
+DRAWN_CELLS = 1 << 19  # of shards, on the device at a time
 
 
 class DeviceCells(NamedTuple):
@@ -63,7 +64,7 @@ class AllCells:
 
 
 class DrawnCells:
-    """Cells drawn from shards, a million on the device at a time; the state is kept after every epoch."""
+    """Cells drawn from shards, half a million on the device at a time; the state is kept after an epoch."""
 
     def __init__(self, layout: Any, params: Any, mask: Any, diagnoser: Neural) -> None:
         plan = diagnoser.training
@@ -78,12 +79,10 @@ class DrawnCells:
             self.steps[-1] = order.n_steps - each * (n_pieces - 1)
         self.n_steps = sum(self.steps)
         sizes = _sizes(diagnoser, params)
-        self.counts = [
-            jnp.asarray(np.maximum(np.pad(total, (0, sizes[axis] - len(total))), 1), jnp.float32)
-            for axis, (_, total) in (
-                ("learner", layout.learner_totals()), ("sample", layout.sample_totals()),
-            )
-        ]  # fmt: skip
+        self.counts = (
+            _divisor(layout.learner_totals()[1], sizes["learner"]),
+            _divisor(layout.sample_totals()[1], sizes["sample"]),
+        )
         self.weight = jnp.ones(each * self.batch, jnp.float32)
 
     def epoch(self, rng: np.random.Generator) -> Iterator[Piece]:
@@ -92,9 +91,9 @@ class DrawnCells:
             n = steps * self.batch
             cells = stream.take(n)
             learner, sample, response = map(jnp.asarray, cells)
-            rows = DeviceCells(learner, sample, response, self.weight[:n], *self.counts, mask=self.mask)
-            order = rng.permutation(np.arange(n, dtype=np.int32)).reshape(steps, self.batch)
-            yield Piece(rows, order, np.uint32(rng.integers(2**31)))
+            rows = DeviceCells(learner, sample, response, self.weight[:n], *self.counts, self.mask)
+            batches = np.arange(n, dtype=np.int32).reshape(steps, self.batch)  # the stream is in random order
+            yield Piece(rows, batches, np.uint32(rng.integers(2**31)))
 
     def kept(self, run: Any, rng: np.random.Generator) -> Any:
         """The run as it was kept, and the generator at its place; else the run as it begins."""
@@ -115,6 +114,11 @@ class DrawnCells:
         if self.layout.keeper is not None:
             leaves = {str(k): np.asarray(leaf) for k, leaf in enumerate(jax.tree.leaves(run))}
             self.layout.keeper.keep(leaves | {"random": np.array(json.dumps(rng.bit_generator.state))})
+
+
+def _divisor(total: Floats, size: int) -> jax.Array:
+    """What the prior of each learner, or sample, is divided by; 1 for the rows that were added."""
+    return jnp.asarray(np.maximum(np.pad(total, (0, size - len(total))), 1), jnp.float32)
 
 
 class _Order:

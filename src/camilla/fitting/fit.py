@@ -77,6 +77,14 @@ def trial(
     return FittedDiagnoser(diagnoser, solution, temperature, chosen, loss, settings_as_data(diagnoser))
 
 
+def chosen_settings(
+    kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> dict[str, Any]:  # fmt: skip
+    """What is chosen of the settings that are left open."""
+    return _choose(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)[1]
+
+
 def refit(found: FittedDiagnoser, layout: Layout, *, seed: int, watch: Watch) -> FittedDiagnoser:
     """The same diagnoser, settings and temperature on all responses."""
     watch("fitting on all responses")

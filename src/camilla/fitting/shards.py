@@ -43,6 +43,7 @@ from camilla.fitting.layout import CellArrays, Slopes
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
+AT_ONCE = 65_536  # places whose temporaries stay in the second-level cache
 LET_GO = 16  # blocks after which the pages that were read go back to the system
 T = TypeVar("T")
 
@@ -432,17 +433,20 @@ class ShardLayout:
             yield learner, sample, np.broadcast_to(np.float32(1), len(response)), response
 
     def draws(self, rng: np.random.Generator) -> Iterator[Listed]:
-        """Every cell once, about a million at a time, those that lie together at a random time."""
-        return map(self._at, strips(int(self.firsts[-1]), rng))
+        """Every cell once, about a million at a time, those of one time in random order."""
+        for places in strips(int(self.firsts[-1]), rng):
+            cells = self._at(places)
+            yield cells.take(rng.permutation(np.arange(len(cells.response), dtype=np.int32)))
 
     def _at(self, places: Places) -> Listed:
         """The cells at these ascending places."""
         ends = np.searchsorted(places, self.firsts)
         parts = []
         for k in np.flatnonzero(np.diff(ends)):
-            of_shard = places[ends[k] : ends[k + 1]] - self.firsts[k]
-            found = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
-            parts.append(found._replace(sample=found.sample + np.int32(self.starts[k])))
+            for start in range(ends[k], ends[k + 1], AT_ONCE):
+                of_shard = places[start : min(start + AT_ONCE, ends[k + 1])] - self.firsts[k]
+                found = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
+                parts.append(found._replace(sample=found.sample + np.int32(self.starts[k])))
             let_go(self.shards[k])
         return joined(parts)
 
@@ -518,6 +522,18 @@ def seen_of(shard: Shard, ability: Floats, state: SampleState, *, everywhere: bo
         out.square[rows] = _sum(right * right, 1)
         out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, right * right)])
     return out
+
+
+def add_seen(out: Seen, rows: NDArray[np.intp], p: Floats, weight: Floats, right: Floats) -> None:
+    """Adds some samples whose expected responses are known: each [samples, learners]."""
+    off, bend, square = (right - p) * weight, p * (1 - p) * weight, right**2
+    squares = off**2
+    ratio = squares / np.maximum(p * (1 - p), 1e-12)
+    out.fit[rows] = np.column_stack([_sum(one, 1) for one in (squares, bend, ratio)])
+    out.square[rows] = _sum(square, 1)
+    out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, square)])
+    if out.expected is not None:
+        out.expected[rows] = p.mean(axis=1)
 
 
 def _sum(matrix: Any, axis: int) -> Floats:
