@@ -23,6 +23,7 @@ from camilla.diagnosing import (
     Part,
     contender,
     diagnoser_named,
+    latent_names,
     provenance_of,
     published_settings,
     readout_of,
@@ -114,7 +115,7 @@ def diagnose_large(
     >>> found.learners.height, found.samples.height
     (30, 60)
     """
-    _check_fitted(diagnoser)
+    check_fitted(diagnoser)
     if device not in ("auto", "cpu", "gpu"):
         raise SettingError(f"a device is auto, cpu or gpu, not {device!r}.")
     where = Where(ray, device)
@@ -204,7 +205,7 @@ def _check_answered(folder: ShardFolder) -> None:
         )
 
 
-def _check_fitted(diagnoser: str) -> None:
+def check_fitted(diagnoser: str) -> None:
     """An error for a diagnoser that needs the responses in memory, before a file is read."""
     wanted = contender(diagnoser)
     by_turns = wanted.name != "camilla"
@@ -247,8 +248,8 @@ class ShardFit(Protocol):
         """Abilities overall and their intervals, in the order of names."""
         ...
 
-    def skills(self, bare: Diagnosis) -> list[pl.DataFrame]:
-        """Abilities on each latent skill; none if there is only one, the ability overall."""
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        """Abilities on each latent skill; none if only the ability overall is read."""
         ...
 
 
@@ -334,8 +335,8 @@ class _ByTurns:
             low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
         return pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
 
-    def skills(self, bare: Diagnosis) -> list[pl.DataFrame]:
-        return []
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        return {}
 
 
 class _ByBatches:
@@ -387,11 +388,12 @@ class _ByBatches:
     def levels(self, bare: Diagnosis, layout: ShardLayout, seen: Seen) -> pl.DataFrame:
         return bare.ability_on(bare.pool, np.arange(layout.n_samples))
 
-    def skills(self, bare: Diagnosis) -> list[pl.DataFrame]:
-        return [
-            bare.skill_ability(bare.pool, skill, samples, bare.cells)
-            for skill, samples in bare.skill_samples()
-        ]
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        everywhere = np.arange(len(bare.sample_names))
+        return {
+            name: bare.skill_ability(bare.pool, skill, everywhere, bare.cells)
+            for skill, name in enumerate(latent_names(bare.readout))
+        }
 
 
 SHARD_FITS: dict[str, ShardFit] = {"bilinear": _ByTurns(), "neural": _ByBatches()}
@@ -535,16 +537,14 @@ def _learner_frames(bare: Diagnosis, layout: ShardLayout, seen: Seen, how: Shard
     ranked = learners.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
     board = ranked.with_row_index("rank", offset=1).select("learner", "rank", pl.exclude("learner", "rank"))
     mastery = pl.col("ability") if bare.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
-    levels = how.skills(bare) or [
-        learners.select("ability", "se", "low", "high").with_columns(mastery=mastery)
-    ]
-    called = ("overall",) if len(levels) == 1 else tuple(f"latent {k + 1}" for k in range(len(levels)))
+    overall = learners.select("ability", "se", "low", "high").with_columns(mastery=mastery)
+    levels = how.skills(bare) or {"overall": overall}
     skills = pl.concat(
         names.with_columns(skill=pl.lit(name)).hstack(level).hstack(accuracy)
-        for name, level in zip(called, levels, strict=True)
+        for name, level in levels.items()
     )
-    order = skills.with_row_index("place").sort("learner", "place").drop("place")
-    return {"learners": board, "skills": order, "skill_names": called}
+    order = [k * len(names) + i for i in range(len(names)) for k in range(len(levels))]
+    return {"learners": board, "skills": skills[order], "skill_names": tuple(levels)}
 
 
 def _sample_frame(folder: ShardFolder, layout: ShardLayout, readout: Readout, seen: Seen) -> pl.DataFrame:

@@ -1,7 +1,7 @@
 """Responses listed from shards at any place: in order, or strip by strip as they are drawn; a part held out.
 
 A place is the number of a cell in a dense shard, of a response in a sparse one. Which places are held out
-is computed from their numbers, and only the order of strips is kept, a 64th of an order of cells.
+is computed from their numbers, and only the order of strips is kept, a 32nd of an order of cells.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from camilla.fitting.layout import HELD_OUT
 from camilla.table.shards import MISSING, DenseShard, Shard
 
-STRIP = 64  # places that lie together and are drawn together: a cache line of bytes
-PLACES = 1 << 19  # looked at together
+STRIP = 32  # places that lie together and are drawn together: half a cache line of bytes
+PLACES = 1 << 20  # looked at together
 
 Places = NDArray[np.int64]
 
