@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from camilla.fitting.drawing import Listed, Stream
-from camilla.fitting.layout import DenseLayout, SparseLayout
-from camilla.fitting.shards import ShardLayout
+from camilla.fitting.engines import ENGINES
+from camilla.fitting.fit import fit
+from camilla.fitting.layout import DenseLayout, Size, SparseLayout
+from camilla.fitting.shards import ShardLayout, compact
+from camilla.fitting.training import Training
+from camilla.models.camilla import Camilla
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 N_LEARNERS, N_SAMPLES = 37, 90
@@ -123,7 +127,7 @@ def test_blocks_pieces_and_totals_are_of_the_same_cells(kind: str, part: str) ->
 
 
 def test_the_first_cells_drawn_are_of_all_samples_and_learners() -> None:
-    """Means of the first 2,000 of 90,000: their standard error is that of so many, twice as much for strips."""
+    """Means of the first 2,000 of 90,000: with standard errors of so many, and twice that for strips."""
     codes = np.zeros((900, 100), np.uint8)
     drawn = next(iter(ShardLayout([DenseShard(codes)]).draws(np.random.default_rng(0)))).take(slice(0, 2000))
     for index, size in ((drawn.sample, 900), (drawn.learner, 100)):
@@ -165,3 +169,44 @@ def test_layouts_in_memory_come_in_pieces_too(monkeypatch: pytest.MonkeyPatch) -
         np.testing.assert_allclose(right, (weight * response).sum(axis=0), rtol=1e-12)
         np.testing.assert_allclose(total, weight.sum(axis=0), rtol=1e-12)
         assert layout.n_cells == len(learner)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_layouts_in_memory_are_compacted(kind: str) -> None:
+    response, _ = world(kind)
+    sample, learner = np.nonzero(~np.isnan(response))
+    ones = np.ones(len(sample))
+    layout = SparseLayout(
+        learner, sample, ones, response[sample, learner].astype(float),
+        n_learners=N_LEARNERS, n_samples=N_SAMPLES,
+    )  # fmt: skip
+    found = compact(layout)
+    assert isinstance(found, ShardLayout)
+    np.testing.assert_array_equal(filled(list(found.draws(np.random.default_rng(0)))), response)
+    size = sum(part.nbytes for part in found.shards[0] if isinstance(part, np.ndarray))
+    each = (8 if "sparse" in kind else 6) if "fractional" in kind else (4 if "sparse" in kind else 2)
+    assert size <= each * len(sample) + 8 * (N_SAMPLES + 1)
+    layout.weight[3] = 2  # a cell of two trials cannot be a byte
+    assert compact(layout) is layout
+
+
+def test_a_large_table_in_memory_is_drawn_from(monkeypatch: pytest.MonkeyPatch) -> None:
+    """2PL responses of 40 learners to 500 samples: ability overall against the mean true probability.
+
+    A mean of 500 responses has a standard error of at most .0224; of 40 the largest is below four of them.
+    """
+    rng = np.random.default_rng(1)
+    p = 1 / (1 + np.exp(-rng.normal(1, 0.3, (500, 1)) * rng.normal(size=40) - rng.normal(size=(500, 1))))
+    layout = DenseLayout(np.ones(p.shape), (rng.random(p.shape) < p).astype(float))
+    monkeypatch.setattr("camilla.fitting.neural_engine.LISTED_CELLS", 1000)
+    monkeypatch.setattr("camilla.fitting.neural_engine.may_accelerate", lambda: False)
+    settings = {"dimensions": 2, "precision": 1.0, "training": Training(epochs=12, rate=0.02, pass_steps=64)}
+    said: list[str] = []
+    size = Size(40, 500)
+    found = fit(Camilla, size, layout, settings=settings, seed=0, valid=None, watch=said.append)
+    readout = found.readout(layout)
+    level, _ = ENGINES["neural"].expected(
+        found.diagnoser, found.solution.params, readout, readout.ability, readout.covariance, np.arange(500)
+    )
+    assert np.abs(level - p.mean(axis=0)).max() < 4 * 0.0224
+    assert np.corrcoef(level, p.mean(axis=0))[0, 1] > 0.98

@@ -50,6 +50,7 @@ def fit(
     """
     if valid is not None:
         return trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
+    layout = engine_of(kind).taken(layout)
     if not open_choices_of(kind, size, settings) and not engine_of(kind).tempered(
         build(kind, size, settings)
     ):
@@ -213,14 +214,14 @@ def fewer_samples(
 
 
 def _take(layout: Layout, samples: NDArray[np.intp]) -> Layout:
-    learner, sample, weight, right = layout.cells()
     position = np.full(layout.n_samples, -1)
     position[samples] = np.arange(len(samples))
-    kept = position[sample] >= 0
-    return layout_of(
-        learner[kept], position[sample[kept]], right[kept] / weight[kept], weight[kept],
-        n_learners=layout.n_learners, n_samples=len(samples),
-    )  # fmt: skip
+    parts = []
+    for learner, sample, weight, right in layout.pieces():
+        kept = position[sample] >= 0
+        parts.append((learner[kept], position[sample[kept]], right[kept] / weight[kept], weight[kept]))
+    learner, sample, response, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return layout_of(learner, sample, response, weight, n_learners=layout.n_learners, n_samples=len(samples))
 
 
 def hold_out(layout: Layout, seed: int) -> tuple[Layout, Layout]:

@@ -132,6 +132,10 @@ def _cell_terms(
     return loss, excess * chance, excess / (1 - guessing)
 
 
+def _kind(n_cells: int) -> type[np.floating]:
+    return np.float64 if n_cells <= DOUBLE_CELLS else np.float32
+
+
 class DenseLayout:
     """Every cell stored: the layout for tables that are mostly complete."""
 
@@ -139,9 +143,9 @@ class DenseLayout:
 
     def __init__(self, weight: Floats, response: Floats) -> None:
         """weight, response: [samples, learners]; a response under weight 0 is ignored."""
-        kind = np.float64 if weight.size <= DOUBLE_CELLS else np.float32
-        self.weight = weight.astype(kind)
-        self.right = np.where(weight > 0, weight * response, 0).astype(kind)
+        self.weight = weight.astype(_kind(weight.size))
+        self.right = np.zeros_like(self.weight)
+        np.multiply(weight, response, out=self.right, where=weight > 0, casting="same_kind")
         self.n_samples, self.n_learners = weight.shape
         self.total_weight = float(weight.sum(dtype=np.float64))
 
@@ -296,8 +300,8 @@ def layout_of(
     """The layout that fits how full the table is. Each (learner, sample) occurs at most once."""
     if len(learner) < DENSE_SHARE * n_learners * n_samples:
         return SparseLayout(learner, sample, weight, response, n_learners=n_learners, n_samples=n_samples)
-    full_weight = np.zeros((n_samples, n_learners))
-    full_response = np.zeros((n_samples, n_learners))
+    full_weight = np.zeros((n_samples, n_learners), _kind(n_learners * n_samples))
+    full_response = np.zeros_like(full_weight)
     full_weight[sample, learner] = weight
     full_response[sample, learner] = response
     return DenseLayout(full_weight, full_response)

@@ -39,8 +39,9 @@ from camilla.fitting.drawing import (
     strips,
 )
 from camilla.fitting.factors import Bilinear
-from camilla.fitting.layout import CellArrays, Slopes
-from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
+from camilla.fitting.layout import CellArrays, Layout, Slopes
+from camilla.table.cells import zero_or_one
+from camilla.table.shards import DENSE_SHARE, MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
 AT_ONCE = 65_536  # places whose temporaries stay in the second-level cache
@@ -461,6 +462,32 @@ class ShardLayout:
         keeper = None if self.keeper is None else self.keeper.of("part")
         inner = ShardLayout(self.shards, Part(seed, held_out=False), keeper)
         return inner, ShardLayout(self.shards, Part(seed, held_out=True))
+
+
+def compact(layout: Layout) -> Layout:
+    """Responses in memory as one shard; the layout itself where weights differ, or for a shard too large."""
+    n_cells, shape = layout.n_cells, (layout.n_samples, layout.n_learners)
+    fractional = False
+    for _, _, weight, right in layout.pieces():
+        if (weight != 1).any() or shape[0] * shape[1] >= 2**32:
+            return layout
+        fractional |= not zero_or_one(right).all()
+    kind, missing = (np.float32, np.nan) if fractional else (np.uint8, MISSING)
+    if n_cells >= DENSE_SHARE * shape[0] * shape[1]:
+        codes = np.full(shape, missing, kind)
+        for learner, sample, _, right in layout.pieces():
+            codes[sample, learner] = right
+        return ShardLayout([DenseShard(codes)])
+    listed, values = np.empty(n_cells, np.uint32), np.empty(n_cells if fractional else 0, np.float32)
+    first = 0
+    for learner, _, _, right in layout.pieces():
+        rows = slice(first, first + len(learner))
+        listed[rows] = 2 * learner if fractional else 2 * learner + right
+        if fractional:
+            values[rows] = right
+        first = rows.stop
+    starts = np.append(0, np.cumsum(layout.sample_totals()[1])).astype(np.int64)
+    return ShardLayout([SparseShard(starts, listed, shape[1], values if fractional else None)])
 
 
 def _places_of(shard: Shard, first: int, stop: int) -> Iterator[Places]:
