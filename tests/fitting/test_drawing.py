@@ -143,6 +143,13 @@ def test_held_out_cells_are_of_all_samples_and_learners_alike() -> None:
         assert abs(chi - len(count)) < 5 * np.sqrt(2 * len(count))
 
 
+def test_of_four_responses_one_is_held_out() -> None:
+    for seed in range(20):
+        inner, outer = ShardLayout([DenseShard(np.eye(2, dtype=np.uint8))]).parted(seed)
+        assert inner.n_cells + outer.n_cells == 4
+        assert min(inner.n_cells, outer.n_cells) > 0
+
+
 def test_a_stream_gives_all_lists_in_their_order() -> None:
     lists = [Listed(*(np.arange(a, b),) * 3) for a, b in ((0, 3), (3, 4), (4, 11), (11, 20))]
     stream = Stream(iter(lists))

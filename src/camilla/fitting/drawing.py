@@ -35,11 +35,12 @@ class Part(NamedTuple):
     """The responses that are held out of a fit, or those that are not; about a tenth is."""
 
     seed: int
+    more: int  # a second number, for another part of the same seed
     held_out: bool
 
     def has(self, places: Places) -> NDArray[np.bool_]:
         """Whether each place belongs to the part: by a hash of its number (splitmix64, Steele 2014)."""
-        key = np.random.SeedSequence(self.seed).generate_state(1, np.uint64)
+        key = np.random.SeedSequence([self.seed, self.more]).generate_state(1, np.uint64)
         z = places.astype(np.uint64)
         z += np.uint64(1)
         z *= np.uint64(0x9E3779B97F4A7C15)

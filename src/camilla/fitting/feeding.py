@@ -100,7 +100,8 @@ class DrawnCells:
         kept = None if self.layout.keeper is None else self.layout.keeper.kept()
         leaves, kind = jax.tree.flatten(run)
         names = [str(k) for k in range(len(leaves))]
-        if kept is None or [kept[name].shape for name in names] != [np.shape(leaf) for leaf in leaves]:
+        shapes = {name: np.shape(leaf) for name, leaf in zip(names, leaves, strict=True)}
+        if kept is None or {name: kept[name].shape for name in names if name in kept} != shapes:
             return run
         rng.bit_generator.state = json.loads(str(kept["random"]))
         plain = [

@@ -9,6 +9,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from itertools import count
 from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -458,10 +459,14 @@ class ShardLayout:
         return self.by_learner.right, self.by_learner.n
 
     def parted(self, seed: int) -> "tuple[ShardLayout, ShardLayout]":
-        """The cells without a tenth of them, about, and that tenth."""
+        """The cells without a tenth of them, about, and that tenth; neither is empty."""
         keeper = None if self.keeper is None else self.keeper.of("part")
-        inner = ShardLayout(self.shards, Part(seed, held_out=False), keeper)
-        return inner, ShardLayout(self.shards, Part(seed, held_out=True))
+        for more in count():
+            inner, outer = (ShardLayout(self.shards, Part(seed, more, held_out=out)) for out in (False, True))
+            if 0 < outer.n_cells < self.n_cells:
+                break
+        inner.keeper = keeper
+        return inner, outer
 
 
 def compact(layout: Layout) -> Layout:
