@@ -1,5 +1,6 @@
 """Learners of a neural diagnoser with its samples frozen: placed, balanced, and how sure they are."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -350,12 +351,18 @@ def neural_spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
 
 def _raw_covariance(diagnoser: Neural, params: Any, layout: Layout) -> Floats:
     """Of every learner's raw row where it stands: [learners, numbers, numbers]."""
-    step = max(1, SPREAD_CELLS // layout.n_samples)
-    parts = []
-    for first in range(0, layout.n_learners, step):
-        weight, right = layout.of_learners(slice(first, first + step))
-        parts.append(place_rows(diagnoser, params, weight, right, start=True, rounds=0, first=first)[1])
+    parts = [
+        place_rows(diagnoser, params, weight, right, start=True, rounds=0, first=first)[1]
+        for first, weight, right in blocks_of_learners(layout)
+    ]
     return np.concatenate(parts)
+
+
+def blocks_of_learners(layout: Layout) -> Iterator[tuple[int, Floats, Floats]]:
+    """(first learner, weight, weight × response) of some learners at a time."""
+    step = max(1, SPREAD_CELLS // layout.n_samples)
+    for first in range(0, layout.n_learners, step):
+        yield first, *layout.of_learners(slice(first, first + step))
 
 
 def _factors_of_all(diagnoser: Neural, params: Any, layout: Layout) -> tuple[Floats, Floats]:

@@ -21,6 +21,7 @@ from camilla.fitting.feeding import AllCells, DeviceCells, DrawnCells
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.learner_rows import (
     balanced,
+    blocks_of_learners,
     curves_of,
     learner_rows,
     off_device,
@@ -185,16 +186,20 @@ def place(
 
 
 def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = False) -> Any:
-    weight, right = layout.block(np.arange(layout.n_samples))
-    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, level=level)
-    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+    parts = [
+        place_rows(diagnoser, params, weight, right, start=True, level=level, first=first)[0]
+        for first, weight, right in blocks_of_learners(layout)
+    ]
+    return with_learner_rows(diagnoser, params, np.concatenate(parts).astype(np.float32))
 
 
 def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
-    weight, right = layout.block(np.arange(layout.n_samples))
     present, counts = learner_rows(diagnoser, params), curves_of(diagnoser, params).weight
-    rows = balanced(diagnoser, params, present, weight.T, right.T, counts)
-    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+    parts = [
+        balanced(diagnoser, params, present[first : first + len(weight)], weight, right, counts)
+        for first, weight, right in blocks_of_learners(layout)
+    ]
+    return with_learner_rows(diagnoser, params, np.concatenate(parts).astype(np.float32))
 
 
 def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:

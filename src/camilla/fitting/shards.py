@@ -449,7 +449,7 @@ class ShardLayout:
                 of_shard = places[start : min(start + AT_ONCE, ends[k + 1])] - self.firsts[k]
                 found = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
                 parts.append(found._replace(sample=found.sample + np.int32(self.starts[k])))
-            let_go(self.shards[k])
+                let_go(self.shards[k])
         return joined(parts)
 
     def sample_totals(self) -> tuple[Floats, Floats]:
