@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.diagnosis_parts import backwards_notes, pair_notes
-from camilla.display import watching
+from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -77,7 +77,7 @@ def fit_chosen(
         return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
     if settings:
         raise SettingError(
-            f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
+            f"auto chooses its own settings and takes none; got {next(iter(settings))!r}. Name a diagnoser: "
             "camilla experiment reliability shows which one predicts best."
         )
     if size.n_learners * size.n_samples > MOST_SAMPLED:
@@ -285,8 +285,8 @@ def diagnose(
     Examples
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
-    >>> found = camilla.diagnose(table, "irt", precision=1.0)
-    >>> found.learners.select("rank", "learner").head(2).rows()
+    >>> diagnosis = camilla.diagnose(table, "irt", precision=1.0)
+    >>> diagnosis.learners.select("rank", "learner").head(2).rows()
     [(1, 'learner-2'), (2, 'learner-5')]
     """
     table = as_table(table, rows=rows)
@@ -329,26 +329,31 @@ def _found(
     if chosen.search:
         raise SettingError(f"{chosen.label!r}: search goes with camilla experiment.")
     ready = prepared(table)
-    _check_features(chosen.name, ready.size)
     published = as_published or chosen.as_published
     given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
+    _check_features(chosen.name, ready.size, given)
     found = fit_chosen(
         chosen.name, ready.size, ready.layout, settings=given, seed=seed, valid=None, watch=watch
     )
     return found, ready
 
 
-WITH_FEATURES = (AUTO, "bayes")
+WITH_FEATURES = (AUTO, "bayes", "irt", "mirt", "camilla-base")
 
 
-def _check_features(name: str, size: Size) -> None:
+def _check_features(name: str, size: Size, settings: Mapping[str, Any]) -> None:
     """Refuses features where they would do nothing."""
     if size.sample_features is None and size.learner_features is None:
         return
     if name not in WITH_FEATURES:
         raise SettingError(
-            f"{name} does nothing with features; {' and '.join(WITH_FEATURES)} use them. Diagnose with one "
+            f"{name} does nothing with features; {listed(WITH_FEATURES)} use them. Diagnose with one "
             "of these, or leave the features out."
+        )
+    if settings.get("training") is not None:
+        raise SettingError(
+            f"{name} does nothing with features where it is trained as published, without priors. Leave the "
+            "training (as_published) or the features out."
         )
     if name == AUTO and size.n_learners * size.n_samples > MOST_SAMPLED:
         raise SettingError(

@@ -111,8 +111,8 @@ def diagnose_large(
     Examples
     --------
     >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
-    >>> found = camilla.diagnose_large(path, "irt", shards="shards")
-    >>> found.learners.height, found.samples.height
+    >>> diagnosis = camilla.diagnose_large(path, "irt", shards="shards")
+    >>> diagnosis.learners.height, diagnosis.samples.height
     (30, 60)
     """
     check_fitted(diagnoser)
@@ -201,7 +201,7 @@ class _Job(NamedTuple):
 def _check_answered(folder: ShardFolder) -> None:
     if len(folder.learners) < 2 or len(folder.samples) < 2:
         raise DataError(
-            f"{len(folder.learners)} learners and {len(folder.samples)} samples came; two of each are needed."
+            f"got {len(folder.learners)} learners and {len(folder.samples)} samples; two of each are needed."
         )
 
 

@@ -63,7 +63,7 @@ def _best_lines(learners: pl.DataFrame) -> list[str]:
         ]
     likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
     shown = ", ".join(f"{name} {_chance(share)}" for name, share in likely)
-    return [f"No learner is surely the best of {learners.height}. Probability of being the best: {shown}."]
+    return [f"No learner is clearly the best of {learners.height}. Probability of being the best: {shown}."]
 
 
 def _chance(share: float) -> str:

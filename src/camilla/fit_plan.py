@@ -32,6 +32,7 @@ from camilla.table.shards import (
 SWEEPS = {"irt": 10, "mirt": 16}  # that fits of simulated and real tables took, rounded up
 EPOCHS = 40  # of camilla: the fit with a tenth held out, and the one to all responses
 LATENT = 10  # dimensions that are assumed where none are given
+MORE = 8  # sweeps that standard errors and expected scores cost as much as
 BASE = 400_000_000  # bytes of Python, NumPy, Polars and one batch of rows
 NETWORK = 300_000_000  # bytes of JAX, compiled programs and the cells that are drawn at a time
 COPIES = 14  # of a network's parameters: averages, moments, slopes and what is kept of them
@@ -122,7 +123,7 @@ def _of_turns(wanted: Contender, learners: int, samples: int, rows: int, *, dens
     sweeps = SWEEPS["irt" if dims == 1 else "mirt"]
     work = learners * samples if dense else 8 * rows
     factors = 8 * (learners + samples) * (dims + 1) * 4 + 8 * learners * dims * dims * 4
-    return _Cost(dims, BASE + factors, _pace(dims, learners) * work * (sweeps + 4))
+    return _Cost(dims, BASE + factors, _pace(dims, learners) * work * (sweeps + MORE))
 
 
 def _of_batches(wanted: Contender, learners: int, samples: int, rows: int, *, dense: bool) -> _Cost:

@@ -283,11 +283,11 @@ def _check_settings(se: str, level: float, prior: float | None, compat: str | No
     if compat is not None and compat not in COMPAT:
         raise SettingError(f"compat {compat!r} is not known; wanted {', '.join(COMPAT)} or nothing.")
     if not 0 < level < 1:
-        raise SettingError(f"level must lie between 0 and 1; {level:g} came. 0.95 is usual.")
+        raise SettingError(f"level must lie between 0 and 1; got {level:g}. 0.95 is usual.")
     if prior is not None and not (0 <= prior < np.inf):
-        raise SettingError(f"prior is a number of matches, 0 or more; {prior:g} came.")
+        raise SettingError(f"prior is a number of matches, 0 or more; got {prior:g}.")
     if replicates < 2:
-        raise SettingError(f"a bootstrap needs at least 2 replicates; {replicates} came. 1000 is usual.")
+        raise SettingError(f"a bootstrap needs at least 2 replicates; got {replicates}. 1000 is usual.")
 
 
 def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
@@ -433,7 +433,7 @@ def _counting(failed: str, cells: NDArray[np.bool_], tournament: Tournament) -> 
 
 def _compatible(tournament: Tournament, matches: str, level: float, failed: str) -> Leaderboard:
     if level != 0.95:
-        raise SettingError(f"EloML's intervals are at level 0.95; {level:g} came. Leave level or compat out.")
+        raise SettingError(f"EloML's intervals are at level 0.95; got {level:g}. Leave level or compat out.")
     if tournament.clusters is not None or failed != "not_played":
         raise SettingError(
             "EloML knows no clusters and no failed cells; leave compat, or cluster and failed, out."

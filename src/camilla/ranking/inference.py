@@ -163,7 +163,43 @@ def _merge(part: Array, i: int, j: int) -> Array:
 
 
 class PairTest(NamedTuple):
-    """Two players compared; p-values are two-sided for equal strength."""
+    """A test of two players; p-values are two-sided, for the hypothesis of equal strength.
+
+    Attributes
+    ----------
+    player_a : str
+        Name of the first player.
+    player_b : str
+        Name of the second player.
+    difference : float
+        EPP of the first less EPP of the second.
+    se : float
+        Standard error of the difference.
+    p_win : float
+        Probability that the first beats the second.
+    p_win_low : float
+        Lower end of its interval.
+    p_win_high : float
+        Upper end of its interval.
+    wald : float
+        Wald statistic.
+    wald_p : float
+        Its p-value.
+    holm_p : float
+        The Wald p-value, adjusted over all pairs of the board (Holm).
+    lr : float or None
+        Likelihood-ratio statistic; None where the board has no likelihood.
+    lr_p : float or None
+        Its p-value.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> test = board.test("a", "c")
+    >>> test.player_a, test.p_win > 0.5
+    ('a', True)
+    """
 
     player_a: str
     player_b: str
@@ -229,7 +265,28 @@ def fit_of(deviance: float, df: int) -> GoodnessOfFit:
 
 
 class PredictedWins(NamedTuple):
-    """One entry for each pair that met: how often the first won, and how often it should have."""
+    """Observed and predicted win rates of every pair that met.
+
+    Attributes
+    ----------
+    first : array
+        Index of the first player of each pair.
+    second : array
+        Index of the second player of each pair.
+    played : array
+        Matches between the two.
+    empirical : array
+        Share of them that the first won.
+    predicted : array
+        Probability of winning by the model.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> board.predictions().played.tolist()
+    [4.0, 4.0, 4.0]
+    """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]

@@ -164,10 +164,28 @@ FEWEST = 3  # learners to test
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Printable):
-    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval.
+    """How well adaptive tests would have estimated scores, for each share of the samples.
 
     `offers` says for each share whether adaptive tests are better than random samples, than random samples
     scored by the same models, and than a guess without any response, by more than the uncertainty.
+
+    Attributes
+    ----------
+    shares : DataFrame
+        One row per share of samples: the mean error over splits, with its interval.
+    splits : DataFrame
+        The same for each split.
+    offers : tuple of Offer
+        For each share, whether adaptive tests are better than the simpler ways.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(20, 40, seed=1).table
+    >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+    >>> replay.shares.height, len(replay.offers)
+    (1, 1)
     """
 
     shares: pl.DataFrame
@@ -176,7 +194,20 @@ class Replay(Printable):
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
-        """What the shortest tests are worth, and every share of samples beside random subsets of its size."""
+        """Returns what `text` prints: what the shortest tests are worth, and every share of samples.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 40, seed=1).table
+        >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+        >>> len(replay.parts()) > 1
+        True
+        """
         made = self.provenance["settings"]
         interval = "95 % CI"
         frame = self.shares.with_columns(
@@ -206,7 +237,20 @@ class Replay(Printable):
         ]  # fmt: skip
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 40, seed=1).table
+        >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+        >>> replay.to_document()["verdict"]
+        'simpler is as good'
+        """
         helps = any(offer.helps for offer in self.offers)
         return {
             "verdict": "choosing helps" if helps else "simpler is as good",
