@@ -90,7 +90,8 @@ def fit(folder: str, name: str) -> Row:
     from camilla.diagnosing_large import start_of_shards
     from camilla.fitting.alternating import fit_by_turns
     from camilla.fitting.layout import Size
-    from camilla.fitting.shards import ShardLayout, Threads
+    from camilla.fitting.shard_layout import ShardLayout
+    from camilla.fitting.shards import Threads
     from camilla.models.irt import IRT
     from camilla.models.mirt import MIRT
     from camilla.table.shards import open_shards
@@ -114,7 +115,7 @@ def fit_camilla(folder: str) -> Row:
     from camilla.fitting import fit as engine
     from camilla.fitting.layout import Size
     from camilla.fitting.protocol import Solution
-    from camilla.fitting.shards import ShardLayout
+    from camilla.fitting.shard_layout import ShardLayout
     from camilla.models.camilla import Camilla
     from camilla.table.shards import open_shards
 

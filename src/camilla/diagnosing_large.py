@@ -6,8 +6,7 @@ what needs the responses again is refused.
 """
 
 import json
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -33,11 +32,13 @@ from camilla.display import watching
 from camilla.errors import DataError, SettingError
 from camilla.extras import may_accelerate
 from camilla.fitting import fit as fitting
-from camilla.fitting.alternating import SampleState, State, Workers, fit_by_turns
+from camilla.fitting.alternating import SampleState, Workers, fit_by_turns
 from camilla.fitting.factors import Factors
+from camilla.fitting.keeping import InFolder, KeptArrays
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Readout, Solution
-from camilla.fitting.shards import Seen, ShardLayout, Threads, add_seen, seen_of
+from camilla.fitting.shard_layout import ShardLayout
+from camilla.fitting.shards import Seen, Threads, add_seen, seen_of
 from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.columns import PLAIN
@@ -282,7 +283,7 @@ class _ByTurns:
     ) -> fitting.FittedDiagnoser:
         model: Any = fitting.build(diagnoser_named(chosen.name), size, chosen.settings)
         start = start_of_shards(layout, model.problem().free.shape[1], job.seed)
-        keeper = _InFolder(folder.path / STATE, job.tag, [one.shape[0] for one in folder.shards])
+        keeper = InFolder(folder.path / STATE, job.tag, [one.shape[0] for one in folder.shards])
         held = workers_for(*job.where)(folder)
         try:
             reached = fit_by_turns(model.problem(), held, start, job.watch, keeper=keeper)
@@ -435,53 +436,6 @@ def start_of_shards(layout: ShardLayout, dims: int, seed: int) -> Floats:
     first = (first - first.mean()) / (spread if spread > 1e-9 else 1.0)
     rest = np.random.default_rng(seed).normal(0, 0.1, (len(first), dims - 1))
     return np.column_stack([first, rest])
-
-
-class _InFolder:
-    """The state of a fit in a file, and of which fit it is."""
-
-    def __init__(self, path: Path, tag: str, sizes: Sequence[int]) -> None:
-        self.path, self.tag, self.sizes = path, tag, sizes
-
-    def keep(self, state: State) -> None:
-        with whole_file(self.path) as draft, draft.open("wb") as file:
-            np.savez(
-                file, tag=np.array(self.tag), sweep=state.sweep, ability=state.ability,
-                loading=np.concatenate([one.loading for one in state.samples]),
-                intercept=np.concatenate([one.intercept for one in state.samples]),
-            )  # fmt: skip
-
-    def kept(self) -> State | None:
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                if str(file["tag"]) != self.tag:
-                    return None
-                ends = np.cumsum(self.sizes)[:-1]
-                parts = zip(np.split(file["loading"], ends), np.split(file["intercept"], ends), strict=True)
-                return State(int(file["sweep"]), file["ability"], tuple(SampleState(*part) for part in parts))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            return None
-
-
-class KeptArrays:
-    """The state of a training in a file, and of which training it is."""
-
-    def __init__(self, path: Path, tag: str) -> None:
-        self.path, self.tag = path, tag
-
-    def of(self, part: str) -> "KeptArrays":
-        return KeptArrays(self.path.with_name(f"training-{part}.npz"), self.tag)
-
-    def keep(self, arrays: dict[str, Any]) -> None:
-        with whole_file(self.path) as draft, draft.open("wb") as file:
-            np.savez(file, tag=np.array(self.tag), **arrays)
-
-    def kept(self) -> dict[str, Any] | None:
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                return dict(file) if str(file["tag"]) == self.tag else None
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            return None
 
 
 def _kept_choice(path: Path, tag: str) -> _Chosen | None:

@@ -14,7 +14,8 @@ from camilla.fitting import fit as fitting
 from camilla.fitting.alternating import fit_by_turns
 from camilla.fitting.layout import Size
 from camilla.fitting.protocol import Solution
-from camilla.fitting.shards import ShardLayout, Threads
+from camilla.fitting.shard_layout import ShardLayout
+from camilla.fitting.shards import Threads
 from camilla.fitting.training import QUICK
 from camilla.models.camilla import Camilla
 from camilla.models.irt import IRT

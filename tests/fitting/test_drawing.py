@@ -9,7 +9,7 @@ from camilla.fitting.drawing import Listed, Stream
 from camilla.fitting.engines import ENGINES
 from camilla.fitting.fit import fit
 from camilla.fitting.layout import DenseLayout, Size, SparseLayout
-from camilla.fitting.shards import ShardLayout, compact
+from camilla.fitting.shard_layout import ShardLayout, compact
 from camilla.fitting.training import Training
 from camilla.models.camilla import Camilla
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
@@ -55,7 +55,7 @@ KINDS = ["dense", "sparse", "dense fractional", "sparse fractional"]
 @pytest.fixture
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sizes that make many pieces of a small table."""
-    for name, size in (("drawing.PLACES", 320), ("shards.PLACES", 320), ("shards.AT_ONCE", 50)):
+    for name, size in (("drawing.PLACES", 320), ("shard_layout.PLACES", 320), ("shard_layout.AT_ONCE", 50)):
         monkeypatch.setattr(f"camilla.fitting.{name}", size)
     monkeypatch.setattr("camilla.fitting.drawing.STRIP", 8)
 

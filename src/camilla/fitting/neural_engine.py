@@ -9,7 +9,7 @@ from camilla.arrays import Floats, Watch, sigmoid
 from camilla.extras import may_accelerate
 from camilla.fitting.layout import BLOCK_CELLS, Layout
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
-from camilla.fitting.shards import compact
+from camilla.fitting.shard_layout import compact
 from camilla.fitting.training import (
     Neural,
     Start,
