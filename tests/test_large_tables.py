@@ -130,8 +130,14 @@ def test_bad_files_are_refused_and_leave_nothing(
 
 def test_other_diagnosers_are_refused(tmp_path: Path) -> None:
     write_files(tmp_path / "runs", 10, 20)
-    with pytest.raises(SettingError, match="irt \\(1pl, 2pl\\), mirt and auto are"):
-        diagnose_large(tmp_path / "runs", "camilla", shards=tmp_path / "shards")
+    for name in ("neural-cd", "irt:form=3pl", "mirt:as_published"):
+        with pytest.raises(SettingError, match="irt \\(1pl, 2pl\\), mirt, camilla and auto are"):
+            diagnose_large(tmp_path / "runs", name, shards=tmp_path / "shards")
+    with pytest.raises(SettingError, match="camilla has no setting 'depth'"):
+        diagnose_large(tmp_path / "runs", "camilla:depth=3", shards=tmp_path / "shards")
+    with pytest.raises(SettingError, match="trained on one machine"):
+        diagnose_large(tmp_path / "runs", "camilla", shards=tmp_path / "shards", backend="ray")
+    assert not (tmp_path / "shards").exists()
 
 
 def test_killed_and_started_again_it_ends_with_the_same(tmp_path: Path) -> None:
@@ -178,3 +184,103 @@ def test_the_command_reads_shards_and_plans(tmp_path: Path) -> None:
     refused = command("diagnose", "runs", "-o", "out", "--backend", "ray", cwd=tmp_path)
     assert refused.returncode == 2
     assert "nothing to spread over processes" in refused.stderr
+
+
+NETWORK = "camilla:dimensions=2:precision=1"
+
+
+@pytest.mark.slow
+def test_a_large_network_is_that_of_the_table(tmp_path: Path) -> None:
+    """Two seeds in memory agree with .9995 on this table; all its learners have about 280 responses."""
+    write_files(tmp_path / "runs", 60, 400)
+    large = diagnose_large(tmp_path / "runs", NETWORK, shards=tmp_path / "shards", device="cpu")
+    small = camilla.diagnose(pl.read_parquet(tmp_path / "runs" / "*.parquet"), NETWORK)
+    both = large.learners.join(small.learners, on="learner", suffix="_small")
+    assert np.corrcoef(both["ability"], both["ability_small"])[0, 1] > 0.999
+    np.testing.assert_allclose(both["se"], both["se_small"], rtol=0.2)
+    np.testing.assert_allclose(both["accuracy_low"], both["accuracy_low_small"], atol=1e-12)
+    assert large.samples.columns == small.samples.columns
+    beside = large.samples.join(small.samples, on="sample", suffix="_small")
+    for column, least in (("expected", 0.98), ("infit", 0.9), ("difficulty", 0.9)):
+        assert np.corrcoef(beside[column], beside[f"{column}_small"])[0, 1] > least
+    assert large.skills.columns == small.skills.columns
+    assert sorted(large.skills["skill"].unique()) == ["latent 1", "latent 2"]
+    level = large.skills.filter(learner="l007", skill="latent 2")["ability"][0]
+    assert level == pytest.approx(large.readout.ability[large.learner_names.index("l007"), 1])
+    assert large.provenance["validation_loss"] == pytest.approx(small.provenance["validation_loss"], abs=0.03)
+    kept = Diagnosis.load(large.save(tmp_path / "saved"))
+    assert kept.learners.equals(large.learners)
+    one = kept.predict(["l007"], ["s0007"])
+    assert one["low"][0] < one["probability"][0] < one["high"][0]
+    answers = pl.read_parquet(tmp_path / "runs" / "*.parquet").filter(pl.col("learner") == "l007")
+    placed = kept.place(answers.with_columns(learner=pl.lit("again")))
+    assert placed["ability"][0] == pytest.approx(both.filter(learner="l007")["ability"][0], abs=0.02)
+    with pytest.raises(DataError, match="too many to be kept"):
+        kept.ability(["s0001"])
+
+
+@pytest.mark.slow
+def test_a_killed_training_ends_with_the_same_bytes(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 30, 200)
+    command = [
+        sys.executable, "-c",
+        "import sys, time, camilla.diagnosing_large as large\n"
+        "large.diagnose_large(sys.argv[1], sys.argv[3], shards=sys.argv[2], device='cpu',\n"
+        "    watch=lambda line: (print(line, flush=True), time.sleep(0.3)))",
+    ]  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(Path(camilla.__file__).parents[1])}
+    arguments = [str(tmp_path / "runs"), str(tmp_path / "shards"), NETWORK]
+    process = subprocess.Popen([*command, *arguments], stdout=subprocess.PIPE, text=True, env=environment)
+    with process, process.stdout as told:  # type: ignore[union-attr]
+        for line in told:
+            if line.startswith("epoch 6,"):
+                process.send_signal(signal.SIGKILL)
+    assert not (tmp_path / "shards" / "training-all.npz").exists()
+    lines: list[str] = []
+    resumed = diagnose_large(arguments[0], NETWORK, shards=arguments[1], device="cpu", watch=lines.append)
+    assert next(line for line in lines if line.startswith("epoch")).startswith("epoch 6,")
+    straight = diagnose_large(arguments[0], NETWORK, shards=tmp_path / "other", device="cpu")
+    for frame in ("learners", "samples", "skills"):
+        assert getattr(resumed, frame).equals(getattr(straight, frame))
+    for one, other in zip(resumed.params.weights, straight.params.weights, strict=True):
+        assert one.tobytes() == other.tobytes()
+    third = diagnose_large(arguments[0], NETWORK, shards=arguments[1], device="cpu", seed=1)
+    assert not third.learners.equals(straight.learners)  # a state of another seed is not gone on from
+
+
+def test_fractional_responses_train_a_network(tmp_path: Path) -> None:
+    """Abilities are mean expected responses: on a complete table near the mean of 300 responses."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(0, 1, 30)[:, None] + rng.normal(0, 0.5, 300)
+    share = 1 / (1 + np.exp(-level - rng.normal(0, 0.3, level.shape)))
+    frame = pl.DataFrame(
+        {
+            "learner": np.repeat([f"l{i:02}" for i in range(30)], 300),
+            "sample": np.tile([f"s{j:03}" for j in range(300)], 30),
+            "response": share.ravel(),
+        }
+    )
+    frame.write_parquet(tmp_path / "runs.parquet")
+    found = diagnose_large(tmp_path / "runs.parquet", NETWORK, shards=tmp_path / "shards", device="cpu")
+    assert np.abs(found.learners.sort("learner")["ability"].to_numpy() - share.mean(axis=1)).max() < 0.02
+    assert found.readout.dispersion < 0.2  # of right or wrong it would be 1
+
+
+@pytest.mark.slow
+def test_the_command_trains_a_network_and_plans(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 30, 100, missing=0.9)
+    wanted = ["--with", NETWORK, "--device", "cpu"]
+    plan = command("diagnose", "runs", "-o", "out", *wanted, "--dry-run", "--json", cwd=tmp_path)
+    assert plan.returncode == 0, plan.stderr
+    found = json.loads(plan.stdout)
+    assert (found["learners"], found["dimensions"], found["dense"]) == (30, 2, False)
+    assert found["fitting"] > 0
+    assert not (tmp_path / "out").exists()
+    done = command("diagnose", "runs", "-o", "out", *wanted, "--shards", "shards", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "epoch" in done.stderr
+    assert "30 learners by ability (0 to 1)" in command("show", "out", cwd=tmp_path).stdout
+    on_ray = [*wanted, "--shards", "s", "--backend", "ray"]
+    refused = command("diagnose", "runs", "-o", "o", *on_ray, cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "camilla is trained on one machine" in refused.stderr

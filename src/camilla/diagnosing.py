@@ -424,7 +424,7 @@ def named(
 ) -> Diagnosis:
     """The frames a person reads: learners by rank, samples in the table's order, skills in the map's."""
     fitted = found.fit
-    skill_names = ordered.skill_map.skills if ordered.skill_map is not None else _latent_names(readout)
+    skill_names = ordered.skill_map.skills if ordered.skill_map is not None else latent_names(readout)
     bare = Diagnosis(
         pl.DataFrame(), pl.DataFrame(), pl.DataFrame(), provenance,
         ordered.learners, ordered.samples, skill_names,
@@ -456,7 +456,8 @@ def _all_logits(found: Found, table: ResponseTable) -> Floats:
     return out
 
 
-def _latent_names(readout: Readout) -> tuple[str, ...]:
+def latent_names(readout: Readout) -> tuple[str, ...]:
+    """What the skills of a fit without a map are called."""
     if readout.skill_weight is None:
         return ("overall",)
     n_dims = readout.ability.shape[1]

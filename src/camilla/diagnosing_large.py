@@ -1,43 +1,62 @@
-"""Tables larger than memory to diagnoses: shards, settings chosen on a part, the fit by turns, the frames.
+"""Tables larger than memory to diagnoses: shards, settings chosen on a part, the fit, the frames.
 
-What is fitted is what `diagnose` fits, irt or mirt at its mode; responses stay in their shards. The diagnosis
-has the frames, parameters and predictions of any other; only what needs the responses again is refused.
+What is fitted is what `diagnose` fits, irt or mirt at its mode by turns, camilla by batches that are drawn;
+responses stay in their shards. The diagnosis has the frames, parameters and predictions of any other; only
+what needs the responses again is refused.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
 
-from camilla.arrays import Floats, Watch, rounded
-from camilla.diagnosing import AUTO, Found, Part, contender, diagnoser_named, provenance_of, readout_of
+from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
+from camilla.diagnosing import (
+    AUTO,
+    Contender,
+    Found,
+    Part,
+    contender,
+    diagnoser_named,
+    latent_names,
+    provenance_of,
+    published_settings,
+    readout_of,
+)
 from camilla.diagnosis import DECIMALS, Diagnosis, accuracy_frame
 from camilla.display import watching
 from camilla.errors import DataError, SettingError
 from camilla.extras import may_accelerate
 from camilla.fitting import fit as fitting
-from camilla.fitting.alternating import Reached, SampleState, State, Workers, fit_by_turns
+from camilla.fitting.alternating import SampleState, Workers, fit_by_turns
 from camilla.fitting.factors import Factors
+from camilla.fitting.keeping import InFolder, KeptArrays
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Readout, Solution
-from camilla.fitting.shards import Seen, ShardLayout, Threads, seen_of
+from camilla.fitting.shard_layout import ShardLayout
+from camilla.fitting.shards import Seen, Threads, add_seen, seen_of
 from camilla.parallel import HERE, RAY
 from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.columns import PLAIN
 from camilla.table.files import whole_file
-from camilla.table.shards import Shard, ShardFolder, read_large
+from camilla.table.shards import ShardFolder, read_large
 
 TRIAL_LEARNERS, TRIAL_SAMPLES = 1000, 2000  # a part of the table that settings are chosen on
 TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (("irt", {"precision": 1.0}), ("mirt", {}))
+SEEN_CELLS = 500_000  # predicted at a time by a network
 EVERYWHERE = 10  # cells for each response: above, expected scores over all cells cost more than the fit
+FITTED = (AUTO, "irt", "mirt", "camilla")
 STATE = "state.npz"
 CHOSEN = "chosen.json"
 
 DEVICE_SHARE = 0.5  # of an accelerator's memory that responses may take
+
+NO_ACCELERATOR = "JAX finds no accelerator here. Install JAX for yours, or leave out --device gpu."
 
 MakeWorkers = Callable[[ShardFolder], Workers]
 
@@ -66,8 +85,8 @@ def diagnose_large(
     source : str or path
         A file, a folder or a glob of Parquet files with one row per response.
     diagnoser : str
-        "irt" or "mirt" with settings, or "auto", which takes the one that predicts a part of the table
-        better.
+        "irt", "mirt" or "camilla" with settings, or "auto", which takes irt or mirt, whichever predicts a
+        part of the table better.
     shards : path
         A folder on a fast disk, with room for one byte per cell. A run that was killed continues from it, and
         a later run on the same files does not read them again.
@@ -101,12 +120,20 @@ def diagnose_large(
     >>> diagnosis.learners.height, diagnosis.samples.height
     (30, 60)
     """
-    _check_fitted(diagnoser)
+    check_fitted(diagnoser)
+    where = Where(jobs, backend, device)
+    _fit_of(contender(diagnoser).name).check(where)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
         folder = read_large(source, shards, learner=learner, sample=sample, response=response, watch=watch)
-        return diagnose_shards(
-            folder, diagnoser, watch, seed=seed, workers=workers_for(jobs, backend, device)
-        )
+        return diagnose_shards(folder, diagnoser, watch, seed=seed, where=where)
+
+
+class Where(NamedTuple):
+    """Where a fit was asked for."""
+
+    jobs: int = -1
+    backend: str = HERE
+    device: str = "auto"
 
 
 def workers_for(jobs: int, backend: str, device: str) -> MakeWorkers:
@@ -138,7 +165,7 @@ def _on_device(folder: ShardFolder, device: str) -> Workers | None:
     if device == "auto":
         return Device(folder.shards) if n_bytes < DEVICE_SHARE * free else None
     if free == 0:
-        raise SettingError("JAX finds no accelerator here. Install JAX for yours, or leave out --device gpu.")
+        raise SettingError(NO_ACCELERATOR)
     if n_bytes >= DEVICE_SHARE * free:
         raise SettingError(
             f"the responses take {n_bytes / 1e9:.1f} GB as bytes, more than half of the accelerator's "
@@ -148,27 +175,38 @@ def _on_device(folder: ShardFolder, device: str) -> Workers | None:
 
 
 def diagnose_shards(
-    folder: ShardFolder, diagnoser: str, watch: Watch, *, seed: int = 0, workers: MakeWorkers | None = None
+    folder: ShardFolder, diagnoser: str, watch: Watch, *, seed: int = 0, where: Where | None = None
 ) -> Diagnosis:
-    """The diagnosis of a folder of shards with irt, mirt or auto, which takes the better of the two."""
+    """The diagnosis of a folder of shards; auto takes irt or mirt, whichever predicts better."""
     size = Size(len(folder.learners), len(folder.samples), None, folder.fractional)
     watch("counting responses")
     layout = ShardLayout(folder.shards)
     _check_answered(folder)
+    wanted = contender(diagnoser)
+    how = _fit_of(wanted.name)
     tag = json.dumps([diagnoser, seed, folder.digest])
-    chosen = _kept_choice(folder.path / CHOSEN, tag)
-    if chosen is None:
-        chosen = _choose(diagnoser, size, layout, seed, watch)
-        _write(folder.path / CHOSEN, json.dumps({"tag": tag} | chosen._asdict()).encode())
-    model: Any = fitting.build(diagnoser_named(chosen.name), size, chosen.settings)
-    start = start_of_shards(layout, model.problem().free.shape[1], seed)
-    keeper = _InFolder(folder.path / STATE, tag, [one.shape[0] for one in folder.shards])
-    held = (workers or workers_for(-1, HERE, "auto"))(folder)
-    try:
-        reached = fit_by_turns(model.problem(), held, start, watch, keeper=keeper)
-    finally:
-        held.close()
-    return _diagnosis(folder, layout, model, chosen, reached, seed, watch, auto=diagnoser == AUTO)
+    with one_blas_thread():
+        chosen = _kept_choice(folder.path / CHOSEN, tag)
+        if chosen is None:
+            chosen = how.choose(wanted, size, layout, seed, watch)
+            _write(folder.path / CHOSEN, json.dumps({"tag": tag} | chosen._asdict()).encode())
+        fit = how.fit(
+            folder, size, layout, chosen, _Job(tag, seed, watch, where or Where(), wanted.as_published)
+        )
+        found = Found(fit, (Part(fit, 1.0),) if wanted.name == AUTO else ())
+        watch("standard errors")
+        readout = readout_of(found, layout)
+        return _diagnosis(folder, layout, found, readout, how, seed, watch, published=wanted.as_published)
+
+
+class _Job(NamedTuple):
+    """What a fit goes by beside the responses."""
+
+    tag: str  # by which a later run knows a state of the same fit
+    seed: int
+    watch: Watch
+    where: Where
+    as_published: bool = False
 
 
 def _check_answered(folder: ShardFolder) -> None:
@@ -178,39 +216,210 @@ def _check_answered(folder: ShardFolder) -> None:
         )
 
 
-def _check_fitted(diagnoser: str) -> None:
+def check_fitted(diagnoser: str) -> None:
     """An error for a diagnoser that needs the responses in memory, before a file is read."""
     wanted = contender(diagnoser)
+    by_turns = wanted.name != "camilla"
     if (
-        wanted.name not in (AUTO, "irt", "mirt")
-        or wanted.as_published
-        or wanted.settings.get("form") == "3pl"
+        wanted.name not in FITTED
+        or wanted.search
+        or (by_turns and (wanted.as_published or wanted.settings.get("form") == "3pl"))
     ):
         raise SettingError(
-            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt and auto are. It holds "
-            "the responses in memory, up to 70 bytes for each: give it some of the files."
+            f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt, camilla and auto are. "
+            "It holds the responses in memory, up to 70 bytes for each, or needs a skill map: give it some "
+            "of the files."
+        )
+    if wanted.name != AUTO:
+        fitting.check_settings(diagnoser_named(wanted.name), wanted.settings)
+
+
+class ShardFit(Protocol):
+    """How the diagnosers of an engine are fitted to shards."""
+
+    def check(self, where: Where) -> None:
+        """An error where it cannot be fitted there."""
+        ...
+
+    def choose(
+        self, wanted: Contender, size: Size, layout: ShardLayout, seed: int, watch: Watch
+    ) -> "_Chosen":
+        """Settings that predict a part of the table best."""
+        ...
+
+    def fit(
+        self, folder: ShardFolder, size: Size, layout: ShardLayout, chosen: "_Chosen", job: _Job
+    ) -> fitting.FittedDiagnoser: ...
+
+    def seen(self, layout: ShardLayout, fit: fitting.FittedDiagnoser, *, everywhere: bool) -> Seen:
+        """Sums over responses beside what the fit expects; over cells without one if `everywhere`."""
+        ...
+
+    def levels(self, bare: Diagnosis, layout: ShardLayout, seen: Seen) -> pl.DataFrame:
+        """Abilities overall and their intervals, in the order of names."""
+        ...
+
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        """Abilities on each latent skill; none if only the ability overall is read."""
+        ...
+
+
+class _ByTurns:
+    """irt and mirt: Newton steps of samples and learners in turn."""
+
+    def check(self, where: Where) -> None:
+        workers_for(*where)
+
+    def choose(self, wanted: Contender, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
+        options = TRIALS if wanted.name == AUTO else ((wanted.name, wanted.settings),)
+        kinds = [diagnoser_named(name) for name, _ in options]
+        whole = size.n_learners <= TRIAL_LEARNERS and size.n_samples <= TRIAL_SAMPLES
+        if len(options) == 1 and not whole and not fitting.open_choices_of(kinds[0], size, options[0][1]):
+            return _Chosen(wanted.name, wanted.settings, {}, None)
+        small, part = _part(size, layout, seed)
+        inner, outer = fitting.hold_out(part, seed)
+        tried = [
+            fitting.trial(kind, small, inner, outer, settings=given, seed=seed, watch=watch)
+            for kind, (_, given) in zip(kinds, options, strict=True)
+        ]
+        best = int(np.argmin(rounded([one.validation_loss for one in tried])))
+        name, given = options[best]
+        found = tried[best]
+        temperature = float(found.temperature) if whole else 1.0
+        return _Chosen(name, given | found.chosen, found.chosen, float(found.validation_loss), temperature)
+
+    def fit(
+        self, folder: ShardFolder, size: Size, layout: ShardLayout, chosen: _Chosen, job: _Job
+    ) -> fitting.FittedDiagnoser:
+        model: Any = fitting.build(diagnoser_named(chosen.name), size, chosen.settings)
+        start = start_of_shards(layout, model.problem().free.shape[1], job.seed)
+        keeper = InFolder(folder.path / STATE, job.tag, [one.shape[0] for one in folder.shards])
+        held = workers_for(*job.where)(folder)
+        try:
+            reached = fit_by_turns(model.problem(), held, start, job.watch, keeper=keeper)
+        finally:
+            held.close()
+        loading = np.concatenate([one.loading for one in reached.samples])
+        intercept = np.concatenate([one.intercept for one in reached.samples])
+        params = Factors(reached.ability, loading, intercept)
+        solution = Solution(params, float("nan"), reached.change, reached.sweeps, reached.converged)
+        loss = float("nan") if chosen.validation_loss is None else chosen.validation_loss
+        return fitting.FittedDiagnoser(
+            model, solution, chosen.temperature, chosen.chosen, loss, fitting.settings_as_data(model)
         )
 
+    def seen(self, layout: ShardLayout, fit: fitting.FittedDiagnoser, *, everywhere: bool) -> Seen:
+        ability, *of_samples = fit.solution.params[:3]
+        split = (np.split(part / fit.temperature, layout.starts[1:-1]) for part in of_samples)
+        samples = [SampleState(*parts) for parts in zip(*split, strict=True)]
+        parts = Threads.over(
+            lambda k: seen_of(layout.shards[k], ability, samples[k], everywhere=everywhere), len(samples)
+        )
+        together: Any = {
+            name: np.concatenate([getattr(one, name) for one in parts]) for name in ("fit", "square")
+        }
+        together["of_learner"] = np.sum([one.of_learner for one in parts], axis=0)
+        together |= {"expected": None, "everywhere": None}
+        if everywhere:
+            together["expected"] = np.concatenate([one.expected for one in parts if one.expected is not None])
+            together["everywhere"] = np.sum(
+                [one.everywhere for one in parts if one.everywhere is not None], axis=0
+            )
+        return Seen(**together)
 
-def _choose(diagnoser: str, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
-    """Settings that predict a part of the table best, chosen as on a smaller table."""
-    wanted = contender(diagnoser)
-    options = TRIALS if wanted.name == AUTO else ((wanted.name, wanted.settings),)
-    kinds = [diagnoser_named(name) for name, _ in options]
-    whole = size.n_learners <= TRIAL_LEARNERS and size.n_samples <= TRIAL_SAMPLES
-    if len(options) == 1 and not whole and not fitting.open_choices_of(kinds[0], size, options[0][1]):
-        return _Chosen(wanted.name, wanted.settings, {}, None)
-    small, part = _part(size, layout, seed)
-    inner, outer = fitting.hold_out(part, seed)
-    tried = [
-        fitting.trial(kind, small, inner, outer, settings=given, seed=seed, watch=watch)
-        for kind, (_, given) in zip(kinds, options, strict=True)
-    ]
-    best = int(np.argmin(rounded([one.validation_loss for one in tried])))
-    name, given = options[best]
-    found = tried[best]
-    temperature = float(found.temperature) if whole else 1.0
-    return _Chosen(name, given | found.chosen, found.chosen, float(found.validation_loss), temperature)
+    def levels(self, bare: Diagnosis, layout: ShardLayout, seen: Seen) -> pl.DataFrame:
+        readout, count = bare.readout, layout.by_learner.n
+        if readout.skill_weight is not None:
+            value, se = readout.ability[:, 0], np.sqrt(readout.covariance[:, 0, 0])
+        else:
+            assert seen.everywhere is not None
+            n = layout.n_samples
+            value, slope = seen.everywhere[:, 0] / n, seen.everywhere[:, 1:] / n
+            se = np.sqrt(np.einsum("nk,nkl,nl->n", slope, readout.covariance, slope))
+        if readout.assisted:
+            off, bend, squares = seen.of_learner.T[:3]
+            known = np.maximum(count, 1)
+            value = np.where(count > 0, value + off / known, value)
+            se = np.where(count > 0, np.sqrt(squares if bare.provenance["fractional"] else bend) / known, se)
+        low, high = value - Z * se, value + Z * se
+        if readout.unit_scale:
+            low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
+        return pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
+
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        return {}
+
+
+class _ByBatches:
+    """camilla: batches drawn from the shards."""
+
+    def check(self, where: Where) -> None:
+        workers_for(*where)
+        if where.backend == RAY:
+            raise SettingError(
+                "camilla is trained on one machine, not on a Ray cluster; leave out --backend ray."
+            )
+        if where.device == "gpu":
+            from camilla.fitting.device_turns import room
+
+            if room() == 0:
+                raise SettingError(NO_ACCELERATOR)
+
+    def choose(self, wanted: Contender, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
+        kind = diagnoser_named(wanted.name)
+        given = _published(wanted, size) | wanted.settings
+        if not fitting.open_choices_of(kind, size, given):
+            return _Chosen(wanted.name, wanted.settings, {}, None)
+        small, part = _part(size, layout, seed)
+        inner, outer = fitting.hold_out(part, seed)
+        chosen = fitting.chosen_settings(kind, small, inner, outer, settings=given, seed=seed, watch=watch)
+        return _Chosen(wanted.name, wanted.settings | chosen, chosen, None)
+
+    def fit(
+        self, folder: ShardFolder, size: Size, layout: ShardLayout, chosen: _Chosen, job: _Job
+    ) -> fitting.FittedDiagnoser:
+        from camilla.fitting.compiling import on
+
+        kind = diagnoser_named(chosen.name)
+        published = published_settings(chosen.name, size) if job.as_published else {}
+        settings = published | fitting.settings_from_data(chosen.settings)
+        keeper = KeptArrays(folder.path / "training-all.npz", job.tag)
+        kept = ShardLayout(folder.shards, keeper=keeper)
+        with on(job.where.device):
+            fit = fitting.fit(kind, size, kept, settings=settings, seed=job.seed, valid=None, watch=job.watch)
+        return fit._replace(chosen=chosen.chosen)
+
+    def seen(self, layout: ShardLayout, fit: fitting.FittedDiagnoser, *, everywhere: bool) -> Seen:
+        n, m = layout.n_learners, layout.n_samples
+        out = Seen(np.zeros((m, 3)), np.zeros(m), np.zeros(m), np.zeros((n, 4)), None)
+        step = max(1, SEEN_CELLS // n)
+        for start in range(0, m, step):
+            rows = np.arange(start, min(start + step, m))
+            logit = fit.logit(np.tile(np.arange(n), len(rows)), np.repeat(rows, n))
+            add_seen(out, rows, sigmoid(logit).reshape(len(rows), n), *layout.block(rows))
+        return out
+
+    def levels(self, bare: Diagnosis, layout: ShardLayout, seen: Seen) -> pl.DataFrame:
+        return bare.ability_on(bare.pool, np.arange(layout.n_samples))
+
+    def skills(self, bare: Diagnosis) -> dict[str, pl.DataFrame]:
+        everywhere = np.arange(len(bare.sample_names))
+        return {
+            name: bare.skill_ability(bare.pool, skill, everywhere, bare.cells)
+            for skill, name in enumerate(latent_names(bare.readout))
+        }
+
+
+SHARD_FITS: dict[str, ShardFit] = {"bilinear": _ByTurns(), "neural": _ByBatches()}
+
+
+def _fit_of(name: str) -> ShardFit:
+    """How a diagnoser is fitted to shards."""
+    return SHARD_FITS[diagnoser_named(TRIALS[0][0] if name == AUTO else name).engine]
+
+
+def _published(wanted: Contender, size: Size) -> dict[str, Any]:
+    return published_settings(wanted.name, size) if wanted.as_published else {}
 
 
 def _part(size: Size, layout: ShardLayout, seed: int) -> tuple[Size, Layout]:
@@ -242,32 +451,6 @@ def start_of_shards(layout: ShardLayout, dims: int, seed: int) -> Floats:
     return np.column_stack([first, rest])
 
 
-class _InFolder:
-    """The state of a fit in a file, and of which fit it is."""
-
-    def __init__(self, path: Path, tag: str, sizes: Sequence[int]) -> None:
-        self.path, self.tag, self.sizes = path, tag, sizes
-
-    def keep(self, state: State) -> None:
-        with whole_file(self.path) as draft, draft.open("wb") as file:
-            np.savez(
-                file, tag=np.array(self.tag), sweep=state.sweep, ability=state.ability,
-                loading=np.concatenate([one.loading for one in state.samples]),
-                intercept=np.concatenate([one.intercept for one in state.samples]),
-            )  # fmt: skip
-
-    def kept(self) -> State | None:
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                if str(file["tag"]) != self.tag:
-                    return None
-                ends = np.cumsum(self.sizes)[:-1]
-                parts = zip(np.split(file["loading"], ends), np.split(file["intercept"], ends), strict=True)
-                return State(int(file["sweep"]), file["ability"], tuple(SampleState(*part) for part in parts))
-        except (OSError, ValueError, KeyError):
-            return None
-
-
 def _kept_choice(path: Path, tag: str) -> _Chosen | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
@@ -282,28 +465,18 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _diagnosis(
-    folder: ShardFolder, layout: ShardLayout, model: Any, chosen: _Chosen, reached: Reached, seed: int,
-    watch: Watch, *, auto: bool,
+    folder: ShardFolder, layout: ShardLayout, found: Found, readout: Readout, how: ShardFit, seed: int,
+    watch: Watch, *, published: bool,
 ) -> Diagnosis:  # fmt: skip
-    loading = np.concatenate([one.loading for one in reached.samples])
-    intercept = np.concatenate([one.intercept for one in reached.samples])
-    params = Factors(reached.ability, loading, intercept)
-    solution = Solution(params, float("nan"), reached.change, reached.sweeps, reached.converged)
-    loss = float("nan") if chosen.validation_loss is None else chosen.validation_loss
-    fit = fitting.FittedDiagnoser(
-        model, solution, chosen.temperature, chosen.chosen, loss, fitting.settings_as_data(model)
-    )
-    found = Found(fit, (Part(fit, 1.0),) if auto else ())
-    watch("standard errors")
-    readout = readout_of(found, layout)
+    fit = found.fit
     watch("expected scores")
-    n_cells = len(folder.learners) * len(folder.samples)
+    n_cells = layout.n_learners * layout.n_samples
     everywhere = readout.skill_weight is None or n_cells <= EVERYWHERE * folder.n_responses
-    seen = _seen(folder.shards, params, reached.samples, chosen.temperature, everywhere=everywhere)
+    seen = how.seen(layout, fit, everywhere=everywhere)
     facts = {
         "data_hash": folder.digest,
-        "n_learners": len(folder.learners),
-        "n_samples": len(folder.samples),
+        "n_learners": layout.n_learners,
+        "n_samples": layout.n_samples,
         "n_responses": folder.n_responses,
         "n_missing": n_cells - folder.n_responses,
         "fractional": folder.fractional,
@@ -312,64 +485,33 @@ def _diagnosis(
         "skill_notes": [],
         "out_of_core": True,
     }
-    provenance = provenance_of(facts, model.size, found, readout, seed=seed, as_published=False)
+    provenance = provenance_of(facts, fit.diagnoser.size, found, readout, seed=seed, as_published=published)
     provenance["notes"] = ["The responses were read in shards and are not kept in the diagnosis."]
-    learners = _learner_frame(folder, layout, readout, seen)
+    none = np.empty(0)
+    bare = Diagnosis(
+        pl.DataFrame(), _sample_frame(folder, layout, readout, seen), pl.DataFrame(), provenance,
+        folder.learners, folder.samples, ("overall",), fit.diagnoser, fit.solution.params, readout,
+        fit.temperature, Cells(none.astype(np.int32), none.astype(np.int32), none, none),
+    )  # fmt: skip
+    return replace(bare, **_learner_frames(bare, layout, seen, how))
+
+
+def _learner_frames(bare: Diagnosis, layout: ShardLayout, seen: Seen, how: ShardFit) -> dict[str, Any]:
+    """The board by rank, the skills in the order of names, and what these are called."""
+    names = pl.DataFrame({"learner": bare.learner_names})
+    accuracy = _accuracy(*layout.by_learner, seen.of_learner[:, 3], exact=not bare.provenance["fractional"])
+    learners = names.hstack(how.levels(bare, layout, seen)).hstack(accuracy)
     ranked = learners.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
     board = ranked.with_row_index("rank", offset=1).select("learner", "rank", pl.exclude("learner", "rank"))
-    mastery = pl.col("ability") if readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
-    skills = learners.with_columns(skill=pl.lit("overall"), mastery=mastery)
-    ability = ("learner", "skill", "ability", "se", "low", "high", "mastery")
-    skills = skills.select(*ability, pl.exclude(*ability))
-    none = np.empty(0)
-    return Diagnosis(
-        board, _sample_frame(folder, layout, readout, seen), skills, provenance,
-        folder.learners, folder.samples, ("overall",), model, params, readout, chosen.temperature,
-        Cells(none.astype(np.int32), none.astype(np.int32), none, none),
-    )  # fmt: skip
-
-
-def _seen(
-    shards: Sequence[Shard], params: Factors, samples: Sequence[SampleState], temperature: float,
-    *, everywhere: bool,
-) -> Seen:  # fmt: skip
-    samples = [SampleState(*(part / temperature for part in one)) for one in samples]
-    parts = Threads.over(
-        lambda k: seen_of(shards[k], params.ability, samples[k], everywhere=everywhere), len(shards)
+    mastery = pl.col("ability") if bare.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
+    overall = learners.select("ability", "se", "low", "high").with_columns(mastery=mastery)
+    levels = how.skills(bare) or {"overall": overall}
+    skills = pl.concat(
+        names.with_columns(skill=pl.lit(name)).hstack(level).hstack(accuracy)
+        for name, level in levels.items()
     )
-    together: Any = {
-        name: np.concatenate([getattr(one, name) for one in parts]) for name in ("fit", "square")
-    }
-    together["of_learner"] = np.sum([one.of_learner for one in parts], axis=0)
-    together |= {"expected": None, "everywhere": None}
-    if everywhere:
-        together["expected"] = np.concatenate([one.expected for one in parts if one.expected is not None])
-        together["everywhere"] = np.sum(
-            [one.everywhere for one in parts if one.everywhere is not None], axis=0
-        )
-    return Seen(**together)
-
-
-def _learner_frame(folder: ShardFolder, layout: ShardLayout, readout: Readout, seen: Seen) -> pl.DataFrame:
-    """Abilities in the order of names, accuracy beside them."""
-    count, right = layout.by_learner
-    if readout.skill_weight is not None:
-        value, se = readout.ability[:, 0], np.sqrt(readout.covariance[:, 0, 0])
-    else:
-        assert seen.everywhere is not None
-        n = len(folder.samples)
-        value, slope = seen.everywhere[:, 0] / n, seen.everywhere[:, 1:] / n
-        se = np.sqrt(np.einsum("nk,nkl,nl->n", slope, readout.covariance, slope))
-    if readout.assisted:
-        off, bend, squares = seen.of_learner.T[:3]
-        known = np.maximum(count, 1)
-        value = np.where(count > 0, value + off / known, value)
-        se = np.where(count > 0, np.sqrt(squares if folder.fractional else bend) / known, se)
-    low, high = value - Z * se, value + Z * se
-    if readout.unit_scale:
-        low, high = np.clip(low, 0, 1), np.clip(high, 0, 1)
-    frame = pl.DataFrame({"learner": folder.learners, "ability": value, "se": se, "low": low, "high": high})
-    return frame.hstack(_accuracy(count, right, seen.of_learner[:, 3], exact=not folder.fractional))
+    order = [k * len(names) + i for i in range(len(names)) for k in range(len(levels))]
+    return {"learners": board, "skills": skills[order], "skill_names": tuple(levels)}
 
 
 def _sample_frame(folder: ShardFolder, layout: ShardLayout, readout: Readout, seen: Seen) -> pl.DataFrame:
@@ -382,6 +524,8 @@ def _sample_frame(folder: ShardFolder, layout: ShardLayout, readout: Readout, se
             f"{name}_low": value - Z * se,
             f"{name}_high": value + Z * se,
         }
+    given = {"guessing": readout.guessing, "weight": readout.sample_weight}
+    columns |= {name: value for name, value in given.items() if value is not None}
     squares, bend, ratio = seen.fit.T
     count, right = layout.by_sample
     with np.errstate(invalid="ignore", divide="ignore"):

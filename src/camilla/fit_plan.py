@@ -7,11 +7,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from camilla.diagnosing import AUTO, contender
+from camilla.diagnosing import AUTO, Contender, contender, diagnoser_named
+from camilla.diagnosing_large import check_fitted
 from camilla.errors import DataError
+from camilla.fitting import fit as fitting
 from camilla.fitting.alternating import fit_by_turns
 from camilla.fitting.layout import Size
+from camilla.fitting.protocol import Solution
+from camilla.fitting.shard_layout import ShardLayout
 from camilla.fitting.shards import Threads
+from camilla.fitting.training import QUICK
+from camilla.models.camilla import Camilla
 from camilla.models.irt import IRT
 from camilla.models.mirt import MIRT
 from camilla.table.shards import (
@@ -25,10 +31,14 @@ from camilla.table.shards import (
 )
 
 SWEEPS = {"irt": 10, "mirt": 16}  # that fits of simulated and real tables took, rounded up
+EPOCHS = 40  # of camilla: the fit with a tenth held out, and the one to all responses
 LATENT = 10  # dimensions that are assumed where none are given
 MORE = 8  # sweeps that standard errors and expected scores cost as much as
 BASE = 400_000_000  # bytes of Python, NumPy, Polars and one batch of rows
+NETWORK = 300_000_000  # bytes of JAX, compiled programs and the cells that are drawn at a time
+COPIES = 14  # of a network's parameters: averages, moments, slopes and what is kept of them
 MEASURED_CELLS = 4_000_000
+TRAINED_CELLS = 1_000_000
 SPREAD = 2.0  # times are given from half to double: disks and neighbours differ
 
 
@@ -70,6 +80,8 @@ def plan_fit(
     response: str = "response",
 ) -> FitPlan:  # fmt: skip
     """What `diagnose_large` would take on this machine, from about ten seconds of reading and fitting."""
+    check_fitted(diagnoser)
+    wanted = contender(diagnoser)
     files = table_files(Path(source))
     if not files:
         raise DataError(f"{source}: no Parquet file was found there; a plan needs Parquet files.")
@@ -91,35 +103,73 @@ def plan_fit(
     learners, samples = len(names["learner"]), len(names["sample"])
     if learners * samples < rows:
         samples = int(samples * share)
-    wanted = contender(diagnoser)
-    dims = 1 if wanted.name == "irt" else int(wanted.settings.get("dimensions", LATENT))
     cells = learners * samples
     dense = rows >= DENSE_SHARE * cells
-    pace = _pace(dims, learners)
-    sweeps = SWEEPS["irt" if dims == 1 else "mirt"]
-    work = cells if dense else 8 * rows
-    factors = 8 * (learners + samples) * (dims + 1) * 4 + 8 * learners * dims * dims * 4
+    kind = diagnoser_named("mirt" if wanted.name == AUTO else wanted.name)
+    cost = COSTS[kind.engine](wanted, learners, samples, rows, dense=dense)
     return FitPlan(
-        len(files), rows, learners, samples, surveyed, dense, dims, cells if dense else 4 * rows,
-        BASE + factors, 4 * reading * rows, pace * work * (sweeps + MORE),
+        len(files), rows, learners, samples, surveyed, dense, cost.dimensions, cells if dense else 4 * rows,
+        cost.memory, 4 * reading * rows, cost.seconds,
     )  # fmt: skip
+
+
+class _Cost(NamedTuple):
+    dimensions: int
+    memory: int  # bytes
+    seconds: float
+
+
+def _of_turns(wanted: Contender, learners: int, samples: int, rows: int, *, dense: bool) -> _Cost:
+    dims = 1 if wanted.name == "irt" else int(wanted.settings.get("dimensions", LATENT))
+    sweeps = SWEEPS["irt" if dims == 1 else "mirt"]
+    work = learners * samples if dense else 8 * rows
+    factors = 8 * (learners + samples) * (dims + 1) * 4 + 8 * learners * dims * dims * 4
+    return _Cost(dims, BASE + factors, _pace(dims, learners) * work * (sweeps + MORE))
+
+
+def _of_batches(wanted: Contender, learners: int, samples: int, rows: int, *, dense: bool) -> _Cost:
+    dims = int(wanted.settings.get("dimensions", LATENT))
+    numbers = learners * dims + samples * (2 * dims + 1)
+    strips = learners * samples // 8 if dense else rows // 8  # four bytes for 32 of them
+    seconds = _training_pace(wanted.settings, learners) * rows * EPOCHS
+    return _Cost(dims, BASE + NETWORK + 4 * COPIES * numbers + strips, seconds)
+
+
+COSTS = {"bilinear": _of_turns, "neural": _of_batches}
 
 
 def _pace(dims: int, n_learners: int) -> float:
     """Seconds of wall time per cell and sweep on all cores, measured on made-up responses."""
-    n_learners = int(min(max(n_learners, 2), MEASURED_CELLS // 8))
-    n_samples = max(8, MEASURED_CELLS // n_learners)
-    rng = np.random.default_rng(0)
-    codes = rng.integers(0, 2, (n_samples, n_learners)).astype(np.uint8)
-    codes[rng.random(codes.shape) < 0.3] = MISSING
-    size = Size(n_learners, n_samples)
+    codes = _made_up(n_learners, MEASURED_CELLS)
+    size = Size(codes.shape[1], codes.shape[0])
     problem = (IRT(size) if dims == 1 else MIRT(size, dimensions=dims)).problem()
-    parts = np.array_split(codes, os.cpu_count() or 1)
-    workers = Threads([DenseShard(part) for part in parts])
-    ability = rng.normal(0, 1, (n_learners, dims))
+    workers = Threads([DenseShard(part) for part in np.array_split(codes, os.cpu_count() or 1)])
+    ability = np.random.default_rng(1).normal(0, 1, (size.n_learners, dims))
     start = time.perf_counter()
     sweeps = fit_by_turns(problem, workers, ability, lambda line: None, most=3).sweeps
     return (time.perf_counter() - start) / sweeps / codes.size
+
+
+def _training_pace(settings: dict[str, Any], n_learners: int) -> float:
+    """Seconds of wall time per response and epoch, measured on made-up responses; compiling left out."""
+    codes = _made_up(n_learners, TRAINED_CELLS)
+    layout = ShardLayout([DenseShard(codes)])
+    network = Camilla(Size(codes.shape[1], codes.shape[0]), training=QUICK, **settings)
+    told: list[float] = []
+    twice = Solution(None, 0.0, 0.0, 2, True)
+    fitting.solve(
+        network, layout, 0, lambda line: told.append(time.perf_counter()), earlier=twice, settle=False
+    )
+    return (told[1] - told[0]) / layout.n_cells
+
+
+def _made_up(n_learners: int, n_cells: int) -> Any:
+    """Bytes [samples, learners], 30 % missing."""
+    n_learners = int(min(max(n_learners, 2), n_cells // 8))
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, (max(8, n_cells // n_learners), n_learners)).astype(np.uint8)
+    codes[rng.random(codes.shape) < 0.3] = MISSING
+    return codes
 
 
 def _span(seconds: float) -> str:

@@ -52,6 +52,9 @@ class BilinearEngine:
     def tempered(self, diagnoser: Trainable) -> bool:
         return True
 
+    def taken(self, layout: Layout) -> Layout:
+        return layout
+
     def solve(
         self, diagnoser: Trainable, layout: Layout, rng: np.random.Generator, watch: Watch,
         *, valid: Layout | None = None, earlier: Solution | None = None,

@@ -48,6 +48,13 @@ def kept_programs() -> Iterator[None]:
         _use(before)
 
 
+@contextmanager
+def on(device: str) -> Iterator[None]:
+    """Inside, JAX computes on the CPU if that was asked for, else where it would."""
+    with jax.default_device(jax.devices("cpu")[0] if device == "cpu" else None):
+        yield
+
+
 def _use(settings: dict[str, object]) -> None:
     for name, value in settings.items():
         jax.config.update(name, value)  # type: ignore[no-untyped-call]

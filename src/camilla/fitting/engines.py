@@ -54,6 +54,9 @@ class OwnEngine:
     def tempered(self, diagnoser: SelfFitting[Any]) -> bool:
         return diagnoser.tempered
 
+    def taken(self, layout: Layout) -> Layout:
+        return layout
+
     def solve(
         self, diagnoser: SelfFitting[Any], layout: Layout, rng: np.random.Generator, watch: Watch,
         *, valid: Layout | None = None, earlier: Solution | None = None,

@@ -16,7 +16,6 @@ from camilla.fitting.protocol import Diagnoser, Indices, Readout, Solution
 from camilla.fitting.training import Training
 
 CHOICE_SAMPLES = 2000  # settings are chosen on at most this many samples
-HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given
 
 
 class FittedDiagnoser(NamedTuple):
@@ -51,6 +50,7 @@ def fit(
     """
     if valid is not None:
         return trial(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)
+    layout = engine_of(kind).taken(layout)
     if not open_choices_of(kind, size, settings) and not engine_of(kind).tempered(
         build(kind, size, settings)
     ):
@@ -76,6 +76,14 @@ def trial(
         solution = solve(diagnoser, layout, seed, watch, valid=valid)
     temperature, loss = _temperature(diagnoser, solution.params, valid)
     return FittedDiagnoser(diagnoser, solution, temperature, chosen, loss, settings_as_data(diagnoser))
+
+
+def chosen_settings(
+    kind: type[Diagnoser], size: Size, layout: Layout, valid: Layout,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> dict[str, Any]:  # fmt: skip
+    """What is chosen of the settings that are left open."""
+    return _choose(kind, size, layout, valid, settings=settings, seed=seed, watch=watch)[1]
 
 
 def refit(found: FittedDiagnoser, layout: Layout, *, seed: int, watch: Watch) -> FittedDiagnoser:
@@ -206,51 +214,60 @@ def fewer_samples(
 
 
 def _take(layout: Layout, samples: NDArray[np.intp]) -> Layout:
-    learner, sample, weight, right = layout.cells()
     position = np.full(layout.n_samples, -1)
     position[samples] = np.arange(len(samples))
-    kept = position[sample] >= 0
-    return layout_of(
-        learner[kept], position[sample[kept]], right[kept] / weight[kept], weight[kept],
-        n_learners=layout.n_learners, n_samples=len(samples),
-    )  # fmt: skip
+    parts = []
+    for learner, sample, weight, right in layout.pieces():
+        kept = position[sample] >= 0
+        parts.append((learner[kept], position[sample[kept]], right[kept] / weight[kept], weight[kept]))
+    learner, sample, response, weight = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return layout_of(learner, sample, response, weight, n_learners=layout.n_learners, n_samples=len(samples))
 
 
 def hold_out(layout: Layout, seed: int) -> tuple[Layout, Layout]:
     """The cells without a tenth of them, and that tenth."""
-    rng = np.random.default_rng(seed)
-    learner, sample, weight, right = layout.cells()
-    out = np.zeros(len(learner), bool)
-    out[rng.permutation(len(out))[: max(1, round(HELD_OUT * len(out)))]] = True
+    return layout.parted(seed)
 
-    def part(rows: NDArray[np.bool_]) -> Layout:
-        return layout_of(
-            learner[rows], sample[rows], right[rows] / weight[rows], weight[rows],
-            n_learners=layout.n_learners, n_samples=layout.n_samples,
-        )  # fmt: skip
 
-    return part(~out), part(out)
+class _Scored(NamedTuple):
+    """Some responses beside the logits that were predicted for them."""
+
+    logit: Floats
+    response: Floats
+    weight: Floats
 
 
 def _temperature(diagnoser: Diagnoser, params: Any, valid: Layout) -> tuple[float, float]:
     """The T that makes σ(logit / T) fit validation best, and the loss there: convex in 1/T."""
-    learner, sample, weight, right = valid.cells()
     engine = engine_of(diagnoser)
-    logits = engine.logit(diagnoser, params, learner, sample)
-    response = right / weight
-    if not engine.tempered(diagnoser):
-        return 1.0, log_loss(response, logits, weight)
-    inverse = 1.0
+    kind = np.float32 if valid.drawn else np.float64
+    parts = [
+        _Scored(
+            engine.logit(diagnoser, params, learner, sample).astype(kind, copy=False), right / weight, weight
+        )
+        for learner, sample, weight, right in valid.pieces()
+        if len(learner)
+    ]
+    inverse = _inverse_temperature(parts) if engine.tempered(diagnoser) else 1.0
+    total = [float(part.weight.sum()) for part in parts]
+    losses = [log_loss(part.response, inverse * part.logit, part.weight) for part in parts]
+    return 1 / inverse, losses[0] if len(parts) == 1 else float(np.average(losses, weights=total))
+
+
+def _inverse_temperature(parts: list[_Scored]) -> float:
+    """Newton's steps from 1."""
+    inverse, total = 1.0, sum(part.weight.sum() for part in parts)
     for _ in range(50):
-        p = sigmoid(inverse * logits)
-        slope = np.average(logits * (p - response), weights=weight)
-        curve = np.average(logits**2 * p * (1 - p), weights=weight) + 1e-9
+        slope, curve = 0.0, 1e-9
+        for logits, response, weight in parts:
+            p = sigmoid(inverse * logits)
+            slope += ((logits * (p - response)) * weight).sum() / total
+            curve += ((logits**2 * p * (1 - p)) * weight).sum() / total
         step = np.clip(slope / curve, -0.5 * inverse, 0.5 * inverse)
         inverse -= step
         if abs(step) < 1e-8:
             break
-    inverse = float(np.clip(inverse, 0.2, 5.0))
-    return 1 / inverse, log_loss(response, inverse * logits, weight)
+    return float(np.clip(inverse, 0.2, 5.0))
 
 
 LIMITS = {"skill_correlation": (0.0, 0.99), "guessing": (0.0, 0.9)}  # every other number is 0 or more

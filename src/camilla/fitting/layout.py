@@ -1,7 +1,8 @@
 """Responses as the fitting sees them: sample-major arrays, weight 0 where a cell is missing; their means."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,10 @@ from camilla.table.responses import ResponseTable, check_diagnosable
 BLOCK_CELLS = 65_536  # cells a block: its few temporaries stay in the second-level cache
 DENSE_SHARE = 0.3  # below this share of observed cells gathering beats multiplying zeros
 DOUBLE_CELLS = 4_000_000  # up to here passes run in float64, above in float32
+PIECE_CELLS = 4_000_000  # cells that are listed at a time
+HELD_OUT = 0.1  # share of cells that settings and temperature are chosen on when none are given
+
+CellArrays = tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]
 
 
 class Encoded(NamedTuple):
@@ -58,9 +63,17 @@ class Slopes(NamedTuple):
 class Layout(Protocol):
     """What a solver asks of the responses."""
 
+    drawn: ClassVar[bool]  # the cells are too many to be listed: they come in pieces, or are drawn
     n_learners: int
     n_samples: int
-    total_weight: float
+
+    @property
+    def total_weight(self) -> float: ...
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells have a response."""
+        ...
 
     def slopes(
         self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None = None
@@ -70,12 +83,28 @@ class Layout(Protocol):
         """(weight, weight × response) of these samples, each [samples, learners]."""
         ...
 
+    def of_learners(self, learners: slice) -> tuple[Floats, Floats]:
+        """(weight, weight × response) of these learners, each [learners, samples]."""
+        ...
+
     def sample_totals(self) -> tuple[Floats, Floats]:
         """(Σ weight × response, Σ weight) of each sample."""
         ...
 
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+    def learner_totals(self) -> tuple[Floats, Floats]:
+        """(Σ weight × response, Σ weight) of each learner."""
+        ...
+
+    def cells(self) -> CellArrays:
         """(learner, sample, weight, weight × response) of the observed cells, ordered by sample."""
+        ...
+
+    def pieces(self) -> Iterator[CellArrays]:
+        """The same, some at a time."""
+        ...
+
+    def parted(self, seed: int) -> "tuple[Layout, Layout]":
+        """The cells without a tenth of them, and that tenth."""
         ...
 
 
@@ -103,14 +132,20 @@ def _cell_terms(
     return loss, excess * chance, excess / (1 - guessing)
 
 
+def _kind(n_cells: int) -> type[np.floating]:
+    return np.float64 if n_cells <= DOUBLE_CELLS else np.float32
+
+
 class DenseLayout:
     """Every cell stored: the layout for tables that are mostly complete."""
 
+    drawn: ClassVar[bool] = False
+
     def __init__(self, weight: Floats, response: Floats) -> None:
         """weight, response: [samples, learners]; a response under weight 0 is ignored."""
-        kind = np.float64 if weight.size <= DOUBLE_CELLS else np.float32
-        self.weight = weight.astype(kind)
-        self.right = np.where(weight > 0, weight * response, 0).astype(kind)
+        self.weight = weight.astype(_kind(weight.size))
+        self.right = np.zeros_like(self.weight)
+        np.multiply(weight, response, out=self.right, where=weight > 0, casting="same_kind")
         self.n_samples, self.n_learners = weight.shape
         self.total_weight = float(weight.sum(dtype=np.float64))
 
@@ -137,19 +172,43 @@ class DenseLayout:
                 slope_g[rows] = by_guess.sum(axis=1)
         return Slopes(loss, slope_u, slope_v, slope_c, slope_g)
 
+    @property
+    def n_cells(self) -> int:
+        return int(np.count_nonzero(self.weight))
+
     def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
         return self.weight[rows], self.right[rows]
+
+    def of_learners(self, learners: slice) -> tuple[Floats, Floats]:
+        return self.weight[:, learners].T, self.right[:, learners].T
 
     def sample_totals(self) -> tuple[Floats, Floats]:
         return self.right.sum(axis=1, dtype=np.float64), self.weight.sum(axis=1, dtype=np.float64)
 
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
-        sample, learner = np.nonzero(self.weight)
-        return learner, sample, self.weight[sample, learner], self.right[sample, learner]
+    def learner_totals(self) -> tuple[Floats, Floats]:
+        return _learner_totals(self)
+
+    def cells(self) -> CellArrays:
+        return self._listed(slice(0, self.n_samples))
+
+    def pieces(self) -> Iterator[CellArrays]:
+        step = max(1, PIECE_CELLS // max(self.n_learners, 1))
+        for start in range(0, self.n_samples, step):
+            yield self._listed(slice(start, start + step))
+
+    def _listed(self, rows: slice) -> CellArrays:
+        weight, right = self.weight[rows], self.right[rows]
+        sample, learner = np.nonzero(weight)
+        return learner, sample + rows.start, weight[sample, learner], right[sample, learner]
+
+    def parted(self, seed: int) -> tuple[Layout, Layout]:
+        return _parted(self, seed)
 
 
 class SparseLayout:
     """Only observed cells stored, ordered by sample: the layout for mostly missing tables."""
+
+    drawn: ClassVar[bool] = False
 
     def __init__(
         self, learner: NDArray[np.integer], sample: NDArray[np.integer], weight: Floats, response: Floats,
@@ -181,15 +240,57 @@ class SparseLayout:
     def _matrix(self, values: Floats) -> sparse.csr_array:
         return sparse.csr_array((values, self.learner, self._starts), shape=(self.n_samples, self.n_learners))
 
+    @property
+    def n_cells(self) -> int:
+        return len(self.learner)
+
     def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
         return self._matrix(self.weight)[rows].toarray(), self._matrix(self.right)[rows].toarray()
+
+    def of_learners(self, learners: slice) -> tuple[Floats, Floats]:
+        weight, right = (self._matrix(part)[:, learners].toarray() for part in (self.weight, self.right))
+        return weight.T, right.T
 
     def sample_totals(self) -> tuple[Floats, Floats]:
         size = self.n_samples
         return np.bincount(self.sample, self.right, size), np.bincount(self.sample, self.weight, size)
 
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
+    def learner_totals(self) -> tuple[Floats, Floats]:
+        return _learner_totals(self)
+
+    def cells(self) -> CellArrays:
         return self.learner, self.sample, self.weight, self.right
+
+    def pieces(self) -> Iterator[CellArrays]:
+        for start in range(0, len(self.learner), PIECE_CELLS):
+            rows = slice(start, start + PIECE_CELLS)
+            yield self.learner[rows], self.sample[rows], self.weight[rows], self.right[rows]
+
+    def parted(self, seed: int) -> tuple[Layout, Layout]:
+        return _parted(self, seed)
+
+
+def _learner_totals(layout: Layout) -> tuple[Floats, Floats]:
+    right, weight = np.zeros(layout.n_learners), np.zeros(layout.n_learners)
+    for learner, _, weighed, scored in layout.pieces():
+        right += np.bincount(learner, scored, layout.n_learners)
+        weight += np.bincount(learner, weighed, layout.n_learners)
+    return right, weight
+
+
+def _parted(layout: Layout, seed: int) -> tuple[Layout, Layout]:
+    rng = np.random.default_rng(seed)
+    learner, sample, weight, right = layout.cells()
+    out = np.zeros(len(learner), bool)
+    out[rng.permutation(len(out))[: max(1, round(HELD_OUT * len(out)))]] = True
+
+    def part(rows: NDArray[np.bool_]) -> Layout:
+        return layout_of(
+            learner[rows], sample[rows], right[rows] / weight[rows], weight[rows],
+            n_learners=layout.n_learners, n_samples=layout.n_samples,
+        )  # fmt: skip
+
+    return part(~out), part(out)
 
 
 def layout_of(
@@ -199,8 +300,8 @@ def layout_of(
     """The layout that fits how full the table is. Each (learner, sample) occurs at most once."""
     if len(learner) < DENSE_SHARE * n_learners * n_samples:
         return SparseLayout(learner, sample, weight, response, n_learners=n_learners, n_samples=n_samples)
-    full_weight = np.zeros((n_samples, n_learners))
-    full_response = np.zeros((n_samples, n_learners))
+    full_weight = np.zeros((n_samples, n_learners), _kind(n_learners * n_samples))
+    full_response = np.zeros_like(full_weight)
     full_weight[sample, learner] = weight
     full_response[sample, learner] = response
     return DenseLayout(full_weight, full_response)

@@ -1,5 +1,6 @@
 """Learners of a neural diagnoser with its samples frozen: placed, balanced, and how sure they are."""
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,6 +19,7 @@ with needing(NEURAL_WORK):
     from jax.flatten_util import ravel_pytree
 
 ROUNDS = 40
+SPREAD_CELLS = 4_000_000  # of some learners, or samples, whose errors are computed together
 WEAK_PRIOR = 1e-2  # precision where the fit had none, so that an all-right learner stays finite
 
 
@@ -46,12 +48,13 @@ def place_rows(
     start: bool = False,
     rounds: int = ROUNDS,
     level: bool = False,
+    first: int = 0,
 ) -> tuple[Floats, Floats, Floats]:
     """Raw rows, their covariances and the largest slope left; weight, right: [learners, samples].
 
-    `start`: begin at the learners' present rows; with no `rounds` they stay. Else each begins at the row of
-    the pool, or the prior's mean, that fits it best: there may be several modes. `level`: rows are only
-    raised or lowered as a whole.
+    `start`: begin at the present rows, from learner `first` on; with no `rounds` they stay. Else each begins
+    at the row of the pool, or the prior's mean, that fits it best: there may be several modes. `level`: rows
+    are only raised or lowered as a whole.
     """
     present = learner_rows(diagnoser, params)
     width = present.shape[1]
@@ -64,7 +67,7 @@ def place_rows(
     many = (_wide(part, device, diagnoser) for part in (weight, right))
     for weighed, scored in zip(*many, strict=True):
         told = Told(prior, weighed, scored, mask)
-        begin = known[len(placed)] if start else _best_row(device, known, told, model=diagnoser.model)
+        begin = known[first + len(placed)] if start else _best_row(device, known, told, model=diagnoser.model)
         placed.append(_place(device, begin, told, along, rounds, model=diagnoser.model))
     rows, covariance, slope = (np.array(part, np.float64) for part in zip(*placed, strict=True))
     return rows, covariance, slope
@@ -328,44 +331,72 @@ NEURAL_KIND = "Laplace, samples and network held fixed"
 
 def neural_spread(diagnoser: Neural, params: Any, layout: Layout) -> Spread:
     """Mastery and sample factors with their standard errors."""
-    weight, right = layout.block(np.arange(layout.n_samples))
-    _, raw_covariance, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, rounds=0)
-    scale = _neural_dispersion(diagnoser, params, weight, right) if diagnoser.size.fractional else 1.0
+    raw_covariance = _raw_covariance(diagnoser, params, layout)
+    scale = _neural_dispersion(diagnoser, params, layout) if diagnoser.size.fractional else 1.0
     read = levels(diagnoser, params, learner_rows(diagnoser, params), raw_covariance)
-    device, mask = on_device(diagnoser, params)
-    n_rows = len(getattr(device, _learner_fields(diagnoser)[0]))
-    answered = _filled(_wide(weight.T, device, diagnoser), n_rows, 0).T
-    factors, errors = _sample_factors(
-        device, answered, mask, layout.n_learners, max(diagnoser.precision, 1e-2), model=diagnoser.model
-    )
-    own = slice(layout.n_samples)
-    difficulty, discrimination = (np.asarray(f, np.float64)[own] for f in factors)
-    difficulty_se, discrimination_se = (np.sqrt(scale) * np.asarray(e, np.float64)[own] for e in errors)
+    factors, errors = _factors_of_all(diagnoser, params, layout)
+    difficulty_se, discrimination_se = np.sqrt(scale) * errors
     return Spread(
         read.ability,
         scale * read.covariance,
         NEURAL_KIND,
-        difficulty,
+        factors[0],
         difficulty_se,
-        discrimination,
+        factors[1],
         discrimination_se,
         scale,
         *(curves_of(diagnoser, params) if diagnoser.weighs_samples else ()),
     )
 
 
+def _raw_covariance(diagnoser: Neural, params: Any, layout: Layout) -> Floats:
+    """Of every learner's raw row where it stands: [learners, numbers, numbers]."""
+    parts = [
+        place_rows(diagnoser, params, weight, right, start=True, rounds=0, first=first)[1]
+        for first, weight, right in blocks_of_learners(layout)
+    ]
+    return np.concatenate(parts)
+
+
+def blocks_of_learners(layout: Layout) -> Iterator[tuple[int, Floats, Floats]]:
+    """(first learner, weight, weight × response) of some learners at a time."""
+    step = max(1, SPREAD_CELLS // layout.n_samples)
+    for first in range(0, layout.n_learners, step):
+        yield first, *layout.of_learners(slice(first, first + step))
+
+
+def _factors_of_all(diagnoser: Neural, params: Any, layout: Layout) -> tuple[Floats, Floats]:
+    """(difficulty, discrimination) of the samples and their standard errors: each [2, samples]."""
+    device, mask = on_device(diagnoser, params)
+    n_learners = len(getattr(device, _learner_fields(diagnoser)[0]))
+    fields = {name: getattr(device, name) for name, axis in diagnoser.axes.items() if axis[0] == "sample"}
+    samples = {name: value for name, value in fields.items() if value is not None}
+    n_rows = len(next(iter(samples.values())))
+    step = min(n_rows, max(1, SPREAD_CELLS // n_learners))
+    parts = []
+    for first in range(0, layout.n_samples, step):
+        weight, _ = layout.block(np.arange(first, min(first + step, layout.n_samples)))
+        answered = np.zeros((step, n_learners), np.float32)
+        answered[: len(weight), : layout.n_learners] = weight
+        rows = np.minimum(np.arange(first, first + step), n_rows - 1)
+        found = _sample_factors(
+            device, {name: value[rows] for name, value in samples.items()}, jnp.asarray(answered),
+            None if mask is None else mask[rows], layout.n_learners, max(diagnoser.precision, 1e-2),
+            model=diagnoser.model,
+        )  # fmt: skip
+        parts.append(np.asarray(found, np.float64)[:, :, : len(weight)])
+    factors, errors = np.concatenate(parts, axis=2)
+    return factors, errors
+
+
 @partial(jax.jit, static_argnames=("model",))
 def _sample_factors(
-    params: Any, weight: jax.Array, mask: jax.Array | None, n_learners: int, precision: float, *, model: Any
-) -> tuple[Any, Any]:
-    """(difficulty, discrimination) of every sample and their standard errors."""
+    params: Any, samples: dict[str, Any], weight: jax.Array, mask: jax.Array | None, n_learners: int,
+    precision: float, *, model: Any,
+) -> tuple[Any, Any]:  # fmt: skip
+    """(difficulty, discrimination) of these samples and their standard errors."""
     mastery = model.mastery(params, jnp)
     own = jnp.arange(len(mastery)) < n_learners
-    samples = {
-        name: value
-        for name, axis in model.axes.items()
-        if axis[0] == "sample" and (value := getattr(params, name)) is not None
-    }
     _, unravel = ravel_pytree({name: value[0] for name, value in samples.items()})
 
     def filled(row: jax.Array) -> Any:
@@ -399,10 +430,12 @@ def _mask_row(mask_row: jax.Array | None) -> jax.Array | None:
     return None if mask_row is None else mask_row[None]
 
 
-def _neural_dispersion(diagnoser: Neural, params: Any, weight: Any, right: Any) -> float:
+def _neural_dispersion(diagnoser: Neural, params: Any, layout: Layout) -> float:
     """Pearson χ² per degree of freedom; the fitted numbers count for at most half of the responses."""
-    sample, learner = np.nonzero(weight)
-    w, r = weight[sample, learner], right[sample, learner]
-    p = 1 / (1 + np.exp(-neural_logit(diagnoser, params, learner, sample)))
-    used = min(sum(np.size(leaf) for leaf in jax.tree.leaves(params)), len(w) // 2)
-    return float(np.sum((r - w * p) ** 2 / (w * p * (1 - p))) / (len(w) - used))
+    total, n = 0.0, 0
+    for learner, sample, w, r in layout.pieces():
+        p = 1 / (1 + np.exp(-neural_logit(diagnoser, params, learner, sample)))
+        total += np.sum((r - w * p) ** 2 / (w * p * (1 - p)))
+        n += len(w)
+    used = min(sum(np.size(leaf) for leaf in jax.tree.leaves(params)), n // 2)
+    return float(total / (n - used))

@@ -5,6 +5,7 @@ mode. Each learner is then placed with the samples frozen, which makes a learner
 land where it was, and puts its standard error at a true mode.
 """
 
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -16,9 +17,11 @@ from camilla.errors import SettingError
 from camilla.extras import NEURAL_WORK, needing
 from camilla.fitting.compiling import kept_programs, shared_size
 from camilla.fitting.factors import Factors, HasProblem
+from camilla.fitting.feeding import AllCells, DeviceCells, DrawnCells
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.learner_rows import (
     balanced,
+    blocks_of_learners,
     curves_of,
     learner_rows,
     off_device,
@@ -48,22 +51,9 @@ PLACE_CELLS = 3_000_000  # up to here all learners are placed again after traini
 PLACE_COST = 5e-3  # relative loss on validation that exactly placed learners are worth
 MOMENTUM = 0.1  # torch's: the share of a batch in the moments that are kept
 LEAST_CHUNK = 4096  # rows a forward pass on validation cells, so that few sizes are compiled
-DRAWN_HERE = 50_000_000  # cells up to which NumPy draws their order; an accelerator shuffles more in a second
 MEASURED = 4096  # cells that the moments of averaged weights are taken from
 
 FIRST_DECAY, SECOND_DECAY, ADAM_EPS = 0.9, 0.999, 1e-8
-
-
-class DeviceCells(NamedTuple):
-    """Observed cells on the device, with what the prior of a cell's learner and sample is divided by."""
-
-    learner: jax.Array
-    sample: jax.Array
-    response: jax.Array
-    weight: jax.Array  # mean 1
-    learner_count: jax.Array  # [learners]
-    sample_count: jax.Array  # [samples]
-    mask: jax.Array | None  # [samples, skills]
 
 
 class Adam(NamedTuple):
@@ -98,33 +88,36 @@ def solve(
     plan = diagnoser.training
     start = start_of(layout, informed=diagnoser.precision > 0)
     begin, mask = on_device(diagnoser, diagnoser.model.project(diagnoser.init(rng, start), np))
-    rows, n_cells = _rows(layout, begin, mask, diagnoser)
-    order, rate = _Order(plan, n_cells), plan.rate_for(n_cells)
-    mix = 1 / (2 * order.n_steps) if plan.averaged else 1.0
-    best, leap, epoch = _Best(begin, np.inf, 0), 0, 0
+    feed: Any = (DrawnCells if layout.drawn else AllCells)(layout, begin, mask, diagnoser)
+    rate, mix = plan.rate_for(feed.n_cells), 1 / (2 * feed.n_steps) if plan.averaged else 1.0
     last = plan.epochs if earlier is None else earlier.steps
     with kept_programs():
         zero = jax.tree.map(np.zeros_like, begin)
         state = TrainingState(begin, begin, Adam(np.zeros([], np.int32), zero, zero))
-        for epoch in range(1, last + 1):
-            key = np.uint32(rng.integers(2**31))
-            state, loss = _epoch(
-                state, rows, order.drawn(rng), key, diagnoser.precision, rate, mix,
-                model=diagnoser.model, dropout=plan.dropout, kind=plan.loss, clip=plan.clip,
-                measured=plan.averaged,
-            )  # fmt: skip
-            if valid is None:
-                best = _Best(state.average, float(loss), epoch)
-            elif (score := _validation(diagnoser, state.average, mask, valid)) < best.score:
-                leap = leap if best.score - score < plan.worth * abs(score) else epoch
-                best = _Best(state.average, score, epoch)
-            said = "" if valid is None else f", best {best.score:.4f}"
-            watch(f"epoch {epoch}, loss {float(loss):.4f}{said}")
-            if valid is not None and epoch - leap >= plan.patience:
-                break
-    stopped = valid is not None and epoch - leap >= plan.patience
-    found = off_device(diagnoser, best.params)
-    return Solution(found, best.score, float("nan"), best.epoch, stopped or earlier is not None, placed=False)
+        run = feed.kept(_Run(state, _Best(begin, np.inf, 0), 0, 0), rng)
+        while run.epoch < last and not (valid is not None and run.idle >= plan.patience):
+            state, losses = run.state, []
+            for piece in feed.epoch(rng):
+                state, loss = _epoch(
+                    state, piece.rows, piece.batches, piece.seed, diagnoser.precision, rate, mix,
+                    model=diagnoser.model, dropout=plan.dropout, kind=plan.loss, clip=plan.clip,
+                    measured=plan.averaged,
+                )  # fmt: skip
+                losses.append(loss)
+                if len(losses) > 1:
+                    losses[-2].block_until_ready()  # no more than one piece is prepared meanwhile
+            loss = float(losses[0]) if len(losses) == 1 else float(np.average(losses, weights=feed.steps))
+            score = loss if valid is None else _validation(diagnoser, state.average, mask, valid)
+            run = run.after(state, score, plan.worth, always=valid is None)
+            said = "" if valid is None else f", best {run.best.score:.4f}"
+            watch(f"epoch {run.epoch}, loss {loss:.4f}{said}")
+            feed.keep(run, rng)
+    stopped = valid is not None and run.idle >= plan.patience
+    best = run.best
+    return Solution(
+        off_device(diagnoser, best.params), best.score, float("nan"), best.epoch,
+        stopped or earlier is not None, placed=False,
+    )  # fmt: skip
 
 
 class _Best(NamedTuple):
@@ -133,24 +126,26 @@ class _Best(NamedTuple):
     epoch: int
 
 
-class _Order:
-    """The order in which epochs see the responses."""
+class _Run(NamedTuple):
+    """Where training stands after an epoch."""
 
-    def __init__(self, plan: Training, n_cells: int) -> None:
-        """Averaged weights do not mind an epoch somewhat longer than a pass, so that its length is shared."""
-        self.n_cells, self.batch = n_cells, plan.batch_for(n_cells)
-        exact = max(1, n_cells // self.batch) * plan.passes_for(n_cells)
-        self.n_steps = shared_size(exact, 2) if plan.averaged else exact
+    state: TrainingState
+    best: _Best
+    leap: int  # the last epoch that was better by what counts
+    epoch: int
 
-    def drawn(self, rng: np.random.Generator) -> Any:
-        """[steps, batch] of an epoch: as many passes in random order as it takes."""
-        wanted = self.n_steps * self.batch
-        if self.n_cells > DRAWN_HERE:
-            keys = jax.random.split(jax.random.key(int(rng.integers(2**31))), -(-wanted // self.n_cells))
-            order = jnp.concatenate([jax.random.permutation(key, self.n_cells) for key in keys])
-            return order[:wanted].reshape(self.n_steps, self.batch)
-        passes = [rng.permutation(self.n_cells).astype(np.int32) for _ in range(-(-wanted // self.n_cells))]
-        return np.concatenate(passes)[:wanted].reshape(self.n_steps, self.batch)
+    @property
+    def idle(self) -> int:
+        """Epochs since then."""
+        return self.epoch - self.leap
+
+    def after(self, state: TrainingState, score: float, worth: float, *, always: bool) -> "_Run":
+        """One epoch later; its weights are the best if they score less, or `always`."""
+        epoch = self.epoch + 1
+        if always or score < self.best.score:
+            counts = not self.best.score - score < worth * abs(score)
+            return _Run(state, _Best(state.average, score, epoch), epoch if counts else self.leap, epoch)
+        return self._replace(state=state, epoch=epoch)
 
 
 def settled(
@@ -164,7 +159,7 @@ def settled(
     profiles are what is read. Where abilities weigh samples, levels are balanced.
     """
     found = solution.params
-    if diagnoser.precision <= 0 or len(layout.cells()[0]) > PLACE_CELLS:
+    if diagnoser.precision <= 0 or layout.n_cells > PLACE_CELLS:
         return solution
     with kept_programs():
         exact = _place_all(diagnoser, found, layout) if earlier is None or earlier.placed else None
@@ -191,38 +186,20 @@ def place(
 
 
 def _place_all(diagnoser: Neural, params: Any, layout: Layout, *, level: bool = False) -> Any:
-    weight, right = layout.block(np.arange(layout.n_samples))
-    rows, _, _ = place_rows(diagnoser, params, weight.T, right.T, start=True, level=level)
-    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
+    parts = [
+        place_rows(diagnoser, params, weight, right, start=True, level=level, first=first)[0]
+        for first, weight, right in blocks_of_learners(layout)
+    ]
+    return with_learner_rows(diagnoser, params, np.concatenate(parts).astype(np.float32))
 
 
 def _balance_all(diagnoser: Neural, params: Any, layout: Layout) -> Any:
-    weight, right = layout.block(np.arange(layout.n_samples))
     present, counts = learner_rows(diagnoser, params), curves_of(diagnoser, params).weight
-    rows = balanced(diagnoser, params, present, weight.T, right.T, counts)
-    return with_learner_rows(diagnoser, params, rows.astype(np.float32))
-
-
-def _rows(layout: Layout, params: Any, mask: Any, diagnoser: Neural) -> tuple[DeviceCells, int]:
-    """The cells, and what is divided by for each row of the parameters; added ones have no weight."""
-    learner, sample, weight, right = layout.cells()
-    given = [(axis[0], getattr(params, name)) for name, axis in diagnoser.axes.items()]
-    sizes = {axis: len(value) for axis, value in given if axis in ("learner", "sample") and value is not None}
-    per_learner = np.bincount(learner, weight, sizes["learner"])
-    per_sample = np.bincount(sample, weight, sizes["sample"])
-    scale = weight.mean()
-    more = 0 if diagnoser.exact_sizes else shared_size(len(learner), 1) - len(learner)
-
-    def column(values: Any, dtype: Any) -> jax.Array:
-        return jnp.asarray(np.pad(values.astype(dtype), (0, more)))
-
-    return DeviceCells(
-        column(learner, np.int32), column(sample, np.int32),
-        column(right / weight, np.float32), column(weight / scale, np.float32),
-        jnp.asarray(np.maximum(per_learner / scale, 1) * scale, jnp.float32),
-        jnp.asarray(np.maximum(per_sample / scale, 1) * scale, jnp.float32),
-        mask,
-    ), len(learner)  # fmt: skip
+    parts = [
+        balanced(diagnoser, params, present[first : first + len(weight)], weight, right, counts)
+        for first, weight, right in blocks_of_learners(layout)
+    ]
+    return with_learner_rows(diagnoser, params, np.concatenate(parts).astype(np.float32))
 
 
 def _cell_loss(logit: jax.Array, response: jax.Array, kind: str) -> jax.Array:
@@ -328,23 +305,39 @@ def _forward(
 
 def _validation(diagnoser: Neural, params: Any, mask: Any, valid: Layout) -> float:
     """Mean loss on the validation cells, or minus their AUC; smaller is better."""
-    learner, sample, weight, right = valid.cells()
-    width = min(CHUNK, max(LEAST_CHUNK, shared_size(len(learner), 1)))
+    width = min(CHUNK, max(LEAST_CHUNK, shared_size(valid.n_cells, 1)))
+    scored: Iterator[tuple[Floats, Floats, Floats]] = (
+        (right / weight, _logits(diagnoser, params, mask, learner, sample, width), weight)
+        for learner, sample, weight, right in valid.pieces()
+        if len(learner)
+    )
+    if diagnoser.training.monitor == "auc":
+        listed = list(scored)
+        response, logits = (np.concatenate(part) for part in list(zip(*listed, strict=True))[:2])
+        if zero_or_one(response).all():
+            from camilla.statistics.prediction import auc
+
+            return -auc(response, logits)
+        scored = iter(listed)
+    parts = [(_mean_loss(diagnoser, *one), float(one[2].sum())) for one in scored]
+    losses, weights = zip(*parts, strict=True)
+    return losses[0] if len(parts) == 1 else float(np.average(losses, weights=weights))
+
+
+def _mean_loss(diagnoser: Neural, response: Floats, logits: Floats, weight: Floats) -> float:
+    if diagnoser.training.loss == "mse":
+        return float(np.average((1 / (1 + np.exp(-logits)) - response) ** 2, weights=weight))
+    return log_loss(response, logits, weight)
+
+
+def _logits(diagnoser: Neural, params: Any, mask: Any, learner: Any, sample: Any, width: int) -> Floats:
+    """Of these pairs, so many in a pass."""
     parts = []
     for start in range(0, len(learner), width):
         rows = np.minimum(np.arange(start, start + width), len(learner) - 1)
         cells = learner[rows].astype(np.int32), sample[rows].astype(np.int32)
-        logits = _forward(params, *cells, mask, model=diagnoser.model)
-        parts.append(np.asarray(logits))
-    logits = np.concatenate(parts)[: len(learner)].astype(np.float64)
-    response = right / weight
-    if diagnoser.training.monitor == "auc" and zero_or_one(response).all():
-        from camilla.statistics.prediction import auc
-
-        return -auc(response, logits)
-    if diagnoser.training.loss == "mse":
-        return float(np.average((1 / (1 + np.exp(-logits)) - response) ** 2, weights=weight))
-    return log_loss(response, logits, weight)
+        parts.append(np.asarray(_forward(params, *cells, mask, model=diagnoser.model)))
+    return np.concatenate(parts)[: len(learner)].astype(np.float64)
 
 
 def solve_bilinear(

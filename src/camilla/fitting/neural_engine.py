@@ -6,8 +6,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from camilla.arrays import Floats, Watch, sigmoid
+from camilla.extras import may_accelerate
 from camilla.fitting.layout import BLOCK_CELLS, Layout
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread, se_along
+from camilla.fitting.shard_layout import compact
 from camilla.fitting.training import (
     Neural,
     Start,
@@ -18,6 +20,7 @@ from camilla.fitting.training import (
 )
 from camilla.table.cells import Cells
 
+LISTED_CELLS = 4_000_000  # in memory: 16 bytes for each while it is trained on, and 20 to draw their order
 REACH = 1e4  # levels looked at, in logits: a sample of the least weight moves by a hundred
 HALVINGS = 60
 AS_EXPECTED = 4.0  # answers added to those on a skill, as expected: one alone does not make an ability
@@ -31,6 +34,12 @@ class NeuralEngine:
 
     def tempered(self, diagnoser: Neural) -> bool:
         return True
+
+    def taken(self, layout: Layout) -> Layout:
+        """Many responses as bytes that cells are drawn from; an accelerator has room for lists of them."""
+        if layout.n_cells <= LISTED_CELLS or layout.drawn or may_accelerate():
+            return layout
+        return compact(layout)
 
     def solve(
         self, diagnoser: Neural, layout: Layout, rng: np.random.Generator, watch: Watch,

@@ -192,6 +192,10 @@ class Engine(Protocol[M_contra, P_contra]):
         """Whether predictions are corrected by a temperature fitted to held-out responses."""
         ...
 
+    def taken(self, layout: Layout) -> Layout:
+        """The responses as they are held while this fits them."""
+        ...
+
     def solve(
         self, diagnoser: M_contra, layout: Layout, rng: np.random.Generator, watch: Watch,
         *, valid: Layout | None = None, earlier: Solution | None = None,

@@ -1,4 +1,4 @@
-"""Passes over shards of responses, and the shards as a layout.
+"""Passes over shards of responses.
 
 A pass decodes a block of samples, computes p = σ(ability · loading + intercept) in float32, and sums what it
 needs in float64. Blocks are small enough for the second-level cache; several threads work on several shards.
@@ -29,7 +29,6 @@ from camilla.fitting.alternating import (
     solved,
 )
 from camilla.fitting.factors import Bilinear
-from camilla.fitting.layout import Slopes
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
@@ -385,45 +384,6 @@ def added(parts: Sequence[tuple[LearnerSums, SampleSums]]) -> tuple[LearnerSums,
     return learner, first
 
 
-class ShardLayout:
-    """Shards as a `Layout`, for what looks at blocks of samples; slopes are left to turns."""
-
-    def __init__(self, shards: Sequence[Shard]) -> None:
-        self.shards = tuple(shards)
-        self.n_learners = shards[0].shape[1]
-        self.starts = np.cumsum([0] + [one.shape[0] for one in shards])
-        self.n_samples = int(self.starts[-1])
-        each = [totals(one) for one in shards]
-        self.by_sample = Totals(
-            *(np.concatenate(parts) for parts in zip(*(one[0] for one in each), strict=True))
-        )
-        self.by_learner = Totals(
-            *(np.sum(parts, axis=0) for parts in zip(*(one[1] for one in each), strict=True))
-        )
-        self.total_weight = float(self.by_sample.n.sum())
-
-    def block(self, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
-        """(weight, weight × response) of these samples, each [samples, learners]."""
-        weight = np.zeros((len(rows), self.n_learners), np.float32)
-        right = np.zeros_like(weight)
-        number = np.searchsorted(self.starts, rows, side="right") - 1
-        for k in np.unique(number):
-            here = np.flatnonzero(number == k)
-            weight[here], right[here] = rows_of(self.shards[k], rows[here] - self.starts[k])
-        return weight, right
-
-    def slopes(
-        self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None = None
-    ) -> Slopes:
-        raise TypeError("shards are fitted by turns")
-
-    def cells(self) -> tuple[NDArray[np.integer], NDArray[np.integer], Floats, Floats]:
-        raise TypeError("the responses of shards are too many to be listed")
-
-    def sample_totals(self) -> tuple[Floats, Floats]:
-        return self.by_sample.right, self.by_sample.n
-
-
 def rows_of(shard: Shard, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """(weight, weight × response) of these samples of a shard."""
     if isinstance(shard, DenseShard):
@@ -471,6 +431,18 @@ def seen_of(shard: Shard, ability: Floats, state: SampleState, *, everywhere: bo
         out.square[rows] = _sum(right, 1)
         out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, right)])
     return out
+
+
+def add_seen(out: Seen, rows: NDArray[np.intp], p: Floats, weight: Floats, right: Floats) -> None:
+    """Adds some samples whose expected responses are known: each [samples, learners]."""
+    off, bend, square = (right - p) * weight, p * (1 - p) * weight, right**2
+    squares = off**2
+    ratio = squares / np.maximum(p * (1 - p), 1e-12)
+    out.fit[rows] = np.column_stack([_sum(one, 1) for one in (squares, bend, ratio)])
+    out.square[rows] = _sum(square, 1)
+    out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, square)])
+    if out.expected is not None:
+        out.expected[rows] = p.mean(axis=1)
 
 
 def _sum(matrix: Any, axis: int) -> Floats:

@@ -220,8 +220,7 @@ def start_of(layout: Layout, *, informed: bool) -> Start:
     """Informed starts spare the network the long flat stretch from all-alike rows; the papers start flat."""
     if not informed:
         return Start(np.zeros(layout.n_learners), np.zeros(layout.n_samples))
-    learner, _, weight, right = layout.cells()
-    right_of, weight_of = (np.bincount(learner, part, layout.n_learners) for part in (right, weight))
+    right_of, weight_of = layout.learner_totals()
     right_on, weight_on = layout.sample_totals()
     return Start(_standard_logit(right_of, weight_of), -_standard_logit(right_on, weight_on))
 

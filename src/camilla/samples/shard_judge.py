@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.diagnosing_large import diagnose_shards
 from camilla.diagnosis import Diagnosis
-from camilla.fitting.shards import ShardLayout
+from camilla.fitting.shard_layout import ShardLayout
 from camilla.samples.contrary import (
     MOST,
     RARE,
