@@ -39,6 +39,10 @@ def compare(
         typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the comment to a file (.md), beside what is printed."),
+    ] = None,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
     show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
@@ -56,12 +60,19 @@ def compare(
     if not fail_if_worse and (idle := _idle(margin=margin, by=by, allow=allow)):
         raise SettingError(f"--{idle} goes with --fail-if-worse.")
     if markdown and (json or show):
-        raise SettingError(f"--markdown is printed alone; leave out {'--json' if json else '--show'}.")
+        raise SettingError(
+            f"--markdown is printed alone; leave out {'--json' if json else '--show'}, or write the comment "
+            "to a file with -o FILE.md."
+        )
+    if output is not None:
+        _check_comment(output, inputs)
     losses = _losses(allow or [])
     table, a, b = _read(inputs, columns, content=options.checked_show(show, columns) > 0)
     columns.refuse_idle_weight(table)
     found = compare_two(table, a, b, level=level)
     gate = found.gate(by=by, margin=margin, allow=losses) if fail_if_worse else None
+    if output is not None:
+        _write(found.markdown(gate, flips=flips), output)
     if json:
         print_json(found.to_document(show=show, gate=gate), "compare")
     elif markdown:
@@ -72,6 +83,22 @@ def compare(
         for reason in gate.reasons:
             say(f"failed: {reason}", err=True)
         raise typer.Exit(WORSE)
+
+
+def _check_comment(output: Path, inputs: list[str]) -> None:
+    from camilla.errors import SettingError
+
+    if output.suffix.lower() != ".md":
+        raise SettingError(f"{output}: the comment is written as .md.")
+    options.keep_input(output, map(Path, inputs))
+
+
+def _write(comment: str, output: Path) -> None:
+    """A reader never meets half a comment."""
+    from camilla.table.files import whole_file
+
+    with whole_file(output) as draft:
+        draft.write_text(comment, encoding="utf-8")
 
 
 def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["ResponseTable", str, str]:

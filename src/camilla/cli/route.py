@@ -110,11 +110,12 @@ def route(
 
     Example: camilla route make answers.csv --features :prompt --costs small=1,large=20 -o route.json
     """
+    from camilla.learners.decision_files import ROUTE
     from camilla.learners.route import route
 
     options.keep_input(output, tables)
     if output is not None:
-        _check_json(output)
+        ROUTE.check_name(output)
     sizes = _numbers(portfolio, "portfolio")
     responses = columns.read(*tables)
     with progress("routing") as watch:
@@ -152,10 +153,3 @@ def _numbers(text: str, option: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise SettingError(f"--{option} takes whole numbers with commas, not {text!r}.") from None
-
-
-def _check_json(output: Path) -> None:
-    from camilla.errors import SettingError
-
-    if output.suffix.lower() != ".json":
-        raise SettingError(f"{output}: a route is written as .json.")
