@@ -59,13 +59,7 @@ def compare(
 
     if not fail_if_worse and (idle := _idle(margin=margin, by=by, allow=allow)):
         raise SettingError(f"--{idle} goes with --fail-if-worse.")
-    if markdown and (json or show):
-        raise SettingError(
-            f"--markdown is printed alone; leave out {'--json' if json else '--show'}, or write the comment "
-            "to a file with -o FILE.md."
-        )
-    if output is not None:
-        _check_comment(output, inputs)
+    _check_comment(output, inputs, markdown=markdown, idle="--json" if json else "--show" if show else "")
     losses = _losses(allow or [])
     table, a, b = _read(inputs, columns, content=options.checked_show(show, columns) > 0)
     columns.refuse_idle_weight(table)
@@ -85,10 +79,15 @@ def compare(
         raise typer.Exit(WORSE)
 
 
-def _check_comment(output: Path, inputs: list[str]) -> None:
+def _check_comment(output: Path | None, inputs: list[str], *, markdown: bool, idle: str) -> None:
+    """Whether the comment can be written or printed as asked; `idle` is an option that prints otherwise."""
     from camilla.errors import SettingError
 
-    if output.suffix.lower() != ".md":
+    if markdown and idle:
+        raise SettingError(
+            f"--markdown is printed alone; leave out {idle}, or write the comment to a file with -o FILE.md."
+        )
+    if output is not None and output.suffix.lower() != ".md":
         raise SettingError(f"{output}: the comment is written as .md.")
     options.keep_input(output, map(Path, inputs))
 

@@ -212,8 +212,8 @@ class Committee(Printable):
             {"learner": name, "weight": float(weight)}
             for name, weight in zip(self.members, self.weights, strict=True)
         ]
-        return {"format": COMMITTEE.format, "version": COMMITTEE.version, "vote": self.vote, "members": members,
-                "facts": dict(self.facts)}  # fmt: skip
+        head = {"format": COMMITTEE.format, "version": COMMITTEE.version}
+        return head | {"vote": self.vote, "members": members, "facts": dict(self.facts)}
 
     def save(self, path: str | Path) -> Path:
         """Writes the committee as JSON; a reader never meets half a file.

@@ -298,8 +298,8 @@ class Route(Printable):
         ['a', 'b']
         """
         saved = _Saved(
-            ROUTE.format, ROUTE.version, self.way, list(self.learners), [float(one) for one in self.costs], self.price,
-            self.single, self.first, list(self.middle), facts=dict(self.facts),
+            ROUTE.format, ROUTE.version, self.way, list(self.learners), list(map(float, self.costs)),
+            self.price, self.single, self.first, list(self.middle), facts=dict(self.facts),
         )  # fmt: skip
         if self.expectation is not None:
             saved.means = self.expectation.means.tolist()
