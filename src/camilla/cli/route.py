@@ -92,6 +92,10 @@ def route(
         str, typer.Option(help="How responses may be predicted, with commas.")
     ] = "tasks,regression,neighbours",
     folds: Annotated[int, typer.Option(help="Parts of the samples for cross-fitting.")] = 5,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="How often samples are dealt into folds: 5, or 3 from 5,001 samples on."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     budgets: Annotated[int, typer.Option(min=0, help="How many budgets of the frontier to print.")] = 6,
     output: Annotated[
@@ -123,7 +127,7 @@ def route(
             responses, costs=_of_table(costs, tables, "costs"),
             confidence=_of_table(confidence, tables, "confidence"), first=first, budget=budget,
             quality=quality, portfolio=sizes, methods=[name.strip() for name in methods.split(",")],
-            folds=folds, level=level, seed=seed, watch=watch,
+            folds=folds, partitions=partitions, level=level, seed=seed, watch=watch,
         )  # fmt: skip
     if output is not None:
         found.route.save(output)
