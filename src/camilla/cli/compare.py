@@ -82,6 +82,7 @@ def compare(
 def _check_comment(output: Path | None, inputs: list[str], *, markdown: bool, idle: str) -> None:
     """Whether the comment can be written or printed as asked; `idle` is an option that prints otherwise."""
     from camilla.errors import SettingError
+    from camilla.table.files import require_folder
 
     if markdown and idle:
         raise SettingError(
@@ -89,6 +90,8 @@ def _check_comment(output: Path | None, inputs: list[str], *, markdown: bool, id
         )
     if output is not None and output.suffix.lower() != ".md":
         raise SettingError(f"{output}: the comment is written as .md.")
+    if output is not None:
+        require_folder(output)
     options.keep_input(output, map(Path, inputs))
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from camilla.errors import DataError, FormatError, SettingError
 from camilla.names import in_quotes
-from camilla.table.files import whole_file
+from camilla.table.files import require_folder, whole_file
 
 Saved = TypeVar("Saved", bound=msgspec.Struct)
 Decision = TypeVar("Decision")
@@ -26,9 +26,10 @@ class DecisionFile(NamedTuple):
     command: str  # "camilla route TABLE -o FILE.json"
 
     def check_name(self, path: Path) -> None:
-        """Refuses a name that does not end in .json."""
+        """Refuses a name that does not end in .json, or a folder that is not there."""
         if path.suffix.lower() != ".json":
             raise SettingError(f"{path}: a {self.noun} is written as .json.")
+        require_folder(path)
 
     def write(self, path: str | Path, document: Mapping[str, Any]) -> Path:
         """Writes a decision as JSON; a reader never meets half a file."""

@@ -83,10 +83,10 @@ def problem_of(ordered: ResponseTable, costs: Costs, confidence: Floats | None, 
         units = group = np.unique(ordered.cluster, return_inverse=True)[1].astype(np.int64)
     n_units = len(np.unique(units[judged]))
     if n_units < FEWEST_UNITS:
-        kind = "samples" if group is None else "clusters"
+        units_came = counted(n_units, "sample" if group is None else "cluster")
         raise DataError(
-            f"{n_units} {kind} were answered by all {len(active)} learners; to judge a route on samples that "
-            f"had no part in it takes {FEWEST_UNITS} at least."
+            f"{units_came} {'was' if n_units == 1 else 'were'} answered by all {len(active)} learners; to "
+            f"judge a route on samples that had no part in it takes {FEWEST_UNITS} at least."
         )
     if skipped := ordered.n_samples - len(judged):
         notes.append(
