@@ -1,4 +1,4 @@
-"""Means over several deals of the same samples: the variance by its formula, and coverage where it is known."""
+"""Means over several deals of the same samples: variance by its formula, coverage where it is known."""
 
 import numpy as np
 import pytest
