@@ -197,10 +197,12 @@ directions together.
 |---|---|---|---|---|---|---|---|---|
 """
 TAIL = """
-The interval is of committees chosen on half of the samples, and holds their gain in at least 95 % of the
-tables. Among equals it is wider than need be: the mean over ten splits varies less there than one split.
-The committee that is saved was chosen on all samples. Where one learner is ahead, halves often miss it, and
-all samples do not: beside it, the saved committee is then worse than the interval says.
+The interval is of committees chosen on half of the samples. Among 460 tables for settling (equals, alike,
+graded, independent, one ahead) it held their gain in 100, 99, 96, 100 and 97 %. Among equals it is wider than
+need be: the mean over ten splits varies less there than one split. Narrower ones would not hold the gain
+where learners differ. The committee that is saved was chosen on all samples. Where one learner is ahead,
+halves often miss it, and all samples do not: beside it, the saved committee is then worse than the interval
+says (held in 79 % of the tables for settling; in 88 % where learners are graded, in 99 % elsewhere).
 
 **Why not twice the median.** Twice the median of the p-values over splits is valid whatever they have in
 common (Rüger, 1978). It was used before, with intervals of half the error rate. Those held the truth in 99
@@ -212,8 +214,8 @@ statistic varied 1.46 times as much as it should. The choices of ten folds use n
 equals, a learner is then chosen in just those folds in which it does worse. With halves it was 5.5 %, and
 0.97 times.
 
-Made by `python scripts/committees.py --worlds 200 --out docs/results/committees.md`; every figure is in
-[data/committees.json](data/committees.json).
+Made by `python scripts/committees.py --out docs/results/committees.md`, with `--worlds` for more tables; every
+figure is in [data/committees.json](data/committees.json).
 """
 
 

@@ -167,7 +167,7 @@ def routellm_text(name: str, found: dict[str, Any]) -> str:
         f"{rows}\n{others}"
         f"Oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); drawing lots: .500. Reached "
         "elsewhere: "
-        f"{FLOORS[name]}.\n\n"
+        f"{FLOORS[name]}.{found.get('note', '')}\n\n"
     )
 
 
@@ -188,6 +188,8 @@ def helm_text(found: dict[str, Any]) -> str:
             f"{row['single']:.3f} | "
             f"{100 * row['difference']:+.1f} | {interval} | {row['holm_p']:.2g} |\n"
         )
+    if not found["portfolios"]:
+        return text + f"\n{found['cpu_seconds']:.0f} CPU s.{found.get('note', '')}\n\n"
     text += "\n| portfolio of | oracle within it | 95 % CI | chosen by scenario | 95 % CI |\n"
     text += "|---|---|---|---|---|\n"
     for row in found["portfolios"]:
@@ -242,7 +244,7 @@ def _in_all(every: dict[str, dict[str, Any]]) -> str:
         f"\nIn all {tables} tables:\n\n{body}\n* Where nothing can be gained, choosing was called better in "
         f"{claimed} of {of} tables, and was significantly worse in {worse}.\n* p < .05 and an interval "
         f"without 0 disagreed in {odd} of {tables} tables.\n\nGains are in points. Made by `python "
-        "scripts/routes.py --worlds 12 --out docs/results/routes.md`; every figure is in "
+        "scripts/routes.py --out docs/results/routes.md`, with `--worlds` for more; every figure is in "
         "[data/routes.json](data/routes.json) and [data/route_worlds.json](data/route_worlds.json).\n"
     )
 
