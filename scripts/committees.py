@@ -214,7 +214,7 @@ statistic varied 1.46 times as much as it should. The choices of ten folds use n
 equals, a learner is then chosen in just those folds in which it does worse. With halves it was 5.5 %, and
 0.97 times.
 
-Made by `python scripts/committees.py --out docs/results/committees.md`, with `--worlds` for more tables; every
+Made by `python scripts/committees.py --out docs/results/committees.md`, with `--worlds` for more; every
 figure is in [data/committees.json](data/committees.json).
 """
 
