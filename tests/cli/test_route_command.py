@@ -100,7 +100,11 @@ def test_help_is_that_of_the_table(folder: Path) -> None:
         ([*TABLE, "--ignore", "words", "--costs", "empty.csv"], 1, "empty.csv: the file is empty"),
         (["empty.csv", "-o", "route.json"], 1, "empty.csv: the file is empty"),
         (["head.csv", "--rows", "samples", "-o", "route.json"], 1, "has a header but no rows"),
-        ([*TABLE, "--features", "few.csv", "-o", "bad.json"], 1, "has no row for 298 of 300 samples"),
+        (
+            [*TABLE, "--ignore", "words", "--features", "few.csv", "-o", "bad.json"],
+            1,
+            "has no row for 298 of 300 samples",
+        ),
         (["apply", "nowhere.json", "new.csv", "-o", "x.csv"], 1, "cannot be read"),
         (["apply", "costs.csv", "new.csv", "-o", "x.csv"], 1, "is no route"),
         (["apply", "costs.csv", "new.csv"], 2, "route apply wants -o FILE"),
