@@ -1,8 +1,10 @@
 """Recomputes every statement of a report's summaries from the raw tables; exits 1 if one is false.
 
 python scripts/check_report.py [NAME …] checks demo, titanic, cifar100, swebench, helm, epp, comparison,
-experiment and simulated; tables come from the folder CAMILLA_DATA, formulas from check_report_truth.py,
-and what has to hold from check_report_rules.py. A statement of a kind without a rule counts as false.
+experiment, simulated and decisions: routes, committees and features. Tables come from the folder
+CAMILLA_DATA, formulas from check_report_truth.py, what has to hold from check_report_rules.py;
+check_report_routes.py, check_report_committees.py and check_report_features.py make a decision anew. A
+statement of a kind without a rule counts as false.
 """
 
 import json
@@ -20,6 +22,7 @@ from scipy.stats import t, ttest_rel
 
 import camilla
 from camilla.experiments.running import experiment
+from check_report_decisions import decisions
 from check_report_rules import Truth, false_statements, need, of_diagnosis, paired_truth, ranks
 from check_report_truth import Players, Raw, holm, page_document, paired, run_of_ties
 
@@ -245,7 +248,7 @@ def others(data: Path, folder: Path, wanted: list[str]) -> Iterator[tuple[str, i
 def main(wanted: list[str]) -> int:
     data = Path(os.environ.get("CAMILLA_DATA", "data"))
     every_table = tables(data)
-    wanted = wanted or [*every_table, "epp", "comparison", "experiment", "simulated"]
+    wanted = wanted or [*every_table, "epp", "comparison", "experiment", "simulated", "decisions"]
     total, wrong = 0, []
     with tempfile.TemporaryDirectory() as place:
 
@@ -259,6 +262,9 @@ def main(wanted: list[str]) -> int:
             tell(name, *checked_table(every_table[name](), _fresh(place, name)))
         for name, n, found in others(data, Path(place), wanted):
             tell(name, n, found)
+        if "decisions" in wanted:
+            for name, n, found in decisions(data, Path(place)):
+                tell(name, n, found)
         if "simulated" in wanted:
             for seed in range(20):
                 kind = "irt" if seed % 4 == 3 else "auto"

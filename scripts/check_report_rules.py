@@ -58,7 +58,7 @@ def compare_numbers(said: dict[str, Any], truth: Truth) -> None:
             need(text == wanted, f"{name}: {text!r} is said, {wanted!r} is true")
             continue
         right, tolerance = wanted if isinstance(wanted, tuple) else (wanted, 1e-6)
-        points = 100.0 if name.startswith("difference") and said["kind"] in POINTS else 1.0
+        points = 100.0 if said["kind"] in POINTS and name.startswith(("difference", "lost")) else 1.0
         value, rounding = shown(text)
         off = abs(value - points * right)
         need(
@@ -81,6 +81,12 @@ POINTS = (
     "compare probably better",
     "compare probably worse",
     "compare tied",
+    "route better",
+    "route not better",
+    "committee better",
+    "no committee better",
+    "features most",
+    "features most",
 )
 
 

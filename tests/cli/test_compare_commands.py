@@ -104,6 +104,30 @@ def test_clusters_are_said_and_flipped_whole(camilla: Camilla) -> None:
     assert (told["overall"]["n_clusters"], told["overall"]["test"]) == (20, "Student's t over clusters")
 
 
+def test_one_run_writes_the_comment_and_prints_the_document(camilla: Camilla, folder: Path) -> None:
+    words = ("compare", "runs.csv", "good", "bad", "--fail-if-worse", "--flips", "2")
+    ran = camilla(*words, "--json", "-o", "comment.md")
+    assert ran.returncode == 3
+    assert json.loads(ran.stdout)["gate"]["failed"]
+    assert (folder / "comment.md").read_text() == camilla(*words, "--markdown").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("-o", "comment.txt"), 2, "the comment is written as .md"),
+        (("-o", "nowhere/comment.md"), 1, "there is no folder nowhere"),
+        (("--markdown", "--show", "1"), 2, "write the comment to a file with -o FILE.md"),
+    ],
+)
+def test_a_comment_that_cannot_be_written_is_refused(
+    camilla: Camilla, folder: Path, words: tuple[str, ...], code: int, message: str
+) -> None:
+    ran = camilla("compare", "runs.csv", "good", "bad", *words)
+    assert (ran.returncode, message in ran.stderr, ran.stdout) == (code, True, "")
+    assert not list(folder.glob("comment*"))
+
+
 def test_rank_prints_a_board_and_as_json_its_pairs(camilla: Camilla) -> None:
     shown = camilla("rank", "runs.csv")
     assert shown.returncode == 0, shown.stderr

@@ -23,6 +23,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     new = {"sample": [1, 2, 3], "m0": ["a", "b", "c"], "m1": ["a", "c", "c"], "m2": ["b", "c", "a"]}
     pl.DataFrame(new | {f"m{i}": ["z", "z", "z"] for i in (3, 4, 5)}).write_csv(place / "new.csv")
     library.simulate(5, 40, fractional=True, seed=1).table.write(place / "scores.csv")
+    (place / "empty.csv").write_text("")
+    (place / "one.csv").write_text("sample,a\n" + "".join(f"s{k},1\n" for k in range(30)))
+    (place / "few.csv").write_text("sample,a,b,c,d,e\ns0,1,0,1,0,1\n")
     library.diagnose(library.simulate(8, 30, seed=1).table, "irt", precision=3.0).save(place / "diagnosis")
     return place
 
@@ -48,6 +51,10 @@ def test_a_committee_is_chosen_written_and_applied(folder: Path) -> None:
         (["answers.csv", "--sizes", "3,x"], 2, "--sizes takes comma-separated whole numbers"),
         (["answers.csv", "--sizes", "1"], 2, "whole numbers from 2 on"),
         (["answers.csv", "--vote", "loud"], 2, "vote is one of"),
+        (["answers.csv", "-o", "nowhere/c.json"], 1, "there is no folder nowhere"),
+        (["empty.csv", "-o", "bad.json"], 1, "the file is empty"),
+        (["one.csv", "--rows", "samples", "-o", "bad.json"], 1, "1 learner answered at least half"),
+        (["few.csv", "--rows", "samples", "-o", "bad.json"], 1, "1 sample with answers came"),
         (["answers.csv", "-o", "c.csv"], 2, "a committee is written as .json"),
         (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is no committee"),
         (["new.csv", "--apply", "nowhere.json", "-o", "x.csv"], 1, "cannot be read"),
@@ -65,6 +72,7 @@ def test_what_cannot_be_done_is_one_line(folder: Path, words: list[str], code: i
     assert run.returncode == code, run.stderr
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
+    assert not (folder / "bad.json").exists()
 
 
 def test_a_curriculum_is_written_and_given_as_json(folder: Path) -> None:

@@ -37,6 +37,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     pl.DataFrame({"learner": ["a", "b", "c"], "cost": [1, 1, 3]}).write_csv(place / "costs.csv")
     pl.DataFrame({"learner": ["a", "b", "c"], "cost": [1, -1, 3]}).write_csv(place / "negative.csv")
+    (place / "empty.csv").write_text("")
+    (place / "head.csv").write_text("sample,a,b\n")
+    (place / "few.csv").write_text("sample,words\ns0,4\ns1,9\n")
     return place
 
 
@@ -93,6 +96,15 @@ def test_help_is_that_of_the_table(folder: Path) -> None:
         ([*TABLE, "--ignore", "words", "-o", "route.csv"], 2, "a route is written as .json"),
         ([*TABLE, "--features", ":colour"], 1, "'colour'"),
         (["long.csv", "--confidence", ":trust"], 1, "no column 'trust'"),
+        ([*TABLE, "--ignore", "words", "-o", "nowhere/route.json"], 1, "there is no folder nowhere"),
+        ([*TABLE, "--ignore", "words", "--costs", "empty.csv"], 1, "empty.csv: the file is empty"),
+        (["empty.csv", "-o", "route.json"], 1, "empty.csv: the file is empty"),
+        (["head.csv", "--rows", "samples", "-o", "route.json"], 1, "has a header but no rows"),
+        (
+            [*TABLE, "--ignore", "words", "--features", "few.csv", "-o", "bad.json"],
+            1,
+            "has no row for 298 of 300 samples",
+        ),
         (["apply", "nowhere.json", "new.csv", "-o", "x.csv"], 1, "cannot be read"),
         (["apply", "costs.csv", "new.csv", "-o", "x.csv"], 1, "is no route"),
         (["apply", "costs.csv", "new.csv"], 2, "route apply wants -o FILE"),
@@ -104,3 +116,4 @@ def test_what_cannot_be_done_is_one_line(folder: Path, words: list[str], code: i
     assert run.returncode == code, run.stderr
     assert "Traceback" not in run.stderr
     assert len([line for line in run.stderr.splitlines() if line.startswith("error")]) == 1
+    assert not (folder / "bad.json").exists()

@@ -43,6 +43,10 @@ def compare(
         ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the comment to a file (.md), beside what is printed."),
+    ] = None,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
     show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
@@ -59,13 +63,14 @@ def compare(
 
     if not fail_if_worse and (idle := _idle(margin=margin, by=by, allow=allow)):
         raise SettingError(f"--{idle} goes with --fail-if-worse.")
-    if markdown and (json or show):
-        raise SettingError(f"--markdown is printed alone; leave out {'--json' if json else '--show'}.")
+    _check_comment(output, inputs, markdown=markdown, idle="--json" if json else "--show" if show else "")
     losses = _losses(allow or [])
     table, a, b = _read(inputs, columns, content=options.checked_show(show, columns) > 0)
     columns.refuse_idle_weight(table)
     found = compare_two(table, a, b, level=level)
     gate = found.gate(by=by, margin=margin, allow=losses) if fail_if_worse else None
+    if output is not None:
+        _write(found.markdown(gate, flips=flips), output)
     if json:
         print_json(found.to_document(show=show, gate=gate), "compare")
     elif markdown:
@@ -76,6 +81,30 @@ def compare(
         for reason in gate.reasons:
             say(f"failed: {reason}", err=True)
         raise typer.Exit(WORSE)
+
+
+def _check_comment(output: Path | None, inputs: list[str], *, markdown: bool, idle: str) -> None:
+    """Whether the comment can be written or printed as asked; `idle` is an option that prints otherwise."""
+    from camilla.errors import SettingError
+    from camilla.table.files import require_folder
+
+    if markdown and idle:
+        raise SettingError(
+            f"--markdown is printed alone; leave out {idle}, or write the comment to a file with -o FILE.md."
+        )
+    if output is not None and output.suffix.lower() != ".md":
+        raise SettingError(f"{output}: the comment is written as .md.")
+    if output is not None:
+        require_folder(output)
+    options.keep_input(output, map(Path, inputs))
+
+
+def _write(comment: str, output: Path) -> None:
+    """A reader never meets half a comment."""
+    from camilla.table.files import whole_file
+
+    with whole_file(output) as draft:
+        draft.write_text(comment, encoding="utf-8")
 
 
 def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["ResponseTable", str, str]:

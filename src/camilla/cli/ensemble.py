@@ -51,6 +51,7 @@ def ensemble(
 
     Example: camilla ensemble answers.csv --sizes 3,5 -o committee.json
     """
+    from camilla.learners.decision_files import COMMITTEE
     from camilla.learners.ensemble import ensemble
 
     if apply is not None:
@@ -59,7 +60,7 @@ def ensemble(
     options.keep_input(output, tables)
     wanted = _sizes(sizes)
     if output is not None:
-        _check_json(output)
+        COMMITTEE.check_name(output)
     responses = columns.read(*tables, content=True)
     with progress("choosing a committee") as watch:
         found = ensemble(
@@ -84,13 +85,6 @@ def _sizes(text: str) -> list[int]:
         return [int(part) for part in text.split(",")]
     except ValueError:
         raise SettingError(f"--sizes takes comma-separated whole numbers, not {text!r}.") from None
-
-
-def _check_json(output: Path) -> None:
-    from camilla.errors import SettingError
-
-    if output.suffix.lower() != ".json":
-        raise SettingError(f"{output}: a committee is written as .json.")
 
 
 def _apply(

@@ -92,6 +92,10 @@ def route(
         str, typer.Option(help="Methods to predict responses, comma-separated.")
     ] = "tasks,regression,neighbours",
     folds: Annotated[int, typer.Option(help="Parts of the samples for cross-fitting.")] = 5,
+    partitions: Annotated[
+        int | None,
+        typer.Option(help="How often samples are dealt into folds: 5, or 3 from 5,001 samples on."),
+    ] = None,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     budgets: Annotated[int, typer.Option(min=0, help="How many budgets of the frontier to print.")] = 6,
     output: Annotated[
@@ -110,11 +114,12 @@ def route(
 
     Example: camilla route make answers.csv --features :prompt --costs small=1,large=20 -o route.json
     """
+    from camilla.learners.decision_files import ROUTE
     from camilla.learners.route import route
 
     options.keep_input(output, tables)
     if output is not None:
-        _check_json(output)
+        ROUTE.check_name(output)
     sizes = _numbers(portfolio, "portfolio")
     responses = columns.read(*tables)
     with progress("routing") as watch:
@@ -122,7 +127,7 @@ def route(
             responses, costs=_of_table(costs, tables, "costs"),
             confidence=_of_table(confidence, tables, "confidence"), first=first, budget=budget,
             quality=quality, portfolio=sizes, methods=[name.strip() for name in methods.split(",")],
-            folds=folds, level=level, seed=seed, watch=watch,
+            folds=folds, partitions=partitions, level=level, seed=seed, watch=watch,
         )  # fmt: skip
     if output is not None:
         found.route.save(output)
@@ -152,10 +157,3 @@ def _numbers(text: str, option: str) -> list[int]:
         return [int(part) for part in text.split(",") if part.strip()]
     except ValueError:
         raise SettingError(f"--{option} takes whole numbers with commas, not {text!r}.") from None
-
-
-def _check_json(output: Path) -> None:
-    from camilla.errors import SettingError
-
-    if output.suffix.lower() != ".json":
-        raise SettingError(f"{output}: a route is written as .json.")

@@ -1,6 +1,5 @@
 """A committee: members, the weight of each vote, what they answer together; saved as a small JSON file."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,16 +10,15 @@ import numpy as np
 import polars as pl
 
 from camilla.display import Grid, Part, Printable, counted
-from camilla.errors import DataError, FormatError, SettingError
+from camilla.errors import DataError, SettingError
+from camilla.learners.decision_files import COMMITTEE
 from camilla.learners.votes import SAME
 from camilla.names import in_quotes, nearest, quoted, repeated
 from camilla.table.columns import Origin, answer_column, name_column
-from camilla.table.files import whole_file
 from camilla.table.frame_files import called, read_frame
 from camilla.table.frames import as_polars
 from camilla.table.responses import ResponseTable
 
-FORMAT, VERSION = "camilla committee", 1
 IN_WORDS = {
     "majority": "one vote each",
     "log-odds": "votes weighted by log-odds of accuracy",
@@ -214,8 +212,8 @@ class Committee(Printable):
             {"learner": name, "weight": float(weight)}
             for name, weight in zip(self.members, self.weights, strict=True)
         ]
-        return {"format": FORMAT, "version": VERSION, "vote": self.vote, "members": members,
-                "facts": dict(self.facts)}  # fmt: skip
+        head = {"format": COMMITTEE.format, "version": COMMITTEE.version}
+        return head | {"vote": self.vote, "members": members, "facts": dict(self.facts)}
 
     def save(self, path: str | Path) -> Path:
         """Writes the committee as JSON; a reader never meets half a file.
@@ -240,13 +238,7 @@ class Committee(Printable):
         >>> camilla.Committee(("a", "b"), (1.0, 0.5)).save("committee.json").name
         'committee.json'
         """
-        path = Path(path)
-        if path.suffix.lower() != ".json":
-            raise SettingError(f"{path}: a committee is written as .json.")
-        with whole_file(path) as draft:
-            text = json.dumps(self.to_document(), ensure_ascii=False, indent=1)
-            draft.write_text(text + "\n", encoding="utf-8")
-        return path
+        return COMMITTEE.write(path, self.to_document())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -273,27 +265,12 @@ class Committee(Printable):
         >>> camilla.Committee.load(path).members
         ('a', 'b')
         """
-        path = Path(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-        try:
-            saved = msgspec.json.decode(data, type=_Saved)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise FormatError(
-                f"{path}: is no committee: {error}. A committee is written by camilla ensemble -o FILE.json."
-            ) from error
-        if saved.format != FORMAT or saved.version > VERSION:
-            raise FormatError(
-                f"{path}: holds {in_quotes(saved.format)} of version {saved.version}; "
-                f"{in_quotes(FORMAT)} up to version {VERSION} was wanted."
-            )
-        try:
-            members = tuple(one.learner for one in saved.members)
-            return cls(members, tuple(one.weight for one in saved.members), saved.vote, saved.facts)
-        except SettingError as error:
-            raise FormatError(f"{path}: {error}") from error
+        return COMMITTEE.read(path, _Saved, cls._restored)
+
+    @classmethod
+    def _restored(cls, saved: _Saved) -> Self:
+        members = tuple(one.learner for one in saved.members)
+        return cls(members, tuple(one.weight for one in saved.members), saved.vote, saved.facts)
 
 
 def _long(answers: Any, learner: str, sample: str, answer: str, members: tuple[str, ...]) -> pl.DataFrame:

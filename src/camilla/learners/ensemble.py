@@ -190,8 +190,8 @@ def ensemble(
 
     Samples are split into halves, ten times. Members, votes and size are chosen on one half, by
     cross-fitting within it, and judged on the other, and the other way round. The best single learner is
-    chosen on the same half. Both are compared with the paired test of `compare`; the p-value is twice the
-    median over splits. Without a significant difference no committee is recommended.
+    chosen on the same half. Both are compared with the paired test of `compare`; p-value and interval are
+    medians over splits. Without a significant difference no committee is recommended.
 
     Parameters
     ----------
@@ -311,9 +311,10 @@ def _fitting_sizes(sizes: tuple[int, ...], n_learners: int) -> tuple[tuple[int, 
 
 def _check_units(n_units: int, *, clusters: bool) -> None:
     if n_units < FEWEST_UNITS:
+        came = counted(n_units, "cluster" if clusters else "sample")
         raise DataError(
-            f"{n_units} {'clusters' if clusters else 'samples'} with answers came; to choose a committee on "
-            f"one half and judge it on the other takes {FEWEST_UNITS} at least."
+            f"{came} with answers came; to choose a committee on one half and judge it on the other takes "
+            f"{FEWEST_UNITS} at least."
         )
 
 

@@ -4,8 +4,9 @@
 
 Three methods: tasks (shrunken means), a logistic regression per learner, the mean of the nearest samples. The
 weights w and v come from cross-fitting within the samples of the fit, by non-negative least squares. Where
-the methods together do not predict differences between learners better than the means do, by more than a
-standard error, all weights are 0: then every sample gets the same expected responses.
+nothing predicts differences between learners better than the means do, all weights are 0: then every sample
+gets the same expected responses. There is no other threshold: with one, a route would be there or not by
+chance, and another deal of the samples would change it as a whole.
 """
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ STEPS = 60  # of the regression, which moves in steps of a bound of its curvatur
 SETTLED = 1e-4  # a step of all weights below it ends the regression
 MOST_CARRIED = 5000  # samples of a fit up to which neighbours are tried: a route carries all of them
 BLOCK = 2000  # samples whose neighbours are looked up at once
-NEEDED = 1.0  # standard errors by which methods must be better than means to be used
+NEEDED = 1.0  # standard errors by which neighbours must make it better to be carried along
 LONGEST_LOGIT = 12.0
 
 
@@ -330,13 +331,13 @@ def _of_methods(
     """Weights of all methods; neighbours, which a route has to carry, only where the others do worse."""
     light = [at for at, name in enumerate(names) if name != "neighbours"]
     weights, plain = np.zeros(len(names)), (wanted**2).sum(axis=0)
-    for taken in (light, list(range(len(names)))):
+    for taken, needed in ((light, 0.0), (list(range(len(names))), NEEDED if light else 0.0)):
         if not taken or (len(taken) == len(light) and taken is not light):
             continue
         some = _least_squares(offered[taken], wanted)
         loss = ((wanted - np.tensordot(some, offered[taken], 1)) ** 2).sum(axis=0)
         spread = spread_of(plain - loss, units)
-        if float(spread.mean) > NEEDED * float(np.sqrt(spread.variance)):
+        if float(spread.mean) > needed * float(np.sqrt(spread.variance)):
             weights[:] = 0
             weights[taken], plain = some, loss
     return {name: float(one) for name, one in zip(names, rounded(weights), strict=True)}

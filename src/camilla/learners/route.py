@@ -5,45 +5,47 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread
 from camilla.display import watching
 from camilla.errors import DataError, SettingError
 from camilla.learners.costs import confidences_of, costs_of
 from camilla.learners.expected import METHODS
-from camilla.learners.frontier import Path, chosen_at, path_of
-from camilla.learners.rank import learner_ends
+from camilla.learners.frontier import Path, path_of
+from camilla.learners.route_figures import (
+    Judge,
+    frontier_rows,
+    learner_rows,
+    over_single,
+    portfolio_frame,
+    recovered,
+    same_quality,
+    task_rows,
+    ways_at,
+)
 from camilla.learners.routed import (
     CASCADE,
     MIXING,
-    ORACLE,
     ROUTED,
     Curves,
-    Fold,
+    Partition,
     Problem,
     cross_fitted,
-    curves_of,
     fit_on,
-    portfolio_order,
-    portfolio_rows,
+    partitions_of,
     problem_of,
-    recovery,
 )
 from camilla.learners.routing import SINGLE, Routing
 from camilla.learners.saved_route import Route, cascade_costs
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
-from camilla.statistics.clusters import spread_of
-from camilla.statistics.intervals import student
-from camilla.statistics.multiplicity import holm
-from camilla.statistics.paired import student_p
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
 PORTFOLIOS = (2, 3)
 NAMES = {ROUTED: "by sample", CASCADE: "cascade"}
-FRONTIER_WAYS = (ROUTED, CASCADE, MIXING, ORACLE)
+PARTITIONS = ((5_000, 5),)  # samples up to which they are dealt so often
+FEWEST_PARTITIONS = 3  # of more samples
 
 
 class Settings(NamedTuple):
@@ -54,6 +56,7 @@ class Settings(NamedTuple):
     portfolio: tuple[int, ...]
     methods: tuple[str, ...]
     folds: int
+    partitions: int | None
     level: float
     seed: int
 
@@ -62,8 +65,8 @@ def route(
     table: TableLike, *, rows: WideRows | None = None, costs: Any = None, features: Any = None,
     confidence: Any = None, first: str | None = None, budget: float | None = None,
     quality: float | None = None, portfolio: Sequence[int] = PORTFOLIOS, methods: Sequence[str] = METHODS,
-    folds: int = 5, level: float = 0.95, seed: int = 0, progress: bool | None = None,
-    watch: Watch | None = None,
+    folds: int = 5, partitions: int | None = None, level: float = 0.95, seed: int = 0,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> Routing:  # fmt: skip
     """Finds which learner should answer each sample, at what cost, and whether choosing pays.
 
@@ -101,6 +104,9 @@ def route(
         How responses may be predicted; weights are chosen by cross-fitting.
     folds : int
         Parts of the samples; samples of a cluster stay together.
+    partitions : int, optional
+        How often samples are dealt into folds. By default 5 times, and 3 times where there are more than
+        5,000. With one, intervals do not know how much another deal changes routes, and are too narrow.
     level : float
         Coverage of intervals; 1 − level is the error rate of the test.
     seed : int
@@ -133,7 +139,9 @@ def route(
     >>> routing.route.choose({"skill": "3"})["learner"].to_list()
     ['knn 1']
     """
-    asked = Settings(budget, quality, tuple(sorted(set(portfolio))), tuple(methods), folds, level, seed)
+    asked = Settings(
+        budget, quality, tuple(sorted(set(portfolio))), tuple(methods), folds, partitions, level, seed
+    )
     _check_settings(asked)
     responses = as_table(table, rows=rows)
     if features is not None:
@@ -153,8 +161,14 @@ def _check_settings(asked: Settings) -> None:
         raise SettingError(f"sizes of portfolios are whole numbers from 1 on; got {list(asked.portfolio)}.")
     if unknown := [name for name in asked.methods if name not in METHODS]:
         raise SettingError(f"methods are {', '.join(METHODS)}; got {unknown[0]!r}.")
+    _check_judging(asked)
+
+
+def _check_judging(asked: Settings) -> None:
     if asked.folds < 2:
         raise SettingError(f"at least 2 folds are wanted; got {asked.folds}.")
+    if asked.partitions is not None and asked.partitions < 1:
+        raise SettingError(f"at least 1 partition is wanted; got {asked.partitions}.")
     if not 0 < asked.level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {asked.level:g}.")
 
@@ -183,65 +197,49 @@ def _routing(
             f"{problem.costs.min():g}."
         )
     sizes = tuple(size for size in asked.portfolio if size < len(problem.learners))
-    folds = cross_fitted(problem, asked.folds, max(sizes, default=1), asked.methods, asked.seed, watch)
-    curves = curves_of(problem, folds, asked.budget)
+    dealings = asked.partitions or usual_partitions(len(problem.judged))
+    folds = []
+    for number in range(dealings):
+        told = _of_partition(watch, number, dealings)
+        most = max(sizes, default=1)
+        folds.append(cross_fitted(problem, asked.folds, most, asked.methods, asked.seed, told, number))
+    parts = partitions_of(problem, folds, asked.budget)
     watch("fitting on all samples")
-    return _result(table, problem, folds, curves, sizes, asked, given=costs.given)
+    return _result(table, problem, parts, sizes, asked, given=costs.given)
 
 
-class _Judge(NamedTuple):
-    """Means of held-out samples with their intervals."""
-
-    group: NDArray[np.integer] | None
-    level: float
-
-    def quality(self, values: Floats) -> dict[str, float | None]:
-        """Mean, low, high of values in [0, 1]."""
-        spread = spread_of(values[None], self.group)
-        ends = learner_ends(values[None], spread, self.group, self.level)
-        return _row(float(spread.mean[0]), float(ends.low[0]), float(ends.high[0]), "quality", "low", "high")
-
-    def difference(self, values: Floats, names: tuple[str, ...]) -> dict[str, float | None]:
-        """Mean, low, high and, with a fourth name, the p-value of a mean of 0."""
-        spread = spread_of(values, self.group)
-        mean, se = float(spread.mean), float(np.sqrt(spread.variance))
-        if not np.any(np.abs(values) > 1e-12):  # the same on every sample
-            row = _row(0.0, 0.0, 0.0, *names[:3])
-        else:
-            ends = student(mean, se, spread.df, self.level)
-            row = _row(mean, float(ends.low), float(ends.high), *names[:3])
-        return row | {name: float(student_p(spread)) for name in names[3:]}
+def usual_partitions(n_samples: int) -> int:
+    """How often samples are dealt into folds: less often where there are many."""
+    return next((times for most, times in PARTITIONS if n_samples <= most), FEWEST_PARTITIONS)
 
 
-def _row(value: float, low: float, high: float, *names: str) -> dict[str, float | None]:
-    return {
-        name: number if np.isfinite(number) else None
-        for name, number in zip(names, (value, low, high), strict=True)
-    }
+def _of_partition(watch: Watch, number: int, dealings: int) -> Watch:
+    return lambda line: watch(f"partition {number + 1} of {dealings}, {line}")
 
 
 def _result(
-    table: ResponseTable, problem: Problem, folds: list[Fold], curves: Curves, sizes: tuple[int, ...],
-    asked: Settings, *, given: bool,
+    table: ResponseTable, problem: Problem, parts: list[Partition], sizes: tuple[int, ...], asked: Settings,
+    *, given: bool,
 ) -> Routing:  # fmt: skip
     group = problem.group
-    judge = _Judge(None if group is None else np.unique(group[curves.samples], return_inverse=True)[1],
-                   asked.level)  # fmt: skip
-    way = _judged_way(problem, curves, judge)
-    gain = _gain(problem, curves, way, judge)
+    judge = Judge(None if group is None else np.unique(group[problem.judged], return_inverse=True)[1],
+                  asked.level)  # fmt: skip
+    way = _judged_way(problem, parts, judge)
+    gain = _gain(problem, parts, way, judge)
     better = bool(gain["difference"] > 0 and gain["p_value"] < 1 - asked.level)
-    at = _point(problem, curves, way, asked, better=better)
+    at = _point(problem, parts, way, asked, better=better)
+    curves = parts[0].curves
     budget = float(curves.budgets[at])
     made = made_of(
         table, **asked._asdict(), costs=dict(zip(problem.learners, problem.costs.tolist(), strict=True))
     )
-    ways = _ways(curves, at, judge)
+    ways = ways_at(parts, at, judge)
     facts = {
         "choosing_is_better": better,
         "expected": next(row for row in ways.to_dicts() if row["way"] == (way if better else SINGLE)),
         "provenance": made,
     }
-    fitted = _route(problem, folds, way, asked, facts, budget, better=better)
+    fitted = _route(problem, parts, way, asked, facts, budget, better=better)
     return Routing(
         fitted.route,
         better,
@@ -251,28 +249,28 @@ def _result(
         asked.level,
         budget,
         gain,
-        _apgr(problem, folds, curves, judge),
-        _frontier(curves, judge),
-        _same_quality(curves, way, judge),
+        recovered(problem, parts, judge),
+        frontier_rows(parts, judge),
+        same_quality(parts, way, judge),
         ways,
-        _learners(problem, curves, folds, fitted.shares, judge),
-        _tasks(problem, folds, curves, way, at, judge),
-        _portfolios(problem, folds, sizes, curves, judge),
+        learner_rows(problem, fitted.shares, judge),
+        task_rows(problem, parts, way, at, judge),
+        portfolio_frame(problem, parts, sizes, judge),
         fitted.methods,
         (*problem.notes, *_notes(problem, fitted, asked, given=given)),
         made,
     )
 
 
-def _judged_way(problem: Problem, curves: Curves, judge: _Judge) -> str:
+def _judged_way(problem: Problem, parts: list[Partition], judge: Judge) -> str:
     """The cascade where nothing else can choose, or where it is significantly better; else by sample."""
-    if CASCADE not in curves.ways:
+    if CASCADE not in parts[0].curves.ways:
         return ROUTED
     if problem.features is None:
         return CASCADE
-    low, high = _range(problem, curves)
-    cascade, routed = (curves.ways[way].between(curves.budgets, low, high) for way in (CASCADE, ROUTED))
-    row = judge.difference(cascade - routed, ("difference", "low", "high", "p_value"))
+    row = judge.difference(
+        _between(problem, parts, CASCADE, ROUTED), ("difference", "low", "high", "p_value")
+    )
     ahead = (row["difference"] or 0) > 0 and (row["p_value"] or 1) < 1 - judge.level
     return CASCADE if ahead else ROUTED
 
@@ -283,30 +281,40 @@ def _range(problem: Problem, curves: Curves) -> tuple[float, float]:
     return float(low), float(max(low, high))
 
 
-def _gain(problem: Problem, curves: Curves, way: str, judge: _Judge) -> dict[str, Any]:
+def _between(problem: Problem, parts: list[Partition], way: str, other: str) -> list[Floats]:
+    """What each sample says of a way beyond another one, averaged over the budgets."""
+    low, high = _range(problem, parts[0].curves)
+    out = []
+    for part in parts:
+        curves = part.curves
+        one, beyond = (curves.ways[name].between(curves.budgets, low, high) for name in (way, other))
+        out.append(one - beyond)
+    return out
+
+
+def _gain(problem: Problem, parts: list[Partition], way: str, judge: Judge) -> dict[str, Any]:
     """What choosing adds to lots at the same cost; where nothing dearer is better, to the best single one."""
     names = ("difference", "low", "high", "p_value")
-    low, high = _range(problem, curves)
+    low, high = _range(problem, parts[0].curves)
     if high > low:
-        routed, mixed = (curves.ways[one].between(curves.budgets, low, high) for one in (way, MIXING))
         over = {"beyond": MIXING, "budgets": [low, high]}
-        return judge.difference(routed - mixed, names) | over
-    routed = curves.ways[way].at_budget[-1]
-    return judge.difference(routed - curves.single, names) | {"beyond": SINGLE, "budgets": []}
+        return judge.difference(_between(problem, parts, way, MIXING), names) | over
+    return judge.difference(over_single(parts, way, -1), names) | {"beyond": SINGLE, "budgets": []}
 
 
-def _point(problem: Problem, curves: Curves, way: str, asked: Settings, *, better: bool) -> int:
+def _point(problem: Problem, parts: list[Partition], way: str, asked: Settings, *, better: bool) -> int:
     """Which budget the route is to meet."""
+    curves = parts[0].curves
     budgets = curves.budgets
     if asked.budget is not None:
         return int(np.searchsorted(budgets, asked.budget))
     if not better:
         return _single_point(problem, curves, asked)
-    quality = curves.ways[way].quality.mean(axis=1)
+    quality = np.mean([part.curves.ways[way].quality.mean(axis=1) for part in parts], axis=0)
     target = asked.quality
     if target is None:
         low, high = _range(problem, curves)
-        target = float(curves.single.mean()) if high > low else np.inf
+        target = float(np.mean([part.curves.single for part in parts])) if high > low else np.inf
     reached = np.flatnonzero(quality >= target - 1e-12)
     if len(reached):
         return int(reached[0])
@@ -322,7 +330,7 @@ def _single_point(problem: Problem, curves: Curves, asked: Settings) -> int:
     """The budget of the single learner to use: the best one, or the cheapest one that is good enough."""
     learner = curves.strong
     if asked.quality is not None:
-        means = problem.responses[:, curves.samples].mean(axis=1)
+        means = problem.responses[:, problem.judged].mean(axis=1)
         enough = np.flatnonzero(means >= asked.quality)
         if not len(enough):
             raise DataError(
@@ -333,74 +341,6 @@ def _single_point(problem: Problem, curves: Curves, asked: Settings) -> int:
     return int(np.argmin(np.abs(curves.budgets - problem.costs[learner])))
 
 
-def _apgr(problem: Problem, folds: list[Fold], curves: Curves, judge: _Judge) -> pl.DataFrame:
-    rows = []
-    for way in (ROUTED, CASCADE, MIXING, ORACLE):
-        found = recovery(problem, folds, curves, way) if way in curves.ways else None
-        if found is None or (way == ROUTED and problem.features is None):
-            continue
-        slope = (found.influence - found.value * found.gap) / found.gap.mean()
-        spread = spread_of(slope, judge.group)
-        ends = student(found.value, np.sqrt(spread.variance), spread.df, judge.level)
-        rows.append({"way": way, "apgr": found.value, "low": float(ends.low), "high": float(ends.high)})
-    kinds = {"way": pl.String} | dict.fromkeys(("apgr", "low", "high"), pl.Float64)
-    return pl.DataFrame(rows, schema=kinds)
-
-
-def _frontier(curves: Curves, judge: _Judge) -> pl.DataFrame:
-    rows = []
-    mixed = curves.ways[MIXING].at_budget
-    over = ("over_mixing", "over_mixing_low", "over_mixing_high")
-    for way in FRONTIER_WAYS:
-        if way not in curves.ways:
-            continue
-        curve = curves.ways[way]
-        for number, budget in enumerate(curves.budgets):
-            row = {"way": way, "budget": float(budget), "paid": float(curve.paid[number].mean())}
-            values = curve.at_budget[number]
-            ends = judge.difference(values, ("quality", "low", "high"))
-            row |= {name: None if one is None else float(np.clip(one, 0, 1)) for name, one in ends.items()}
-            rows.append(row | judge.difference(values - mixed[number], over))
-    kinds = {"way": pl.String} | dict.fromkeys(
-        ("budget", "paid", "quality", "low", "high", *over), pl.Float64
-    )
-    return pl.DataFrame(rows, schema=kinds)
-
-
-def _same_quality(curves: Curves, way: str, judge: _Judge) -> dict[str, Any]:
-    """The lowest budget at which a way is as good as the best single learner, by its difference."""
-    names = ("difference", "low", "high")
-    rows = [judge.difference(values - curves.single, names) for values in curves.ways[way].at_budget]
-
-    def lowest(name: str) -> float | None:
-        found = [float(b) for b, row in zip(curves.budgets, rows, strict=True) if (row[name] or 0) >= 0]
-        return found[0] if found else None
-
-    return {
-        "single_cost": float(curves.single_cost.mean()),
-        "cost": lowest("difference"),
-        "low": lowest("high"),
-        "high": lowest("low"),
-    }
-
-
-def _ways(curves: Curves, at: int, judge: _Judge) -> pl.DataFrame:
-    """Every way at one budget, beside the best single learner."""
-    names = ("difference", "difference_low", "difference_high", "p_value")
-    rows = [{"way": SINGLE, "cost": float(curves.single_cost.mean())} | judge.quality(curves.single)]
-    for way in (MIXING, ROUTED, CASCADE, ORACLE):
-        if way not in curves.ways:
-            continue
-        curve = curves.ways[way]
-        row = {"way": way, "cost": float(curve.paid[at].mean())} | judge.quality(curve.quality[at])
-        if len(curves.budgets) > 1 and way != MIXING:
-            ends = judge.difference(curve.at_budget[at], ("quality", "low", "high"))
-            row |= {name: None if one is None else float(np.clip(one, 0, 1)) for name, one in ends.items()}
-        rows.append(row | judge.difference(curve.at_budget[at] - curves.single, names))
-    columns = ("cost", "quality", "low", "high", *names)
-    return pl.DataFrame(rows, schema={"way": pl.String} | dict.fromkeys(columns, pl.Float64))
-
-
 class _Fitted(NamedTuple):
     route: Route
     shares: Floats  # [learners], of the samples that each answers
@@ -409,8 +349,8 @@ class _Fitted(NamedTuple):
 
 
 def _route(
-    problem: Problem, folds: list[Fold], way: str, asked: Settings, facts: dict[str, Any], budget: float, *,
-    better: bool,
+    problem: Problem, parts: list[Partition], way: str, asked: Settings, facts: dict[str, Any],
+    budget: float, *, better: bool,
 ) -> _Fitted:  # fmt: skip
     """The route made of all samples, at the price that met the budget on held-out ones."""
     fit = fit_on(
@@ -418,6 +358,7 @@ def _route(
     )
     expectation = fit.cascade if way == CASCADE and fit.cascade is not None else fit.expectation
     costs = cascade_costs(problem.costs, problem.first) if way == CASCADE else problem.costs
+    folds = [fold for part in parts for fold in part.folds]
     held_out = [one.cascade if way == CASCADE and one.cascade is not None else one.expected for one in folds]
     expected = np.concatenate(held_out, axis=1)
     path = path_of(expected, costs)
@@ -447,75 +388,6 @@ def _shares(path: Path, n_learners: int, budget: float) -> Floats:
     part = path.shares(np.array([budget]))[0][path.group] / n if len(path.group) else np.zeros(0)
     shares = shares - np.bincount(path.before, part, n_learners) + np.bincount(path.after, part, n_learners)
     return np.asarray(shares)
-
-
-def _learners(
-    problem: Problem, curves: Curves, folds: list[Fold], shares: Floats, judge: _Judge
-) -> pl.DataFrame:
-    responses = problem.responses[:, curves.samples]
-    rows = [
-        {"learner": name, "cost": float(cost)} | judge.quality(row) | {"share": float(share)}
-        for name, cost, row, share in zip(problem.learners, problem.costs, responses, shares, strict=True)
-    ]
-    kinds = {"learner": pl.String} | dict.fromkeys(("cost", "quality", "low", "high", "share"), pl.Float64)
-    frame = pl.DataFrame(rows, schema=kinds).rename({"quality": "mean"})
-    return frame.sort(pl.col("share").round(9), pl.col("mean").round(9), descending=True, maintain_order=True)
-
-
-def _tasks(
-    problem: Problem, folds: list[Fold], curves: Curves, way: str, at: int, judge: _Judge
-) -> pl.DataFrame:
-    """Of each task what the way gets at the budget, beside the best single learner; Holm is over tasks."""
-    kinds: dict[str, Any] = {"task": pl.String, "samples": pl.Int64, "learner": pl.String}
-    numbers = ("quality", "single", "difference", "low", "high", "holm_p")
-    kinds |= dict.fromkeys(numbers, pl.Float64)
-    if problem.features is None or not problem.task_column:
-        return pl.DataFrame(schema=kinds)
-    labels = problem.features.frame[problem.task_column].fill_null("").to_numpy()[curves.samples]
-    chosen = _chosen(problem, folds, way, float(curves.budgets[at]))
-    quality, gain = curves.ways[way].quality[at], curves.ways[way].quality[at] - curves.single
-    rows = []
-    for label in sorted(set(labels.tolist())):
-        inside = labels == label
-        group = None if judge.group is None else np.unique(judge.group[inside], return_inverse=True)[1]
-        of_task = _Judge(group, judge.level)
-        row = of_task.difference(gain[inside], ("difference", "low", "high", "p"))
-        most = problem.learners[int(np.argmax(np.bincount(chosen[inside])))]
-        means = {"quality": float(quality[inside].mean()), "single": float(curves.single[inside].mean())}
-        rows.append({"task": label, "samples": int(inside.sum()), "learner": most} | means | row)
-    adjusted = holm(np.array([1.0 if row["p"] is None else row["p"] for row in rows]))
-    frame = pl.DataFrame(rows, schema=kinds | {"p": pl.Float64}).drop("p", "holm_p")
-    return frame.with_columns(holm_p=pl.Series(adjusted, dtype=pl.Float64)).select(list(kinds))
-
-
-def _chosen(problem: Problem, folds: list[Fold], way: str, budget: float) -> NDArray[np.integer]:
-    """The learner of each judged sample at the price of the budget in its fold."""
-    costs = cascade_costs(problem.costs, problem.first) if way == CASCADE else problem.costs
-    out = []
-    for fold in folds:
-        expected = fold.cascade if way == CASCADE and fold.cascade is not None else fold.expected
-        out.append(chosen_at(expected, costs, path_of(expected, costs).price(budget)))
-    return np.concatenate(out)
-
-
-def _portfolios(
-    problem: Problem, folds: list[Fold], sizes: tuple[int, ...], curves: Curves, judge: _Judge
-) -> pl.DataFrame:
-    """Of each size what its oracle and its choice per sample get, and the members that all samples choose."""
-    kinds: dict[str, Any] = {"size": pl.Int64, "learners": pl.List(pl.String)}
-    ends = ("", "_low", "_high")
-    kinds |= {f"{name}{end}": pl.Float64 for name in ("oracle", "routed", "gain") for end in ends}
-    order = portfolio_order(problem.responses[:, problem.judged], max(sizes, default=1))
-    rows = []
-    for size in sizes:
-        found = portfolio_rows(problem, folds, size)
-        row: dict[str, Any] = {"size": size, "learners": [problem.learners[i] for i in order[:size]]}
-        for name, values in found.items():
-            one = judge.quality(values)
-            row |= {name: one["quality"], f"{name}_low": one["low"], f"{name}_high": one["high"]}
-        row |= judge.difference(found["routed"] - curves.single, ("gain", "gain_low", "gain_high"))
-        rows.append(row)
-    return pl.DataFrame(rows, schema=kinds)
 
 
 def _notes(problem: Problem, fitted: _Fitted, asked: Settings, *, given: bool) -> list[str]:

@@ -83,10 +83,10 @@ def problem_of(ordered: ResponseTable, costs: Costs, confidence: Floats | None, 
         units = group = np.unique(ordered.cluster, return_inverse=True)[1].astype(np.int64)
     n_units = len(np.unique(units[judged]))
     if n_units < FEWEST_UNITS:
-        kind = "samples" if group is None else "clusters"
+        units_came = counted(n_units, "sample" if group is None else "cluster")
         raise DataError(
-            f"{n_units} {kind} were answered by all {len(active)} learners; to judge a route on samples that "
-            f"had no part in it takes {FEWEST_UNITS} at least."
+            f"{units_came} {'was' if n_units == 1 else 'were'} answered by all {len(active)} learners; to "
+            f"judge a route on samples that had no part in it takes {FEWEST_UNITS} at least."
         )
     if skipped := ordered.n_samples - len(judged):
         notes.append(
@@ -171,6 +171,12 @@ class Fold(NamedTuple):
     portfolio: Indices  # and by what is expected of the best of them
 
 
+def in_order(folds: "Sequence[Fold]", parts: Sequence[Floats]) -> Floats:
+    """What the folds say of their samples, [..., samples], in the order of the samples."""
+    order = np.argsort(np.concatenate([one.inside for one in folds]), kind="stable")
+    return np.concatenate(list(parts), axis=-1)[..., order]
+
+
 class Fit(NamedTuple):
     """What some samples make."""
 
@@ -196,10 +202,14 @@ def fit_on(problem: Problem, rows: Indices, rng: np.random.Generator, methods: S
 
 
 def cross_fitted(
-    problem: Problem, folds: int, most: int, methods: Sequence[str], seed: int, watch: Watch
-) -> list[Fold]:
-    """Every sample by a fit on the other folds; portfolios have up to `most` learners."""
-    rng = np.random.default_rng([seed, 0])
+    problem: Problem, folds: int, most: int, methods: Sequence[str], seed: int, watch: Watch,
+    partition: int = 0,
+) -> list[Fold]:  # fmt: skip
+    """Every sample by a fit on the other folds; portfolios have up to `most` learners.
+
+    Each partition deals the samples anew.
+    """
+    rng = np.random.default_rng([seed, 2 * partition])
     numbers = np.unique(problem.units, return_inverse=True)[1]
     fold = dealt(numbers, folds, rng)
     is_judged = np.zeros(len(fold), bool)
@@ -245,7 +255,6 @@ class Curve(NamedTuple):
     """A way at every budget, on held-out samples: [budgets, judged samples]."""
 
     quality: Floats
-    cost: Floats  # by the mean costs of learners, which budgets are in
     paid: Floats  # by the costs of each sample
     at_budget: Floats  # quality, corrected for what a sample does to the price of the budget
 
@@ -256,10 +265,9 @@ class Curve(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """All ways at the same budgets; columns are judged samples in the order of `samples`."""
+    """All ways at the same budgets; columns are the judged samples."""
 
     budgets: Floats
-    samples: Indices
     ways: dict[str, Curve]
     single: Floats  # [samples], the response of the best single learner of the other folds
     single_cost: Floats
@@ -267,33 +275,56 @@ class Curves(NamedTuple):
     strong: int  # the best single learner, on all samples
 
 
+class Partition(NamedTuple):
+    """Samples dealt into folds once, and what the routes of these folds do."""
+
+    folds: list[Fold]
+    curves: Curves
+
+
 def curves_of(problem: Problem, folds: list[Fold], budget: float | None) -> Curves:
     """Every way at budgets from the lowest cost to the highest that buys anything, and at `budget`."""
-    samples = np.concatenate([one.inside for one in folds])
-    responses = problem.responses[:, samples]
-    means, costs = responses.mean(axis=1), problem.costs
+    (only,) = partitions_of(problem, [folds], budget)
+    return only.curves
+
+
+def partitions_of(problem: Problem, dealt_folds: list[list[Fold]], budget: float | None) -> list[Partition]:
+    """The same of several partitions, all at the same budgets."""
+    paths = [_paths(problem, folds) for folds in dealt_folds]
+    samples = np.sort(np.concatenate([one.inside for one in dealt_folds[0]]))
+    means, costs = problem.responses[:, samples].mean(axis=1), problem.costs
     weak, strong = int(mixture_of(means, costs).learners[0]), best_single(means, costs)
-    paths = {ROUTED: [path_of(one.expected, costs) for one in folds]}
-    through = cascade_costs(costs, problem.first)
-    if problem.first >= 0:
-        paths[CASCADE] = [path_of(one.cascade, through) for one in folds if one.cascade is not None]
-    paths[ORACLE] = [path_of(problem.responses[:, one.inside], costs) for one in folds]
-    dearest = max(
-        [
-            float(costs[strong]),
-            *(float(one.cost[-1]) for way in (ROUTED, CASCADE) for one in paths.get(way, [])),
-        ]
-    )
-    budgets = budgets_between(float(costs.min()), dearest, len(samples))
+    bought = [one.cost[-1] for some in paths for way in (ROUTED, CASCADE) for one in some.get(way, [])]
+    n_columns = len(samples) * len(dealt_folds)
+    budgets = budgets_between(float(costs.min()), float(max(costs[strong], *bought)), n_columns)
     if budget is not None:
         budgets = np.unique(np.append(budgets, budget))
+    return [
+        Partition(folds, _curves(problem, folds, of_folds, budgets, (weak, strong)))
+        for folds, of_folds in zip(dealt_folds, paths, strict=True)
+    ]
+
+
+def _paths(problem: Problem, folds: list[Fold]) -> dict[str, list[Path]]:
+    paths = {ROUTED: [path_of(one.expected, problem.costs) for one in folds]}
+    if problem.first >= 0:
+        through = cascade_costs(problem.costs, problem.first)
+        paths[CASCADE] = [path_of(one.cascade, through) for one in folds if one.cascade is not None]
+    paths[ORACLE] = [path_of(problem.responses[:, one.inside], problem.costs) for one in folds]
+    return paths
+
+
+def _curves(
+    problem: Problem, folds: list[Fold], paths: dict[str, list[Path]], budgets: Floats, ends: tuple[int, int]
+) -> Curves:
     ways = {MIXING: _mixed(problem, folds, budgets)}
     for way, of_folds in paths.items():
-        ways[way] = _curve(problem, folds, of_folds, budgets, through if way == CASCADE else costs)
-    best = [best_single(one.means, costs) for one in folds]
-    single = np.concatenate([problem.responses[i, one.inside] for i, one in zip(best, folds, strict=True)])
-    paid = np.concatenate([problem.cost_cells[i, one.inside] for i, one in zip(best, folds, strict=True)])
-    return Curves(budgets, samples, ways, single, paid, weak, strong)
+        ways[way] = _curve(problem, folds, of_folds, budgets, is_cascade=way == CASCADE)
+    best = [best_single(one.means, problem.costs) for one in folds]
+    chosen = list(zip(best, folds, strict=True))
+    single = in_order(folds, [problem.responses[i, one.inside] for i, one in chosen])
+    paid = in_order(folds, [problem.cost_cells[i, one.inside] for i, one in chosen])
+    return Curves(budgets, ways, single, paid, *ends)
 
 
 def best_single(means: Floats, costs: Floats) -> int:
@@ -302,9 +333,11 @@ def best_single(means: Floats, costs: Floats) -> int:
     return int(top[np.argmin(costs[top])])
 
 
-def _curve(problem: Problem, folds: list[Fold], paths: list[Path], budgets: Floats, costs: Floats) -> Curve:
+def _curve(
+    problem: Problem, folds: list[Fold], paths: list[Path], budgets: Floats, *, is_cascade: bool
+) -> Curve:
     """A way over all folds, each with the prices that meet the budgets in it."""
-    is_cascade = costs is not problem.costs
+    costs = cascade_costs(problem.costs, problem.first) if is_cascade else problem.costs
     quality, cost, paid = [], [], []
     for fold, path in zip(folds, paths, strict=True):
         inside = fold.inside
@@ -315,20 +348,19 @@ def _curve(problem: Problem, folds: list[Fold], paths: list[Path], budgets: Floa
         quality.append(path.earned(problem.responses[:, inside], budgets))
         cost.append(path.earned(np.repeat(costs[:, None], len(inside), axis=1), budgets))
         paid.append(path.earned(cells, budgets))
-    right, spent, bill = (np.concatenate(part, axis=1) for part in (quality, cost, paid))
-    return Curve(right, spent, bill, at_fixed_cost(right, budgets, spent))
+    right, spent, bill = (in_order(folds, part) for part in (quality, cost, paid))
+    return Curve(right, bill, at_fixed_cost(right, budgets, spent))
 
 
 def _mixed(problem: Problem, folds: list[Fold], budgets: Floats) -> Curve:
     """Lots between the learners that the other folds show to be worth their cost."""
-    quality, cost, paid = [], [], []
+    quality, paid = [], []
     for fold in folds:
         weights = mixture_of(fold.means, problem.costs).weights(budgets, len(problem.costs))
         quality.append(weights @ problem.responses[:, fold.inside])
-        cost.append(np.repeat(weights @ problem.costs[:, None], len(fold.inside), axis=1))
         paid.append(weights @ problem.cost_cells[:, fold.inside])
-    right, spent, bill = (np.concatenate(part, axis=1) for part in (quality, cost, paid))
-    return Curve(right, spent, bill, right)
+    right, bill = (in_order(folds, part) for part in (quality, paid))
+    return Curve(right, bill, right)
 
 
 class Recovery(NamedTuple):
@@ -352,14 +384,14 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
     weak, strong = curves.weak, curves.strong
     costs = cascade_costs(problem.costs, problem.first) if way == CASCADE else problem.costs
     low, high = float(problem.costs[weak]), float(problem.costs[strong])
-    responses = problem.responses[:, curves.samples]
+    responses = problem.responses[:, problem.judged]
     gap = responses[strong] - responses[weak]
     if high <= low or not rounded(gap.mean()) > 0:
         return None
     if way == MIXING:
         return _of_lots(problem, folds, responses[weak], gap, (low, high))
     exact, quality, cost = [], [], []
-    budgets = budgets_between(low, high, len(curves.samples))
+    budgets = budgets_between(low, high, responses.shape[1])
     for fold in folds:
         inside = problem.responses[:, fold.inside]
         expected = {ORACLE: inside, CASCADE: fold.cascade}.get(way, fold.expected)
@@ -369,9 +401,9 @@ def recovery(problem: Problem, folds: list[Fold], curves: Curves, way: str) -> R
         exact.append(path.mean_over_budgets(inside, low, high))
         quality.append(path.earned(inside, budgets))
         cost.append(path.earned(np.repeat(costs[:, None], inside.shape[1], axis=1), budgets))
-    corrected = at_fixed_cost(np.concatenate(quality, axis=1), budgets, np.concatenate(cost, axis=1))
+    corrected = at_fixed_cost(in_order(folds, quality), budgets, in_order(folds, cost))
     weak_responses = responses[weak]
-    return Recovery(np.concatenate(exact) - weak_responses, corrected.mean(axis=0) - weak_responses, gap)
+    return Recovery(in_order(folds, exact) - weak_responses, corrected.mean(axis=0) - weak_responses, gap)
 
 
 def _of_lots(
@@ -385,7 +417,7 @@ def _of_lots(
         nodes = np.concatenate(([ends[0]], inside, [ends[1]]))
         earned = mixture.weights(nodes, len(problem.costs)) @ problem.responses[:, fold.inside]
         parts.append(np.trapezoid(earned, nodes, axis=0) / (ends[1] - ends[0]))
-    between = np.concatenate(parts) - weak
+    between = in_order(folds, parts) - weak
     return Recovery(between, between, gap)
 
 
@@ -399,4 +431,4 @@ def portfolio_rows(problem: Problem, folds: list[Fold], size: int) -> dict[str, 
         members = fold.portfolio[:size]
         chosen = chosen_at(fold.expected[members], free[members], 0.0)
         routed.append(inside[members[chosen], np.arange(inside.shape[1])])
-    return {"oracle": np.concatenate(oracle), "routed": np.concatenate(routed)}
+    return {"oracle": in_order(folds, oracle), "routed": in_order(folds, routed)}

@@ -1,7 +1,6 @@
 """A route: which learner is to answer a sample, from what is known of it; saved as a JSON file."""
 
 import base64
-import json
 import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,17 +15,16 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.display import Grid, Part, Printable, brief, counted
 from camilla.errors import DataError, FormatError, SettingError
+from camilla.learners.decision_files import ROUTE
 from camilla.learners.expected import Expectation, Known, Neighbours, Regression, TaskMeans
 from camilla.learners.frontier import chosen_at
 from camilla.names import in_quotes, name_index, nearest, quoted
 from camilla.table.columns import Origin
 from camilla.table.encoding import Encoder
 from camilla.table.features import USUAL_NAMES, Features, Kind, features_in
-from camilla.table.files import whole_file
 from camilla.table.frame_files import called, read_frame
 from camilla.table.frames import as_polars
 
-FORMAT, VERSION = "camilla route", 1
 WAYS = ("single", "by sample", "cascade")
 _NEAR = ("x", "beyond", "answered")
 LENGTH_OF = "characters of "  # a feature made from a text
@@ -300,8 +298,8 @@ class Route(Printable):
         ['a', 'b']
         """
         saved = _Saved(
-            FORMAT, VERSION, self.way, list(self.learners), [float(one) for one in self.costs], self.price,
-            self.single, self.first, list(self.middle), facts=dict(self.facts),
+            ROUTE.format, ROUTE.version, self.way, list(self.learners), list(map(float, self.costs)),
+            self.price, self.single, self.first, list(self.middle), facts=dict(self.facts),
         )  # fmt: skip
         if self.expectation is not None:
             saved.means = self.expectation.means.tolist()
@@ -333,13 +331,7 @@ class Route(Printable):
         >>> camilla.Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").save("route.json").name
         'route.json'
         """
-        path = Path(path)
-        if path.suffix.lower() != ".json":
-            raise SettingError(f"{path}: a route is written as .json.")
-        with whole_file(path) as draft:
-            text = json.dumps(self.to_document(), ensure_ascii=False, indent=1, allow_nan=False)
-            draft.write_text(text + "\n", encoding="utf-8")
-        return path
+        return ROUTE.write(path, self.to_document())
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
@@ -366,26 +358,7 @@ class Route(Printable):
         >>> camilla.Route.load(path).single
         'a'
         """
-        path = Path(path)
-        try:
-            data = path.read_bytes()
-        except OSError as error:
-            raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
-        try:
-            saved = msgspec.json.decode(data, type=_Saved)
-        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-            raise FormatError(
-                f"{path}: is no route: {error}. A route is written by camilla route TABLE -o FILE.json."
-            ) from error
-        if saved.format != FORMAT or saved.version > VERSION:
-            raise FormatError(
-                f"{path}: holds {in_quotes(saved.format)} of version {saved.version}; "
-                f"{in_quotes(FORMAT)} up to version {VERSION} was wanted."
-            )
-        try:
-            return cls(**_fields(saved))
-        except (SettingError, FormatError, ValueError, KeyError, IndexError, zlib.error) as error:
-            raise FormatError(f"{path}: the route is damaged: {error}") from error
+        return ROUTE.read(path, _Saved, lambda saved: cls(**_fields(saved)))
 
 
 def with_confidence(known: Known, sure: Floats, middle: tuple[float, float]) -> Known:

@@ -254,19 +254,30 @@ def _learned(ballots: Ballots, members: Indices, by_odds: Floats) -> Floats:
 def _mode(x: Floats, there: Floats, target: Floats, prior: Floats, precision: float) -> Floats:
     """The weights w that maximise Σ target · log softmax(x w) − precision/2 |w − prior|², by Newton's method.
 
-    `x` is [samples, answers, weights]; `there` says which answers a sample has.
+    `x` is [samples, answers, weights]; `there` says which answers a sample has. A step that leads downhill is
+    halved: whole steps can go to and fro for ever.
     """
+
+    def log_p(w: Floats) -> tuple[Floats, float]:
+        logit = np.where(there, x @ w, -np.inf)
+        logit -= logit.max(axis=1, keepdims=True)
+        logs = logit - np.log(np.exp(logit).sum(axis=1, keepdims=True))
+        height = np.where(there, target * np.where(there, logs, 0.0), 0.0).sum()
+        return logs, float(height - precision / 2 * ((w - prior) ** 2).sum())
+
     weights = prior.copy()
     flat = x.reshape(-1, x.shape[2])
+    logs, height = log_p(weights)
     for _ in range(NEWTON_STEPS):
-        logit = np.where(there, x @ weights, -np.inf)
-        p = np.exp(logit - logit.max(axis=1, keepdims=True))
-        p /= p.sum(axis=1, keepdims=True)
+        p = np.exp(logs)
         mean = np.einsum("sa,sam->sm", p, x)
         slope = np.einsum("sa,sam->m", target - p, x) - precision * (weights - prior)
         curvature = (flat * p.reshape(-1, 1)).T @ flat - mean.T @ mean + precision * np.eye(len(weights))
         step = np.linalg.solve(curvature, slope)
-        weights = weights + step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), SAME))
+        step = step * min(1.0, LONGEST_STEP / max(float(np.abs(step).max()), SAME))
+        while (ahead := log_p(weights + step))[1] < height and np.abs(step).max() >= SETTLED:
+            step = step / 2
+        weights, (logs, height) = weights + step, ahead
         if np.abs(step).max() < SETTLED:
             break
     return weights

@@ -299,6 +299,11 @@ class Features:
         constant = [name for name in self.frame.columns if _is_constant(self.frame[name])]
         if not constant:
             return self
+        if len(self.names) < 2:
+            raise DataError(
+                f"{self.source}: there is one {self.of}, so no feature differs and nothing can be learned. "
+                f"More {self.of}s are wanted."
+            )
         if len(constant) == self.frame.width:
             raise DataError(
                 f"{self.source}: {quoted(constant)} {'is' if len(constant) == 1 else 'are'} the same for all "

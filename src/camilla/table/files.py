@@ -111,8 +111,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
     What cannot be written is an error that says why, and leaves the target as it was.
     """
-    if not path.parent.is_dir():
-        raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
+    require_folder(path)
     with _writing(path):
         _sweep(path)
         draft = _draft(path)
@@ -122,6 +121,12 @@ def whole_file(path: Path) -> Iterator[Path]:
             draft.replace(path)
         finally:
             draft.unlink(missing_ok=True)
+
+
+def require_folder(path: Path) -> None:
+    """Refuses a file in a folder that is not there; to be asked before long work, too."""
+    if not path.parent.is_dir():
+        raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
 
 
 @contextmanager

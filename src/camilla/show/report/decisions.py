@@ -145,7 +145,7 @@ def committee_verdict(document: dict[str, Any]) -> Statement:
     draft = Draft(
         "committee better" if document["better"] else "no committee better",
         estimand="difference of accuracies on samples like these",
-        correction=f"none: one test; {document['test']}, twice the median over splits",
+        correction=f"none: one test; {document['test']}, the median over splits",
     )
     draft.names["single"] = single
     verb = "A committee is" if document["better"] else "No committee is shown to be"
