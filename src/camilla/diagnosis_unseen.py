@@ -18,6 +18,8 @@ from camilla.table.features import Features
 DRAWS = 2000  # of new samples or learners, several per draw of the posterior
 CHUNK_NUMBERS = 20_000_000  # draws × learners × samples at a time
 ENDS = (0.025, 0.975)
+LEAST_CHANCE = 0.002  # of a response on a new sample, as smoothed
+NEWTON_STEPS, LONGEST_STEP = 4, 1.0
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -146,8 +148,34 @@ def _by_draws(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
     for part in _chunks(len(samples.names), len(draw) * len(learners.names)):
         factor = np.stack([_factors(params, d, samples, part, rng) for d in draw])
         logit = np.matmul(factor[:, :, 1:], ability.transpose(0, 2, 1)) + factor[:, :, :1]
+        smooth = _smoothed(params, samples, part, learners)
+        if smooth is not None:
+            logit = _towards(logit, smooth)
         chance = sigmoid(logit)
         yield _Block(part, chance, _responses(rng, chance, dispersion))
+
+
+def _smoothed(params: Any, samples: _Side, part: slice, learners: _Side) -> Floats | None:
+    """[samples, learners]: chances of known learners on new samples, by those on samples with like features."""
+    weights = getattr(params, "sample_chance", None)
+    if weights is None or samples.columns is None or learners.known is None:
+        return None
+    mean, weight = weights[0, learners.known], weights[1:, learners.known]
+    chance = mean + samples.columns[part, -len(weight) :] @ weight
+    return np.asarray(np.clip(chance, LEAST_CHANCE, 1 - LEAST_CHANCE))
+
+
+def _towards(logit: Floats, smooth: Floats) -> Floats:
+    """Draws of logits, each pair's shifted so that its mean chance is halfway to the smoothed one."""
+    wanted, shift = None, np.zeros(smooth.shape, logit.dtype)
+    for _ in range(NEWTON_STEPS):
+        chance = sigmoid(logit + shift)
+        mean = chance.mean(axis=0, dtype=np.float64)
+        wanted = 0.5 * (mean + smooth) if wanted is None else wanted
+        slope = mean - (chance**2).mean(axis=0, dtype=np.float64)
+        step = (wanted - mean) / np.maximum(slope, LEAST_CHANCE)
+        shift += np.clip(step, -LONGEST_STEP, LONGEST_STEP).astype(logit.dtype)
+    return np.asarray(logit + shift)
 
 
 def _abilities(params: Any, draw: int, learners: _Side, rng: np.random.Generator) -> Floats:

@@ -12,7 +12,7 @@ from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
-from camilla.fitting.regression import Expansion
+from camilla.fitting.regression import Expansion, smoothing
 from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses
 from camilla.statistics.posterior import effective_draws
 
@@ -49,6 +49,7 @@ class BayesParams(NamedTuple):
     sample_root: Floats | None = None  # [kept, 1 + dims, 1 + dims], and the covariance root root'
     sample_weight: Floats | None = None  # [kept, columns, 1 + dims]
     sample_basis: tuple[Floats, ...] | None = None  # of the columns, see Expansion
+    sample_chance: Floats | None = None  # [1 + columns, learners], chances smoothed over the last kernel
     learner_weight: Floats | None = None  # [kept, columns, dims]
     learner_basis: tuple[Floats, ...] | None = None
 
@@ -93,6 +94,7 @@ class Bayes:
         "sample_root": ("", "latent", "latent"),
         "sample_weight": ("", "", "latent"),
         "sample_basis": ("",),
+        "sample_chance": ("", "learner"),
         "learner_weight": ("", "", "latent"),
         "learner_basis": ("",),
     }
@@ -168,6 +170,8 @@ class Bayes:
                     watch(f"{step + 1} of {plan.draws} draws")
         params = record.params(_first_alike(weight, response))
         p = sigmoid(params.logit.astype(np.float64))
+        if isinstance(chain, Chain):
+            params = params._replace(sample_chance=_smoothed(chain, bases, p))
         if self.size.fractional:
             params = params._replace(dispersion=_unseen_dispersion(params, p, weight, response))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
@@ -231,7 +235,7 @@ class _Bases(NamedTuple):
         both = zip(self, (size.sample_features, size.learner_features), strict=True)
         return Designs(
             *(
-                None if basis is None or known is None else Design(basis.of(known.columns), basis.block)
+                None if basis is None or known is None else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
                 for basis, known in both
             )
         )
@@ -363,6 +367,15 @@ class _RegressionDraws:
             found["learner_weight"] = np.array(self.learner_weight, np.float32)
             found["learner_basis"] = bases.learners.arrays()
         return found
+
+
+def _smoothed(chain: Chain, bases: _Bases, chance: Floats) -> Floats | None:
+    """What a kernel alone makes of the fitted chances, [samples, learners]; see `smoothing`."""
+    if chain.regressions.samples is None or bases.samples is None or not bases.samples.n_orthogonal:
+        return None
+    columns = chain.regressions.samples.design[:, -bases.samples.n_orthogonal :]
+    with one_blas_thread():
+        return smoothing(columns, chance).astype(np.float32)
 
 
 def _for_any_learner(conditional: Conditional, expected: Floats) -> Conditional:
