@@ -13,13 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from camilla.arrays import Floats, rounded
-from camilla.statistics.ridge import LEAST_FREEDOM, PENALTIES
+from camilla.arrays import Floats
 
 FREEDOM = 1.0  # of the half-t standard deviations: half-Cauchy
 LANDMARKS = 500  # of a kernel expansion, at most
 REACHES = (4.0,)  # of the kernels, over the root mean square distance between rows
-CHOOSING_COLUMNS = 50  # learners that the penalty of smoothed chances is chosen on
 TINY = 1e-10
 
 
@@ -54,6 +52,12 @@ class Kernel(NamedTuple):
     def of(self, rows: Floats) -> Floats:
         """[rows, rank], with mean 0 and total variance 1 over the rows it was fitted to."""
         return _kernel(rows, self.landmark, self.reach) @ self.root - self.centre
+
+    def left(self, rows: Floats) -> Floats:
+        """Variance of the kernel at these rows that its columns do not have, in their unit."""
+        known = _kernel(self.landmark, self.landmark, self.reach) @ self.root
+        whole = float((known**2).sum(axis=1).max())
+        return np.maximum(whole - ((self.of(rows) + self.centre) ** 2).sum(axis=1), 0)
 
 
 def _squared_distance(one: Floats, other: Floats) -> Floats:
@@ -121,25 +125,6 @@ class Expansion(NamedTuple):
         return np.hstack([rows, *(one.of(rows) for one in self.kernels)])
 
 
-def smoothing(columns: Floats, chance: Floats) -> Floats:
-    """Ridge regression of each learner's chances on columns that are orthogonal and of mean 0.
-
-    The first row is the mean, the others are weights. The penalty has the smallest squared leave-one-out error.
-    """
-    mean, size = chance.mean(axis=0), (columns**2).sum(axis=0)
-    away = chance - mean
-    towards = columns.T @ away
-    step = max(1, chance.shape[1] // CHOOSING_COLUMNS)
-    some, onto = away[:, ::step], towards[:, ::step]
-    errors = []
-    for penalty in PENALTIES:
-        freedom = 1 - 1 / len(chance) - (columns**2) @ (1 / (size + penalty))
-        left = (some - columns @ (onto / (size + penalty)[:, None])).T / np.maximum(freedom, LEAST_FREEDOM)
-        errors.append(float((left**2).mean()))
-    penalty = PENALTIES[int(np.argmin(rounded(np.array(errors))))]
-    return np.vstack([mean, towards / (size + penalty)[:, None]])
-
-
 class _ArrowGram(NamedTuple):
     """Z'Z of columns of which the last are orthogonal to one another: dense, beside a diagonal."""
 
@@ -160,7 +145,7 @@ class _ArrowGram(NamedTuple):
         )
 
     def draw(self, rng: np.random.Generator, by: float, prior: Floats, linear: Floats) -> Floats:
-        """N(P⁻¹ linear, P⁻¹) with P = by · Z'Z + diag(prior): the first columns, then the others given these."""
+        """N(P⁻¹ linear, P⁻¹) with P = by · Z'Z + diag(prior): the first columns, then the others."""
         of_first, of_last = np.split(prior, [len(self.dense)])
         towards, rest = np.split(linear, [len(self.dense)])
         own = by * self.square + of_last
@@ -169,9 +154,7 @@ class _ArrowGram(NamedTuple):
         root = np.linalg.cholesky(information)
         noise = rng.standard_normal(len(linear))
         first = solve_triangular(root, towards - onto @ rest, lower=True, check_finite=False)
-        first = solve_triangular(
-            root, first + noise[: len(first)], lower=True, trans=1, check_finite=False
-        )
+        first = solve_triangular(root, first + noise[: len(first)], lower=True, trans=1, check_finite=False)
         last = rest / own - first @ onto + noise[len(first) :] / np.sqrt(own)
         return np.concatenate([first, last])
 
@@ -179,9 +162,7 @@ class _ArrowGram(NamedTuple):
 class Regression:
     """Weights in a chain: `draw` draws them, and their standard deviations, given the factors."""
 
-    def __init__(
-        self, design: Floats, block: NDArray[np.intp], scale: Floats, n_orthogonal: int = 0
-    ) -> None:
+    def __init__(self, design: Floats, block: NDArray[np.intp], scale: Floats, n_orthogonal: int = 0) -> None:
         """`design` has columns of mean 0; `scale` [factors] is of the half-t standard deviations.
 
         The last `n_orthogonal` columns are orthogonal to one another, which makes hundreds of them cheap.

@@ -12,8 +12,9 @@ from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
-from camilla.fitting.regression import Expansion, smoothing
+from camilla.fitting.regression import Expansion
 from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses
+from camilla.fitting.smoothing import learned_share, smoothing
 from camilla.statistics.posterior import effective_draws
 
 if TYPE_CHECKING:
@@ -50,6 +51,8 @@ class BayesParams(NamedTuple):
     sample_weight: Floats | None = None  # [kept, columns, 1 + dims]
     sample_basis: tuple[Floats, ...] | None = None  # of the columns, see Expansion
     sample_chance: Floats | None = None  # [1 + columns, learners], chances smoothed over the last kernel
+    sample_share: Floats | None = None  # [1], of these in a prediction
+    sample_beyond: Floats | None = None  # [kept, 1 + dims], standard deviations of the last kernel's weights
     learner_weight: Floats | None = None  # [kept, columns, dims]
     learner_basis: tuple[Floats, ...] | None = None
 
@@ -95,6 +98,8 @@ class Bayes:
         "sample_weight": ("", "", "latent"),
         "sample_basis": ("",),
         "sample_chance": ("", "learner"),
+        "sample_share": ("",),
+        "sample_beyond": ("", "latent"),
         "learner_weight": ("", "", "latent"),
         "learner_basis": ("",),
     }
@@ -168,10 +173,14 @@ class Bayes:
                 record.add(chain.sweep(keep_conditional=record.wants_frame(step)), step)
                 if step % 50 == 49:
                     watch(f"{step + 1} of {plan.draws} draws")
-        params = record.params(_first_alike(weight, response))
+            params = record.params(_first_alike(weight, response))
+            if self.size.sample_features is not None:
+                data = Responses(weight, response, self.size.fractional)
+                share = learned_share(data, self.size.sample_features, self.n_dims, rng)
+                params = params._replace(
+                    sample_chance=_smoothed(chain, params, bases), sample_share=np.array([share])
+                )
         p = sigmoid(params.logit.astype(np.float64))
-        if isinstance(chain, Chain):
-            params = params._replace(sample_chance=_smoothed(chain, bases, p))
         if self.size.fractional:
             params = params._replace(dispersion=_unseen_dispersion(params, p, weight, response))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
@@ -235,7 +244,9 @@ class _Bases(NamedTuple):
         both = zip(self, (size.sample_features, size.learner_features), strict=True)
         return Designs(
             *(
-                None if basis is None or known is None else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
+                None
+                if basis is None or known is None
+                else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
                 for basis, known in both
             )
         )
@@ -342,7 +353,7 @@ class _RegressionDraws:
 
     def __init__(self) -> None:
         self.mean, self.root, self.weight = list[Floats](), list[Floats](), list[Floats]()
-        self.learner_weight = list[Floats]()
+        self.beyond, self.learner_weight = list[Floats](), list[Floats]()
 
     def add(self, chain: Chain) -> None:
         """Keeps the present draw."""
@@ -350,6 +361,7 @@ class _RegressionDraws:
             self.mean.append(chain.hyper.mean)
             self.root.append(np.linalg.inv(np.linalg.cholesky(chain.hyper.precision)).T)
             self.weight.append(chain.regressions.samples.weight.copy())
+            self.beyond.append(np.sqrt(chain.regressions.samples.variance[-1]))
         if chain.regressions.learners is not None:
             self.learner_weight.append(chain.regressions.learners.weight.copy())
 
@@ -362,6 +374,7 @@ class _RegressionDraws:
                 "sample_root": np.array(self.root, np.float32),
                 "sample_weight": np.array(self.weight, np.float32),
                 "sample_basis": bases.samples.arrays(),
+                "sample_beyond": np.array(self.beyond, np.float32),
             }
         if bases.learners is not None:
             found["learner_weight"] = np.array(self.learner_weight, np.float32)
@@ -369,13 +382,12 @@ class _RegressionDraws:
         return found
 
 
-def _smoothed(chain: Chain, bases: _Bases, chance: Floats) -> Floats | None:
-    """What a kernel alone makes of the fitted chances, [samples, learners]; see `smoothing`."""
-    if chain.regressions.samples is None or bases.samples is None or not bases.samples.n_orthogonal:
+def _smoothed(chain: "Chain | DeviceChain", params: BayesParams, bases: _Bases) -> Floats | None:
+    """What a kernel alone makes of the fitted chances; see `smoothing`."""
+    if not isinstance(chain, Chain) or chain.regressions.samples is None or bases.samples is None:
         return None
-    columns = chain.regressions.samples.design[:, -bases.samples.n_orthogonal :]
-    with one_blas_thread():
-        return smoothing(columns, chance).astype(np.float32)
+    columns = chain.regressions.samples.design[:, len(bases.samples.block) - bases.samples.n_orthogonal :]
+    return smoothing(columns, sigmoid(params.logit.astype(np.float64))).astype(np.float32)
 
 
 def _for_any_learner(conditional: Conditional, expected: Floats) -> Conditional:
