@@ -54,10 +54,12 @@ class Kernel(NamedTuple):
         return _kernel(rows, self.landmark, self.reach) @ self.root - self.centre
 
     def left(self, rows: Floats) -> Floats:
-        """Variance of the kernel at these rows that its columns do not have, in their unit."""
-        known = _kernel(self.landmark, self.landmark, self.reach) @ self.root
-        whole = float((known**2).sum(axis=1).max())
-        return np.maximum(whole - ((self.of(rows) + self.centre) ** 2).sum(axis=1), 0)
+        """Variance of the kernel at these rows that no landmark tells of, in the columns' unit."""
+        inner = _kernel(self.landmark, self.landmark, self.reach)
+        unit = self.root[:, 0] @ inner @ self.root[:, 0]
+        across = _kernel(rows, self.landmark, self.reach)
+        known = np.linalg.solve(inner + 1e-8 * np.eye(len(inner)), across.T)
+        return np.asarray(unit * np.maximum(1 - (across * known.T).sum(axis=1), 0))
 
 
 def _squared_distance(one: Floats, other: Floats) -> Floats:
