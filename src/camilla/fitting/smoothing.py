@@ -56,7 +56,8 @@ def learned_share(data: Responses, features: Encoded, n_dims: int, rng: np.rando
         return 0.0
     some = np.sort(rng.permutation(n_samples)[:MOST_SAMPLES])
     learners = np.arange(0, n_learners, -(-n_learners // MOST_LEARNERS))
-    part = Responses(*(each[np.ix_(some, learners)] for each in data[:2]), data.fractional)
+    at = np.ix_(some, learners)
+    part = Responses(data.weight[at], data.response[at], data.fractional)
     columns, fold = features.columns[some], rng.permutation(len(some)) % FOLDS
     n_dims, losses = min(n_dims, MOST_DIMS), np.zeros(len(SHARES))
     for held in range(FOLDS):
