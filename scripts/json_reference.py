@@ -9,17 +9,18 @@ from typing import Any
 from camilla.schemas import schema, schema_names
 
 PAGE = Path(__file__).parents[1] / "docs/json.md"
+ANY = 6  # kinds of values that JSON has, numbers of two kinds counted once
 HEAD = """# JSON
 
-Every command with `--json` prints one JSON object on standard output. Three things hold for all of them.
+Every command with `--json` prints one JSON object on standard output. Three rules hold for all of them.
 
 * `schema` has the name and version of the document. The version rises when a field is removed or changes its
-  meaning. New fields do not raise it.
-* `verdict` is the answer in a word, one of those that the document lists.
-* What is not known is null.
+  meaning; a new field does not raise it.
+* `verdict` is the answer in one word or two. Each document lists the words it uses.
+* A value that is not known is null.
 
-[JSON Schema](https://json-schema.org) files of all documents are in the package. `camilla schema NAME` prints
-one, and `camilla.schema(NAME)` returns it:
+The package contains a [JSON Schema](https://json-schema.org) file for each document. `camilla schema NAME`
+prints one, and `camilla.schema(NAME)` returns it:
 
 ```console
 $ camilla schema error
@@ -48,7 +49,7 @@ $ camilla rank nothing.csv --json 2> messages.txt
 ```
 
 This page is made from the schemas by `python scripts/json_reference.py`. A field marked with * is not always
-there.
+present. In the path of a field, `[]` stands for each entry of an array and `.*` for each name in an object.
 """
 
 
@@ -79,13 +80,17 @@ def _table(part: dict[str, Any], *, skipped: bool = False) -> str:
 
 
 def _fields(part: dict[str, Any], above: str = "") -> list[tuple[str, dict[str, Any], bool]]:
+    """Every field below a part with its path: `[]` is each of an array, `*` each of an object by name."""
     rows = []
     for name, field in part.get("properties", {}).items():
         path = f"{above}{name}"
         rows.append((path, field, name in part["required"]))
-        inside = field.get("items", field)
-        if "properties" in inside:
-            rows += _fields(inside, f"{path}{'[]' if inside is not field else ''}.")
+        tables = {"": field, "[]": field.get("items"), ".*": field.get("additionalProperties")}
+        for end, inside in tables.items():
+            if isinstance(inside, dict) and "properties" in inside:
+                rows += _fields(inside, f"{path}{end}.")
+        for inside in field.get("anyOf", []):
+            rows += _fields(inside, f"{path}.")
     return rows
 
 
@@ -100,6 +105,8 @@ def _kind(field: dict[str, Any]) -> str:
         return "word"
     kinds = field.get("type", "any")
     words = [kinds] if isinstance(kinds, str) else list(kinds)
+    if len(words) == ANY:
+        return "any"
     inner = field.get("items") if "array" in words else field.get("additionalProperties")
     of = f" of {_kind(inner)}" if isinstance(inner, dict) and "properties" not in inner else ""
     return " or ".join(words).replace("array", f"array{of}").replace("object", f"object{of}")

@@ -1,6 +1,7 @@
 """AUC of responses to unseen SWE-bench tasks, and coverage of their success rates, over random partitions.
 
-python scripts/unseen_tasks.py [SEED …] [--repo] [--dimensions K] [--draws N]: five folds over tasks per seed.
+python scripts/unseen_tasks.py [SEED …] [--repo] [--with NAME[:setting=value…]] [--dimensions K] [--draws N]
+Five folds over tasks per seed. Dimensions and draws are those of bayes, and --with is bayes unless given.
 The AUC is of all (agent, task) pairs of a held-out fold, averaged over folds, as it was published.
 """
 
@@ -30,6 +31,7 @@ def main() -> None:
     """Prints one line per partition, and the means."""
     parser = argparse.ArgumentParser()
     parser.add_argument("seeds", nargs="*", type=int, default=list(range(10)))
+    parser.add_argument("--with", dest="diagnoser", default="bayes", help="a diagnoser with its settings")
     parser.add_argument("--repo", action="store_true", help="use the repository of a task as well")
     parser.add_argument("--dimensions", type=int, default=20)
     parser.add_argument("--draws", type=int, default=600)
@@ -38,6 +40,7 @@ def main() -> None:
     table = camilla.read(
         DATA / "swebench/swebench_verified_agents.parquet", rows="samples", ignore=["repo"], features=features
     )
+    settings = {"dimensions": given.dimensions, "draws": given.draws} if given.diagnoser == "bayes" else {}
     rows = []
     for seed in given.seeds:
         order = np.random.default_rng(seed).permutation(table.n_samples)
@@ -46,7 +49,7 @@ def main() -> None:
             held = np.sort(order[fold::FOLDS])
             seen = table.take_samples(np.setdiff1d(np.arange(table.n_samples), held))
             unseen = table.take_samples(held)
-            found = camilla.diagnose(seen, "bayes", dimensions=given.dimensions, draws=given.draws)
+            found = camilla.diagnose(seen, given.diagnoser, **settings)
             new = found.predict_new(samples=unseen.sample_features)
             response = unseen.matrix()  # [learners, samples]
             chance = new.responses["probability"].to_numpy()  # learner by learner, in the order of the fit

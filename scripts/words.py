@@ -1,17 +1,22 @@
 """Checks the words of README, pages, help texts, messages and docstrings, and measures how easy they read.
 
-    python scripts/words.py                  every banned wording, with its place
-    python scripts/words.py --others FOLDER  writes docs/results/words.md; FOLDER has other projects' READMEs
+    python scripts/words.py                     every banned wording, with its place
+    python scripts/words.py --others FILE ...   writes docs/results/words.md
 
-tests/test_words.py runs the first part.
+A FILE is another project's README, or a wheel or source distribution that carries it. tests/test_words.py
+runs the first part.
 """
 
 import argparse
 import ast
+import html
 import json
 import re
 import sys
-from collections.abc import Iterator
+import tarfile
+import zipfile
+from collections.abc import Iterator, Sequence
+from email import message_from_string
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,12 +74,19 @@ class Found(NamedTuple):
 
 
 def prose(markdown: str) -> str:
-    """Sentences of a page: without code, tables, pictures, HTML and the addresses of links."""
-    text = re.sub(r"^(```|~~~|:::).*?^\1\s*$", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    """Sentences of a page: without code, tables, pictures, HTML and the addresses of links.
+
+    Links by reference and what reStructuredText writes otherwise are left out too.
+    """
+    text = re.sub(r"^\[[^\]]+\]: \S.*$|!\[[^\]]*\]\[[^\]]*\]", "", markdown, flags=re.MULTILINE)
+    text = re.sub(r"`([^`<>]+?)\s*<[^`<>]+>`__?", r"\1", html.unescape(text))
+    text = re.sub(r"^\|[\w-]+\|.*$|^.+\n(?:[=\-~^*]{3,})\s*$|^\s*:\w+:.*$", "", text, flags=re.MULTILINE)
+    text = re.sub(r"\|[\w-]+\|", "", text)
+    text = re.sub(r"^(```|~~~|:::).*?^\1\s*$", "", text, flags=re.MULTILINE | re.DOTALL)
     text = re.sub(r"^(?: {4}|\t).*$|^\s*\|.*$|^\.\. .*$|^:\w+:.*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"<[^>]+>|!\[[^\]]*\]\([^)]*\)|\[!\[.*?\)\]\([^)]*\)", "", text, flags=re.DOTALL)
     text = re.sub(r"\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-    text = re.sub(r"https?://\S+|`([^`]*)`", lambda found: "code" if found[1] else "", text)
+    text = re.sub(r"https?://\S+|`([^`]*)`", lambda found: "Code" if found[1] else "", text)
     return re.sub(r"^#+.*$|^[=\-~^*]{3,}\s*$|^\|.*\|.*$|[*_]{1,2}", "", text, flags=re.MULTILINE)
 
 
@@ -185,7 +197,32 @@ def ease(markdown: str) -> Ease:
     )
 
 
-def measured(others: Path) -> list[tuple[str, Ease]]:
+class Readme(NamedTuple):
+    """Another project's README: whose it is, and its text."""
+
+    project: str
+    text: str
+
+
+def readme(path: Path) -> Readme:
+    """Of a file; a wheel and a source distribution carry it below the headers of their metadata."""
+    if path.suffix == ".whl":
+        with zipfile.ZipFile(path) as wheel:
+            (name,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+            return _described(wheel.read(name).decode())
+    if path.name.endswith(".tar.gz"):
+        with tarfile.open(path) as source:
+            (file,) = [file for file in source if re.fullmatch(r"[^/]+/PKG-INFO", file.name)]
+            return _described(source.extractfile(file).read().decode())  # type: ignore[union-attr]
+    return Readme(path.stem, path.read_text(encoding="utf-8"))
+
+
+def _described(metadata: str) -> Readme:
+    message = message_from_string(metadata)
+    return Readme(f"{message['Name']} {message['Version']}", str(message.get_payload()))
+
+
+def measured(others: Sequence[Path]) -> list[tuple[str, Ease]]:
     """Ours, by part of the pages, then other projects' READMEs."""
     docs = ROOT / "docs"
     parts = {
@@ -193,8 +230,9 @@ def measured(others: Path) -> list[tuple[str, Ease]]:
         "Camilla: get started and glossary": [docs / "start.md", docs / "glossary.md"],
         "Camilla: guides": [
             page
-            for page in sorted(docs.glob("*.md"))
-            if page.name not in ("start.md", "glossary.md", "index.md", "python.md")
+            for folder in (docs, docs / "guides", docs / "harnesses")
+            for page in sorted(folder.glob("*.md"))
+            if page.name not in ("start.md", "glossary.md", "index.md", "python.md", "json.md")
         ],
         "Camilla: commands": sorted((docs / "commands").glob("*.md")),
         "Camilla: tables and Python": [docs / "python.md", *sorted((docs / "tables").glob("*.md"))],
@@ -203,39 +241,55 @@ def measured(others: Path) -> list[tuple[str, Ease]]:
         "Camilla: results": [page for page in sorted((docs / "results").glob("*.md")) if page != PAGE],
     }
     rows = [(name, ease("\n\n".join(page.read_text() for page in paths))) for name, paths in parts.items()]
-    return rows + [(f"{path.stem}: README", ease(path.read_text())) for path in sorted(others.iterdir())]
+    readmes = sorted(map(readme, others), key=lambda one: one.project.lower())
+    return rows + [(f"{one.project}: README", ease(one.text)) for one in readmes]
 
 
-def page(others: Path) -> str:
+def page(others: Sequence[Path]) -> str:
+    measures = measured(others)
     rows = [
         f"| {name} | {one.words:,} | {one.words_per_sentence:.1f} | {one.syllables_per_word:.2f} "
         f"| {100 * one.long_sentences:.0f} % | {one.flesch:.0f} |"
-        for name, one in measured(others)
+        for name, one in measures
     ]
+    projects = [name.removesuffix(": README") for name, _ in measures if not name.startswith("Camilla")]
     found = sum(len(banned(text)) for text in texts())
-    return HEAD + "\n".join(rows) + TAIL.format(found=found)
+    wanted = " ".join(project.replace(" ", "==") for project in projects)
+    eases = sorted(one.flesch for name, one in measures if not name.startswith("Camilla"))
+    lengths = sorted(one.words_per_sentence for name, one in measures if not name.startswith("Camilla"))
+    ours = measures[0][1]
+    answer = (
+        f"Camilla's README has {ours.words_per_sentence:.1f} words per sentence and a reading ease of "
+        f"{ours.flesch:.0f}. The\nothers have {lengths[0]:.1f} to {lengths[-1]:.1f} words per sentence and "
+        f"an ease of {eases[0]:.0f} to {eases[-1]:.0f}."
+    )
+    return HEAD + "\n".join(rows) + TAIL.format(found=found, wanted=wanted, answer=answer)
 
 
 HEAD = """# Words
 
-How easy the pages read, beside the READMEs of three projects with good documentation. Flesch's (1948) reading
-ease is 206.835 − 1.015 × words per sentence − 84.6 × syllables per word: 60 to 70 is plain English, 30 to 50
-is difficult. Code, tables, headings, pictures and addresses are left out. Syllables are counted by groups of
-vowels, so compare the figures with each other, not with those of other tools.
+How easily the pages read, compared with the READMEs of projects known for good documentation. Flesch's
+(1948) reading ease is 206.835 − 1.015 × words per sentence − 84.6 × syllables per word: 60 to 70 is plain
+English, 30 to 50 is difficult. Code, tables, headings, pictures and addresses are left out. Syllables are
+counted by groups of vowels, so compare the figures with each other, not with those of other tools.
 
 | text | words | words per sentence | syllables per word | sentences above 25 words | reading ease |
 |---|---|---|---|---|---|
 """
 TAIL = """
 
-The words are as short as those of the other projects. Sentences are a little longer: 3 to 8 % of them
-have more than 25 words; in the other READMEs it is 0 to 8 %.
+{answer}
+
+Each README is the one that its package carries, as shown on PyPI. These two commands make this page; the
+packages are not kept here.
+
+```sh
+pip download --no-deps --dest /tmp/readmes {wanted}
+python scripts/words.py --others /tmp/readmes/*
+```
 
 Banned wordings found in README, pages, help texts, messages, docstrings and the report: {found}.
 `tests/test_words.py` keeps it at 0.
-
-`python scripts/words.py --others FOLDER` writes this page. FOLDER has the prose of the other READMEs:
-scikit-learn's and evalica's of 2025, polars' of 2024. Only their figures are kept here.
 """
 
 
@@ -244,7 +298,11 @@ if __name__ == "__main__":
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     arguments.add_argument(
-        "--others", type=Path, help="folder with READMEs of other projects; writes the page"
+        "--others",
+        type=Path,
+        nargs="+",
+        metavar="FILE",
+        help="READMEs of other projects, or packages that carry them; writes the page",
     )
     given = arguments.parse_args()
     found = [one for text in texts() for one in banned(text)]

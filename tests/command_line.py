@@ -7,16 +7,21 @@ for what only one has: signals, pipes that close, the cost of imports.
 
 import contextlib
 import io
+import json
 import os
 import subprocess
 import sys
 import traceback
 import warnings
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import jsonschema_rs
+
 from camilla.cli.main import main
+from camilla.schemas import schema
 
 CAMILLA = [sys.executable, "-c", "from camilla.cli.main import main; main()"]
 PLAIN = {"COLUMNS": "120", "NO_COLOR": "1"}
@@ -29,7 +34,8 @@ def camilla(
 ) -> subprocess.CompletedProcess[str]:
     """What a command prints and how it ends; `said` is its standard input, bytes as they are.
 
-    `one_stream`: standard error goes where standard output goes, as after 2>&1.
+    `one_stream`: standard error goes where standard output goes, as after 2>&1. What --json prints is checked
+    against its schema, in whichever test it is printed.
     """
     words = list(map(str, arguments))
     out = _stream()
@@ -41,6 +47,8 @@ def camilla(
         _imports_of_its_own(cwd), _warnings_of_a_script(),
     ):  # fmt: skip
         code = _ended()
+    if "--json" in words and not one_stream and _text(out).startswith("{"):
+        assert undeclared(json.loads(_text(out))) == []
     return subprocess.CompletedProcess(words, code, _text(out), "" if one_stream else _text(err))
 
 
@@ -53,6 +61,19 @@ def camilla_process(
         cwd=cwd, env=environment or ENVIRONMENT, input=said, capture_output=True, text=True, timeout=300,
         check=False,
     )  # fmt: skip
+
+
+def undeclared(document: dict[str, Any]) -> list[str]:
+    """Where a document that --json prints is not what its schema declares."""
+    return [
+        f"{'/'.join(map(str, error.instance_path))}: {error.message}"
+        for error in _validator(document["schema"]["name"]).iter_errors(document)
+    ]
+
+
+@cache
+def _validator(name: str) -> Any:
+    return jsonschema_rs.validator_for(schema(name))
 
 
 def _ended() -> int:

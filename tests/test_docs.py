@@ -271,6 +271,38 @@ def test_questions_are_answered_by_the_clicks_that_are_written_down() -> None:
             assert to in links, f"{page} does not link to {to}"
 
 
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("item", "commands/items.md"),
+        ("examinee", None),
+        ("2PL", "diagnosers/irt.md"),
+        ("MAP", "diagnosers/irt.md"),
+        ("EAP", "diagnosers/bayes.md"),
+        ("marginal (maximum) likelihood", "diagnosers/dina.md"),
+        ("differential item functioning", "commands/dif.md"),
+        ("CAT", "commands/adapt.md"),
+        ("Q-matrix", "tables/skills.md"),
+        ("significance", "commands/compare.md"),
+        ("simultaneous", "commands/rank.md"),
+        ("familywise", "commands/rank.md"),
+        ("held out", "commands/experiment.md"),
+        ("hyperparameter", "commands/diagnose.md"),
+        ("calibration", "python.md"),
+        ("leaderboard", "leaderboard.md"),
+        ("LLM-as-a-judge", "commands/judges.md"),
+        ("router", "commands/route.md"),
+        ("ensemble", "commands/ensemble.md"),
+        ("contamination", "commands/dif.md"),
+    ],
+)
+def test_a_word_of_another_field_leads_from_the_glossary_to_its_page(word: str, page: str | None) -> None:
+    rows = [row for row in (DOCS / "glossary.md").read_text().split("\n") if row.startswith("| **")]
+    found = [row for row in rows if re.search(rf"(?<!\w){re.escape(word)}(?!\w)", row)]
+    assert found, f"{word!r} is not in the glossary"
+    assert page is None or any(f"]({page}" in row for row in found)
+
+
 def test_every_public_name_is_on_an_api_page() -> None:
     pages = "".join(page.read_text() for page in (DOCS / "api").glob("*.md"))
     named = re.findall(r"^\.\. auto\w+:: camilla\.(\w+)$", pages, re.MULTILINE)

@@ -5,18 +5,19 @@ import inspect
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import polars as pl
 import pytest
 
 import camilla
+from camilla.display import Excerpt, Grid
 from camilla.reading.inputs import ReadOptions
 from test_docs import ToTheirDigits
 
 HEADING = re.compile(r"^(\w[\w ]*)\n-{3,}$", re.MULTILINE)
-ASSUMED = {"camilla": camilla, "np": np, "pl": pl}  # imported in every example, as docs/reference/api.md says
+ASSUMED = {"camilla": camilla, "np": np, "pl": pl}  # imported in every example, as docs/api/index.md says
 
 
 class Documented(NamedTuple):
@@ -63,7 +64,35 @@ def documented(name: str) -> list[Documented]:
     return list(of_class(name, item)) if inspect.isclass(item) else [of_function(name, item)]
 
 
+def classes_in(annotation: Any, module: Any) -> Iterator[type]:
+    """Camilla's classes in the type of a result, also those inside a list, a union or quotation marks."""
+    if isinstance(annotation, str):
+        for word in re.findall(r"\w+", annotation):
+            yield from classes_in(vars(module).get(word), module)
+    elif get_args(annotation):
+        for part in get_args(annotation):
+            yield from classes_in(part, module)
+    elif inspect.isclass(annotation) and annotation.__module__.startswith("camilla."):
+        yield annotation
+
+
+def returned_by(items: list[Documented]) -> set[type]:
+    """The classes of what public functions and methods return; parts of a text are for printing alone."""
+    functions = [one.item for one in items if inspect.isfunction(one.item)]
+    found = {
+        kind
+        for function in functions
+        for kind in classes_in(function.__annotations__.get("return"), inspect.getmodule(function))
+    }
+    return found - {Grid, Excerpt}
+
+
 EVERY = {name: documented(name) for name in camilla.__all__}
+PUBLIC = {one.item for items in EVERY.values() for one in items if inspect.isclass(one.item)}
+RETURNED = sorted(
+    returned_by([one for items in EVERY.values() for one in items]) - PUBLIC, key=lambda kind: kind.__name__
+)
+EVERY |= {kind.__name__: list(of_class(kind.__name__, kind)) for kind in RETURNED}
 ALL = [one for items in EVERY.values() for one in items]
 
 
@@ -89,9 +118,7 @@ def test_the_first_line_is_a_sentence_on_its_own(one: Documented) -> None:
 
 
 def test_every_property_of_a_public_class_has_a_docstring() -> None:
-    kinds = {
-        name: getattr(camilla, name) for name in camilla.__all__ if inspect.isclass(getattr(camilla, name))
-    }
+    kinds = {kind.__name__: kind for kind in [*PUBLIC, *RETURNED]}
     bare = [
         f"{name}.{label}"
         for name, kind in kinds.items()
@@ -114,6 +141,18 @@ def test_every_docstring_has_an_example_and_all_of_them_run(
         assert example.examples, f"{one.name} has no example"
         runner.run(example, out=said.append)
     assert runner.summarize(verbose=False).failed == 0, "".join(said)
+
+
+def test_classes_that_are_only_returned_are_looked_at_too() -> None:
+    names = {kind.__name__ for kind in RETURNED}
+    assert {"Comparison", "Ranking", "Plan", "SampleQuality", "Routing", "TestState", "Standing"} <= names
+    assert {"Gate.to_document", "Comparison.gate"} & {one.name for one in ALL} == {"Comparison.gate"}
+
+
+def test_every_returned_class_is_on_the_page_of_results() -> None:
+    page = (Path(__file__).parents[1] / "docs/api/results.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\.\. autoclass:: (\S+)$", page, re.MULTILINE)
+    assert sorted(named) == sorted(f"{kind.__module__}.{kind.__name__}" for kind in RETURNED)
 
 
 @pytest.mark.parametrize(

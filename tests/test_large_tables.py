@@ -175,6 +175,6 @@ def test_the_command_reads_shards_and_plans(tmp_path: Path) -> None:
     found = json.loads(plan.stdout)
     assert found["rows"] == Diagnosis.load(tmp_path / "out").provenance["n_responses"]
     assert (found["learners"], found["samples"]) == (30, 100)
-    refused = command("diagnose", "runs", "-o", "out", "--ray", "local", cwd=tmp_path)
+    refused = command("diagnose", "runs", "-o", "out", "--backend", "ray", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "--ray goes with --shards" in refused.stderr
+    assert "nothing to spread over processes" in refused.stderr

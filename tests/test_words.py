@@ -2,6 +2,9 @@
 
 import ast
 import math
+import tarfile
+import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -84,3 +87,31 @@ def test_reading_ease_is_flesch_of_the_prose_alone() -> None:
     found = words.ease(f"# A heading\n\n{sentences}\n\n| a table | with words |\n\n```\ncode\n```\n")
     assert (found.words, found.words_per_sentence) == (10, 5)
     assert math.isclose(found.flesch, 206.835 - 1.015 * 5 - 84.6 * 12 / 10)
+
+
+METADATA = "Metadata-Version: 2.4\nName: shelf\nVersion: 1.2\nDescription-Content-Type: text/x-rst\n\n"
+
+
+def test_a_readme_is_read_from_the_package_that_carries_it(tmp_path: Path) -> None:
+    """A wheel has it in METADATA, a source distribution in PKG-INFO, below the headers."""
+    text = "The cat sat on the mat.\n"
+    with zipfile.ZipFile(tmp_path / "shelf-1.2-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("shelf-1.2.dist-info/METADATA", METADATA + text)
+        wheel.writestr("shelf/data/METADATA", "another file")
+    (tmp_path / "PKG-INFO").write_text(METADATA + text)
+    with tarfile.open(tmp_path / "shelf-1.2.tar.gz", "w:gz") as source:
+        source.add(tmp_path / "PKG-INFO", "shelf-1.2/PKG-INFO")
+        source.add(tmp_path / "PKG-INFO", "shelf-1.2/src/shelf.egg-info/PKG-INFO")
+    (tmp_path / "shelf.md").write_text(text)
+    packages = sorted(tmp_path.glob("shelf-*"))
+    assert [words.readme(path) for path in packages] == [words.Readme("shelf 1.2", text)] * 2
+    assert words.readme(tmp_path / "shelf.md") == words.Readme("shelf", text)
+
+
+def test_links_and_titles_of_restructuredtext_are_no_prose() -> None:
+    page = (
+        "|badge|\n\n.. |badge| image:: https://example.org\n   :target: https://example.org\n\n"
+        "A title\n-------\n\nThe cat sat on `the mat <https://example.org>`__.\n"
+    )
+    assert words.prose(page).split() == ["The", "cat", "sat", "on", "the", "mat."]
+    assert words.prose("The cat sat.\n\n[badge]: https://example.org\n").split() == ["The", "cat", "sat."]

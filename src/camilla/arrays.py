@@ -44,7 +44,15 @@ def one_blas_thread() -> Iterator[None]:
         yield
 
 
+class _BlasController(ThreadpoolController):  # type: ignore[misc]
+    """Looks into libraries of linear algebra alone, not into all hundred that a process has loaded."""
+
+    def _make_controller_from_path(self, filepath: str) -> None:
+        if any(part in filepath.lower() for part in ("blas", "blis", "mkl", "lapack", "flame", "accelerate")):
+            super()._make_controller_from_path(filepath)
+
+
 @cache
 def _controller() -> ThreadpoolController:
-    """Finding the BLAS of this process takes 15 ms, so it is found once."""
-    return ThreadpoolController()
+    """Finding the BLAS of this process takes milliseconds, so it is found once."""
+    return _BlasController()

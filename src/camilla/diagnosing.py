@@ -12,8 +12,8 @@ from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
-from camilla.diagnosis_parts import backwards_notes, pair_notes
-from camilla.display import watching
+from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
+from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
@@ -22,11 +22,13 @@ from camilla.fitting.protocol import Diagnoser, Indices, Readout
 from camilla.learners.check import copy_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
+from camilla.parallel import HERE, ONE_CHAIN, check_where, parallel
 from camilla.provenance import versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import Z
+from camilla.statistics.items import mean_squares_of_cells
 from camilla.statistics.missingness import block_notes
-from camilla.table.cells import Cells, zero_or_one
+from camilla.table.cells import zero_or_one
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 
@@ -35,6 +37,7 @@ MOST_SAMPLED = 5_000_000  # cells: above, draws take minutes and a mode is read 
 MODE_CELLS = 2_000_000  # above, modes are chosen on fewer samples
 MOST_CORRELATED = 1000  # learners: the cost of gaussian grows with them, and what it adds fades
 TRIAL_DRAWS = 60  # that weights are learned from
+OF_DRAWS = ("chains", "draws")  # what auto takes: how long bayes draws, not what it is
 
 
 class Part(NamedTuple):
@@ -75,23 +78,39 @@ def fit_chosen(
     if name != AUTO:
         kind = diagnoser_named(name)
         return Found(fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=valid, watch=watch))
+    check_auto(settings)
+    if size.n_learners * size.n_samples <= MOST_SAMPLED:
+        return _combined(size, layout, valid, settings=settings, seed=seed, watch=watch)
     if settings:
         raise SettingError(
-            f"auto chooses its own settings and takes none; {next(iter(settings))!r} came. Name a diagnoser: "
-            "camilla experiment reliability shows which one predicts best."
+            f"auto reads a table of more than {MOST_SAMPLED:,} cells at a mode, without draws; "
+            f"{next(iter(settings))!r} is of draws. Leave it out, or name bayes, which takes minutes."
         )
-    if size.n_learners * size.n_samples > MOST_SAMPLED:
-        return _modes(size, layout, valid, seed=seed, watch=watch)
-    return _combined(size, layout, valid, seed=seed, watch=watch)
+    return _modes(size, layout, valid, seed=seed, watch=watch)
 
 
-def _combined(size: Size, layout: Layout, valid: Layout | None, *, seed: int, watch: Watch) -> Found:
+def check_auto(settings: Mapping[str, Any]) -> None:
+    """Refuses settings that auto chooses itself."""
+    if chosen := [name for name in settings if name not in OF_DRAWS]:
+        raise SettingError(
+            f"auto chooses its own settings and takes only {' and '.join(OF_DRAWS)}; {chosen[0]!r} came. "
+            "Name a diagnoser: camilla experiment reliability shows which one predicts best."
+        )
+    fitting.check_settings(diagnoser_named("bayes"), settings)
+
+
+def _combined(
+    size: Size, layout: Layout, valid: Layout | None,
+    *, settings: Mapping[str, Any], seed: int, watch: Watch,
+) -> Found:  # fmt: skip
     """bayes, and its predictions combined with others' by weights learned on held-out responses."""
     others = partners(size)
     if valid is not None:
-        tried, shares = _weighed([("bayes", {}), *others], size, layout, valid, seed=seed, watch=watch)
+        tried, shares = _weighed(
+            [("bayes", dict(settings)), *others], size, layout, valid, seed=seed, watch=watch
+        )
         return Found(tried[0], tuple(map(Part, tried, shares)))
-    read = _read_alone(size, layout, seed=seed, watch=watch)
+    read = _read_alone(size, layout, settings=settings, seed=seed, watch=watch)
     if not others:
         return read
     inner, outer = fitting.hold_out(layout, seed)
@@ -120,10 +139,10 @@ def _weighed(
     return tried, combination(logits, right / weight, weight).tolist()
 
 
-def _read_alone(size: Size, layout: Layout, *, seed: int, watch: Watch) -> Found:
+def _read_alone(size: Size, layout: Layout, *, settings: Mapping[str, Any], seed: int, watch: Watch) -> Found:
     """bayes on all responses: nothing is chosen, so that nothing is held out."""
     kind = diagnoser_named("bayes")
-    fit = fitting.fit(kind, size, layout, settings={}, seed=seed, valid=None, watch=watch)
+    fit = fitting.fit(kind, size, layout, settings=settings, seed=seed, valid=None, watch=watch)
     return Found(fit, (Part(fit, 1.0),))
 
 
@@ -234,8 +253,8 @@ def as_expected(readout: Readout) -> Readout:
 
 def diagnose(
     table: TableLike, diagnoser: str = AUTO, *, rows: WideRows | None = None,
-    seed: int = 0, as_published: bool = False, across_blocks: bool = False, progress: bool | None = None,
-    watch: Watch | None = None, **settings: Any,
+    seed: int = 0, as_published: bool = False, across_blocks: bool = False, jobs: int = 1,
+    backend: str = HERE, progress: bool | None = None, watch: Watch | None = None, **settings: Any,
 ) -> Diagnosis:  # fmt: skip
     """Estimates the ability of every learner and the difficulty of every sample.
 
@@ -259,6 +278,12 @@ def diagnose(
     across_blocks : bool
         A table that falls into blocks without a shared learner or sample is refused, because nothing puts the
         blocks on one scale. With True they are diagnosed together, and the notes say so.
+    jobs : int
+        Processes that the chains of bayes run in, with `chains=4`; −1 for one per core. The result is the
+        same for any number.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -285,14 +310,20 @@ def diagnose(
     Examples
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
-    >>> found = camilla.diagnose(table, "irt", precision=1.0)
-    >>> found.learners.select("rank", "learner").head(2).rows()
+    >>> diagnosis = camilla.diagnose(table, "irt", precision=1.0)
+    >>> diagnosis.learners.select("rank", "learner").head(2).rows()
     [(1, 'learner-2'), (2, 'learner-5')]
     """
     table = as_table(table, rows=rows)
     notes = block_notes(table, across_blocks=across_blocks)
     chosen = contender(diagnoser)
-    with watching(f"diagnosing with {diagnoser}", progress, watch) as watch, one_blas_thread():
+    spread = (chosen.settings | settings).get("chains", 1) != 1
+    check_where(jobs, backend, None if spread else ONE_CHAIN)
+    with (
+        watching(f"diagnosing with {diagnoser}", progress, watch) as watch,
+        one_blas_thread(),
+        parallel(backend, jobs),
+    ):
         watch("putting the responses in order")
         found, ready = _found(table, chosen, settings, as_published=as_published, seed=seed, watch=watch)
         watch("standard errors")
@@ -300,7 +331,12 @@ def diagnose(
     if not found.fit.solution.converged:
         warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
-    notes += [*pair_notes(readout), *copy_notes(ready.table), *backwards_notes(readout, ready.table)]
+    notes += [
+        *chain_notes(readout, found.fit.solution.steps, ready.table),
+        *pair_notes(readout),
+        *copy_notes(ready.table),
+        *backwards_notes(readout, ready.table),
+    ]
     provenance["notes"] = notes
     if facts := _feature_facts(ready):
         provenance["features"] = facts
@@ -329,26 +365,31 @@ def _found(
     if chosen.search:
         raise SettingError(f"{chosen.label!r}: search goes with camilla experiment.")
     ready = prepared(table)
-    _check_features(chosen.name, ready.size)
     published = as_published or chosen.as_published
     given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
+    _check_features(chosen.name, ready.size, given)
     found = fit_chosen(
         chosen.name, ready.size, ready.layout, settings=given, seed=seed, valid=None, watch=watch
     )
     return found, ready
 
 
-WITH_FEATURES = (AUTO, "bayes")
+WITH_FEATURES = (AUTO, "bayes", "irt", "mirt", "camilla-base")
 
 
-def _check_features(name: str, size: Size) -> None:
+def _check_features(name: str, size: Size, settings: Mapping[str, Any]) -> None:
     """Refuses features where they would do nothing."""
     if size.sample_features is None and size.learner_features is None:
         return
     if name not in WITH_FEATURES:
         raise SettingError(
-            f"{name} does nothing with features; {' and '.join(WITH_FEATURES)} use them. Diagnose with one "
+            f"{name} does nothing with features; {listed(WITH_FEATURES)} use them. Diagnose with one "
             "of these, or leave the features out."
+        )
+    if settings.get("training") is not None:
+        raise SettingError(
+            f"{name} does nothing with features where it is trained as published, without priors. Leave the "
+            "training (as_published) or the features out."
         )
     if name == AUTO and size.n_learners * size.n_samples > MOST_SAMPLED:
         raise SettingError(
@@ -397,6 +438,9 @@ def named(
     )
     if (standing := bare.standing()) is not None:
         learners = learners.join(standing, on="learner", maintain_order="left")
+    if readout.r_hat is not None:
+        agreement = pl.DataFrame({"learner": bare.learner_names, "r_hat": readout.r_hat})
+        learners = learners.join(agreement, on="learner", maintain_order="left")
     frames = {"learners": learners, "samples": _samples(bare, table), "skills": _skills(bare, table)}
     return Diagnosis(**{**vars(bare), **frames})
 
@@ -461,7 +505,7 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         expected[rows] = p.mean(axis=1)
         inside = slice(starts[rows[0]], starts[rows[-1] + 1])
         predicted[inside] = p[cells.sample[inside] - start, cells.learner[inside]]
-    columns |= _sample_fit(cells, predicted, len(expected), binary=table.is_binary)
+    columns |= mean_squares_of_cells(cells, predicted, len(expected), binary=table.is_binary)
     columns["expected"] = expected
     frame = pl.DataFrame(columns).with_columns(pl.exclude("sample").fill_nan(None))
     frame = frame.hstack(accuracy_columns(cells, "sample", len(expected)))
@@ -469,23 +513,6 @@ def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
         ends = {"difficulty_low": 1 - pl.col("accuracy_high"), "difficulty_high": 1 - pl.col("accuracy_low")}
         frame = frame.with_columns(**ends)
     return frame.sort(pl.col("sample").replace_strict(name_index(table.samples), return_dtype=pl.Int64))
-
-
-def _sample_fit(cells: Cells, predicted: Floats, n_samples: int, *, binary: bool) -> dict[str, Floats]:
-    """infit Σw(x−p)² / Σwp(1−p), outfit the mean of (x−p)²/p(1−p): 1 is expected of right/wrong responses.
-
-    Of those a cell with a share x right has the mean square x(1−p)² + (1−x)p² over its trials.
-    """
-    variance = predicted * (1 - predicted)
-    square = (cells.response - predicted) ** 2
-    if binary:
-        square = cells.response * (1 - predicted) ** 2 + (1 - cells.response) * predicted**2
-    total = np.bincount(cells.sample, cells.weight * variance, n_samples)
-    weight = np.bincount(cells.sample, cells.weight, n_samples)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        infit = np.bincount(cells.sample, cells.weight * square, n_samples) / total
-        outfit = np.bincount(cells.sample, cells.weight * square / variance, n_samples) / weight
-    return {"infit": infit, "outfit": outfit}
 
 
 def _provenance(
@@ -537,12 +564,7 @@ def provenance_of(
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
         "estimand": _estimand(readout, size.n_samples),
-        "effective_draws": None
-        if readout.effective_draws is None
-        else {
-            "least": float(readout.effective_draws.min()),
-            "median": float(np.median(readout.effective_draws)),
-        },
+        **draw_facts(readout),
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
@@ -561,11 +583,7 @@ def _finite(value: float) -> float | None:
 
 def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
     if readout.effective_draws is not None:
-        return (
-            f"the {fitted.solution.steps} draws of {fitted.diagnoser.name} are as good as only "
-            f"{np.median(readout.effective_draws):.0f} independent ones: intervals are rough. Ask for more "
-            "with bayes:draws=2000."
-        )
+        return too_few_draws(readout, fitted.diagnoser.name, fitted.solution.steps)
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
         "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "

@@ -24,6 +24,7 @@ from camilla.fitting.factors import Factors
 from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Readout, Solution
 from camilla.fitting.shards import Seen, ShardLayout, Threads, seen_of
+from camilla.parallel import HERE, RAY
 from camilla.statistics.intervals import Z
 from camilla.table.cells import Cells
 from camilla.table.columns import PLAIN
@@ -55,8 +56,8 @@ class _Chosen(NamedTuple):
 
 def diagnose_large(
     source: str | Path, diagnoser: str = AUTO, *, shards: str | Path, learner: str = "learner",
-    sample: str = "sample", response: str = "response", ray: str | None = None, device: str = "auto",
-    seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
+    sample: str = "sample", response: str = "response", jobs: int = -1, backend: str = HERE,
+    device: str = "auto", seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
 ) -> Diagnosis:  # fmt: skip
     """Diagnoses Parquet files that are too large for memory.
 
@@ -72,8 +73,11 @@ def diagnose_large(
         a later run on the same files does not read them again.
     learner, sample, response : str
         Columns of the files.
-    ray : str, optional
-        Fit on a Ray cluster: its address, or "local" for one that is started here.
+    jobs : int
+        Workers; −1 for one per core, of this machine or of the cluster.
+    backend : {"loky", "ray"}
+        Where workers run: on this machine, or with "ray" on the cluster of the environment variable
+        RAY_ADDRESS, or one that is started here.
     device : {"auto", "cpu", "gpu"}
         Where to fit. "auto" takes an accelerator where JAX finds one with room for the responses.
     seed : int
@@ -93,27 +97,34 @@ def diagnose_large(
     Examples
     --------
     >>> path = camilla.simulate(30, 60, seed=1).table.write("responses.parquet")
-    >>> found = camilla.diagnose_large(path, "irt", shards="shards")
-    >>> found.learners.height, found.samples.height
+    >>> diagnosis = camilla.diagnose_large(path, "irt", shards="shards")
+    >>> diagnosis.learners.height, diagnosis.samples.height
     (30, 60)
     """
     _check_fitted(diagnoser)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
         folder = read_large(source, shards, learner=learner, sample=sample, response=response, watch=watch)
-        return diagnose_shards(folder, diagnoser, watch, seed=seed, workers=workers_for(ray, device))
+        return diagnose_shards(
+            folder, diagnoser, watch, seed=seed, workers=workers_for(jobs, backend, device)
+        )
 
 
-def workers_for(ray: str | None, device: str) -> MakeWorkers:
+def workers_for(jobs: int, backend: str, device: str) -> MakeWorkers:
     """Who fits: a Ray cluster, an accelerator, or the cores of this machine."""
     if device not in ("auto", "cpu", "gpu"):
         raise SettingError(f"a device is auto, cpu or gpu, not {device!r}.")
-    if ray is not None:
+    if backend not in (HERE, "threading", RAY):
+        raise SettingError(f"shards are fitted on loky (this machine) or ray, not on {backend!r}.")
+    if jobs == 0:
+        raise SettingError("jobs is a number of workers, or -1 for one per core; 0 came.")
+    most = jobs if jobs > 0 else None
+    if backend == RAY:
         if device == "gpu":
-            raise SettingError("a Ray cluster fits on CPUs; leave out --device gpu or --ray.")
+            raise SettingError("a Ray cluster fits on CPUs; leave out --device gpu or --backend ray.")
         from camilla.fitting.cluster import RayWorkers
 
-        return lambda folder: RayWorkers(folder, address=None if ray == "local" else ray)
-    return lambda folder: _on_device(folder, device) or Threads(folder.shards)
+        return lambda folder: RayWorkers(folder, workers=most)
+    return lambda folder: _on_device(folder, device) or Threads(folder.shards, most)
 
 
 def _on_device(folder: ShardFolder, device: str) -> Workers | None:
@@ -152,7 +163,7 @@ def diagnose_shards(
     model: Any = fitting.build(diagnoser_named(chosen.name), size, chosen.settings)
     start = start_of_shards(layout, model.problem().free.shape[1], seed)
     keeper = _InFolder(folder.path / STATE, tag, [one.shape[0] for one in folder.shards])
-    held = (workers or workers_for(None, "auto"))(folder)
+    held = (workers or workers_for(-1, HERE, "auto"))(folder)
     try:
         reached = fit_by_turns(model.problem(), held, start, watch, keeper=keeper)
     finally:
@@ -163,7 +174,7 @@ def diagnose_shards(
 def _check_answered(folder: ShardFolder) -> None:
     if len(folder.learners) < 2 or len(folder.samples) < 2:
         raise DataError(
-            f"{len(folder.learners)} learners and {len(folder.samples)} samples came; two of each are needed."
+            f"got {len(folder.learners)} learners and {len(folder.samples)} samples; two of each are needed."
         )
 
 

@@ -47,7 +47,23 @@ DECIMALS = 7  # of an ability that decide a rank: fits stop nearer to their mode
 
 
 class Chances(NamedTuple):
-    """Expected responses, and the 95 % interval that comes from the learner's ability; None: not known."""
+    """Expected responses, with 95 % intervals from the uncertainty of the ability; None if not known.
+
+    Attributes
+    ----------
+    probability : array
+        Expected responses.
+    low : array or None
+        Lower ends of their intervals.
+    high : array or None
+        Upper ends of their intervals.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> diagnosis.chances(np.array([0]), np.array([3])).low.shape
+    (1,)
+    """
 
     probability: Floats
     low: Floats | None
@@ -58,7 +74,7 @@ class Chances(NamedTuple):
 class Diagnosis(Printable):
     """What a diagnoser says about one table: abilities, sample difficulties, predictions, with intervals.
 
-    `diagnose` makes it. `print(found)` shows it. All intervals are at 95 %; `provenance["interval"]` says
+    `diagnose` makes it. `print(diagnosis)` shows it. All intervals are at 95 %; `provenance["interval"]` says
     what they rest on. The columns of the frames are explained on the page "Python".
 
     Attributes
@@ -88,10 +104,10 @@ class Diagnosis(Printable):
 
     Examples
     --------
-    >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-    >>> found.learners.select("rank", "learner").head(2).rows()
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> diagnosis.learners.select("rank", "learner").head(2).rows()
     [(1, 'learner-2'), (2, 'learner-5')]
-    >>> found.samples.columns[:3]
+    >>> diagnosis.samples.columns[:3]
     ['sample', 'difficulty', 'difficulty_se']
     """
 
@@ -115,7 +131,7 @@ class Diagnosis(Printable):
     encoders: Encoders = NO_ENCODERS
 
     def predict_new(self, samples: Any = None, learners: Any = None) -> NewPredictions:
-        """Predicts responses to samples, or of learners, that nobody has a response of.
+        """Predicts responses to new samples, or of new learners, that have no responses yet.
 
         Where the diagnosis was made with features, new ones are predicted from theirs; the intervals hold
         what is not known of the weights, and how far samples of the same features differ. Else every new one
@@ -141,9 +157,9 @@ class Diagnosis(Printable):
         --------
         >>> table = camilla.simulate(6, 40, seed=1).table
         >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
-        >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+        >>> diagnosis = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
         >>> new = pl.DataFrame({"sample": ["p", "q"], "words": [3, 30]})
-        >>> found.predict_new(samples=new).responses.shape
+        >>> diagnosis.predict_new(samples=new).responses.shape
         (12, 5)
         """
         return predict_new(self, samples, learners)
@@ -174,8 +190,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.predict(["learner-1"], ["sample-02"])["probability"].round(2).to_list()
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.predict(["learner-1"], ["sample-02"])["probability"].round(2).to_list()
         [0.49]
         """
         who = self._indices(learners, self.learner_names, "learner")
@@ -207,8 +223,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.chances(np.array([0, 1]), np.array([3, 3])).probability.shape
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.chances(np.array([0, 1]), np.array([3, 3])).probability.shape
         (2,)
         """
         engine = engine_of(self.diagnoser)
@@ -234,8 +250,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.probabilities().shape
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.probabilities().shape
         (6, 40)
         """
         n, m = len(self.learner_names), len(self.sample_names)
@@ -257,8 +273,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.logit(np.array([0]), np.array([3])).shape
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.logit(np.array([0]), np.array([3])).shape
         (1,)
         """
         logits = engine_of(self.diagnoser).logit(self.diagnoser, self.params, learner, sample)
@@ -288,8 +304,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.ability(["sample-01", "sample-02"]).columns[:5]
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.ability(["sample-01", "sample-02"]).columns[:5]
         ['learner', 'ability', 'se', 'low', 'high']
         """
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
@@ -329,9 +345,9 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> first, last = found.learners["learner"][0], found.learners["learner"][-1]
-        >>> found.better(first, last) > 0.5
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> first, last = diagnosis.learners["learner"][0], diagnosis.learners["learner"][-1]
+        >>> diagnosis.better(first, last) > 0.5
         True
         """
         a, b = self._indices([one, other], self.learner_names, "learner")
@@ -349,8 +365,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> found.learners_like_these().columns[:6]
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> diagnosis.learners_like_these().columns[:6]
         ['learner', 'rank', 'ability', 'se', 'low', 'high']
         """
         board = self.ability(like_these=True).with_row_index("rank", offset=1)
@@ -373,8 +389,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> found.standing().columns
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> diagnosis.standing().columns
         ['learner', 'rank_low', 'rank_high', 'p_best', 'tie_group']
         """
         return None if self.pool.draws is None else self._standing(self._draws())
@@ -399,8 +415,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.told_apart().rank_low.tolist()
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.told_apart().rank_low.tolist()
         [1, 1, 2, 3, 3, 3]
         """
         if self.pool.draws is not None:
@@ -418,8 +434,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.pair_chances()._fields
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.pair_chances()._fields
         ('better', 'half')
         """
         if self.pool.draws is not None:
@@ -451,8 +467,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> found.simultaneous().columns
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> diagnosis.simultaneous().columns
         ['learner', 'low', 'high']
         """
         draws = self._draws()
@@ -485,8 +501,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> found.score_draws(np.arange(10)).shape
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> diagnosis.score_draws(np.arange(10)).shape
         (100, 6)
         """
         return self._draws_like_these(self.pool, samples)
@@ -543,8 +559,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.ability_on(found.pool, np.arange(5)).columns
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.ability_on(diagnosis.pool, np.arange(5)).columns
         ['ability', 'se', 'low', 'high']
         """
         if level.draws is not None:
@@ -575,8 +591,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.require_responses()
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.require_responses()
         """
         if self.provenance.get("out_of_core"):
             raise DataError(
@@ -599,8 +615,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.accuracy_on(np.arange(5))["n"].to_list()
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.accuracy_on(np.arange(5))["n"].to_list()
         [5, 5, 5, 5, 5, 5]
         """
         self.require_responses()
@@ -627,9 +643,10 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
         >>> some = np.arange(5)
-        >>> found.beside_accuracy(found.ability_on(found.pool, some), found.accuracy_on(some)).width
+        >>> ability = diagnosis.ability_on(diagnosis.pool, some)
+        >>> diagnosis.beside_accuracy(ability, diagnosis.accuracy_on(some)).width
         9
         """
         joined = frame.hstack(accuracy)
@@ -665,8 +682,8 @@ class Diagnosis(Printable):
         Examples
         --------
         >>> table = camilla.simulate(7, 40, seed=1).table
-        >>> found = camilla.diagnose(table.take_learners(range(6)), "irt", precision=1.0)
-        >>> found.place(table.take_learners([6])).select("learner", "rank", "n_unknown").rows()
+        >>> diagnosis = camilla.diagnose(table.take_learners(range(6)), "irt", precision=1.0)
+        >>> diagnosis.place(table.take_learners([6])).select("learner", "rank", "n_unknown").rows()
         [('learner-6', 4, 0)]
         """
         table = as_table(table, rows=rows)
@@ -691,8 +708,8 @@ class Diagnosis(Printable):
         --------
         >>> table = camilla.simulate(7, 40, kind="camilla_base", skills=2, seed=1).table
         >>> settings = {"precision": 1.0, "skill_correlation": 0.5}
-        >>> found = camilla.diagnose(table.take_learners(range(6)), "camilla-base", **settings)
-        >>> found.place_skills(table.take_learners([6])).select("learner", "skill").rows()
+        >>> diagnosis = camilla.diagnose(table.take_learners(range(6)), "camilla-base", **settings)
+        >>> diagnosis.place_skills(table.take_learners([6])).select("learner", "skill").rows()
         [('learner-6', 'skill-1'), ('learner-6', 'skill-0')]
         """
         table, out = as_table(table, rows=rows), []
@@ -716,8 +733,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> len(found.skill_samples())
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> len(diagnosis.skill_samples())
         1
         """
         mask = self.diagnoser.size.skill_mask
@@ -748,9 +765,9 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> skill, samples = found.skill_samples()[0]
-        >>> found.skill_ability(found.pool, skill, samples, found.cells).columns
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> skill, samples = diagnosis.skill_samples()[0]
+        >>> diagnosis.skill_ability(diagnosis.pool, skill, samples, diagnosis.cells).columns
         ['ability', 'se', 'low', 'high', 'mastery']
         """
         ability, covariance = level.ability, level.covariance
@@ -771,7 +788,7 @@ class Diagnosis(Printable):
         return frame.with_columns(mastery=mastery)
 
     def skill_mask(self) -> pl.DataFrame:
-        """Returns how much each sample asks of each skill.
+        """Returns how much each sample needs of each skill.
 
         Returns
         -------
@@ -785,8 +802,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> found.skill_mask().columns
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.skill_mask().columns
         ['sample', 'overall']
         """
         if self.readout.skill_weight is None:
@@ -821,8 +838,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> len(found.parts(learners=3)) > 1
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> len(diagnosis.parts(learners=3)) > 1
         True
         """
         if learner is None:
@@ -862,8 +879,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> camilla.Diagnosis.load(found.save("saved")).learners.equals(found.learners)
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> camilla.Diagnosis.load(diagnosis.save("saved")).learners.equals(diagnosis.learners)
         True
         """
         return write_directory(self, Path(path))
@@ -889,8 +906,8 @@ class Diagnosis(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-        >>> camilla.Diagnosis.load(found.save("saved")).provenance["diagnoser"]
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> camilla.Diagnosis.load(diagnosis.save("saved")).provenance["diagnoser"]
         'irt'
         """
         return cls(**read_directory(Path(path)))

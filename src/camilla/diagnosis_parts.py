@@ -15,6 +15,7 @@ from camilla.table.columns import PLAIN, Scale
 from camilla.table.responses import ResponseTable
 
 ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
+AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
 BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
 WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
 ENDS = {ABILITY: ("low", "high"), ACCURACY: ("accuracy_low", "accuracy_high")}
@@ -63,7 +64,7 @@ def _best_lines(learners: pl.DataFrame) -> list[str]:
         ]
     likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
     shown = ", ".join(f"{name} {_chance(share)}" for name, share in likely)
-    return [f"No learner is surely the best of {learners.height}. Probability of being the best: {shown}."]
+    return [f"No learner is clearly the best of {learners.height}. Probability of being the best: {shown}."]
 
 
 def _chance(share: float) -> str:
@@ -147,6 +148,51 @@ def _made_lines(made: Mapping[str, Any]) -> list[str]:
     if (scale := made.get("response_scale")) and (came := Scale(**scale)) != PLAIN:
         lines.append(f"Responses came on the scale {came.words} and were rescaled to 0 to 1.")
     return lines
+
+
+def draw_facts(readout: Readout) -> dict[str, Any]:
+    """What draws are worth, and whether several chains agree; None where there are none."""
+    worth, agreement = readout.effective_draws, readout.r_hat
+    return {
+        "effective_draws": None
+        if worth is None
+        else {"least": float(worth.min()), "median": float(np.median(worth))},
+        "r_hat": None
+        if agreement is None
+        else {
+            "highest": float(agreement.max()),
+            "median": float(np.median(agreement)),
+            "above": int((agreement > AGREEING).sum()),
+        },
+    }
+
+
+def chain_notes(readout: Readout, draws: int, table: ResponseTable) -> list[str]:
+    """Whose scores several chains do not agree on yet."""
+    if readout.r_hat is None or not (above := readout.r_hat > AGREEING).any():
+        return []
+    highest = int(np.argmax(readout.r_hat))
+    return [
+        f"The chains do not agree yet on {int(above.sum())} of {len(above)} learners: split-R̂ is above "
+        f"{AGREEING:g}, at most {readout.r_hat[highest]:.3f} ({table.learners[highest]}). Ask for more draws "
+        f"with bayes:draws={4 * draws}."
+    ]
+
+
+def too_few_draws(readout: Readout, name: str, draws: int) -> str:
+    """What to try where a posterior's draws do not do."""
+    effective = np.zeros(1) if readout.effective_draws is None else readout.effective_draws
+    worth = f"{np.median(effective):.0f} independent ones"
+    if readout.r_hat is None or np.median(readout.r_hat) <= AGREEING:
+        return (
+            f"the {draws} draws of {name} are as good as only {worth}: intervals are rough. Ask for more "
+            "with bayes:draws=2000."
+        )
+    return (
+        f"the chains of {name} do not agree: split-R̂ of the median learner is "
+        f"{np.median(readout.r_hat):.2f}, and their {draws} draws are as good as {worth}. "
+        f"Ask for more with bayes:draws={4 * draws}."
+    )
 
 
 def pair_notes(readout: Readout) -> list[str]:

@@ -1,6 +1,6 @@
 """What a diagnosis expects of samples and learners that nobody has a response of."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -11,6 +11,10 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, one_blas_thread, sigmoid
 from camilla.display import Grid, Part, Printable
 from camilla.errors import DataError
+from camilla.fitting.factors import Factors, pool_scale, with_features
+from camilla.fitting.feature_priors import Regressed
+from camilla.fitting.laplace import sample_covariance
+from camilla.fitting.layout import layout_of
 from camilla.fitting.regression import Expansion
 from camilla.fitting.smoothing import smoothed
 from camilla.table.encoding import Encoder
@@ -44,8 +48,8 @@ class NewPredictions(Printable):
     --------
     >>> table = camilla.simulate(6, 40, seed=1).table
     >>> words = pl.DataFrame({"sample": table.samples, "words": range(40)})
-    >>> found = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
-    >>> found.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
+    >>> diagnosis = camilla.diagnose(table.with_features(samples=words), "bayes", draws=100)
+    >>> diagnosis.predict_new(samples=pl.DataFrame({"sample": ["new"], "words": [20]})).samples.columns
     ['sample', 'success_rate', 'low', 'high']
     """
 
@@ -71,8 +75,8 @@ class NewPredictions(Printable):
 
         Examples
         --------
-        >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> new = found.predict_new(samples=["new"])
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+        >>> new = diagnosis.predict_new(samples=["new"])
         >>> new.parts(rows=3)[-1].startswith("note: no features")
         True
         """
@@ -97,14 +101,32 @@ class _Side(NamedTuple):
 def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPredictions:
     """Expected responses of new learners or on new samples; see `Diagnosis.predict_new`."""
     if samples is None and learners is None:
-        raise DataError("neither new samples nor new learners came; give features or names of one of them.")
+        raise DataError("no new samples and no new learners; give features or names of either.")
     notes: list[str] = []
     params = found.params
     of_samples = _side(found, samples, "sample", getattr(params, "sample_basis", None), notes)
     of_learners = _side(found, learners, "learner", getattr(params, "learner_basis", None), notes)
     with one_blas_thread():
-        drawing = _by_draws if hasattr(params, "frame_mean") else _by_resampling
+        drawing = _drawing(params)
+        if drawing is _by_laplace and samples is not None and _skills_matter(found):
+            notes.append(
+                "which skills a new sample needs is not asked; it needs those of a random one of the table"
+            )
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
+
+
+def _skills_matter(found: Any) -> bool:
+    """Whether samples differ in which loadings are free."""
+    free = found.diagnoser.problem().free
+    return bool(free.any() and not free.all())
+
+
+def _drawing(params: Any) -> Callable[[Any, "_Side", "_Side"], Iterator["_Block"]]:
+    """Where draws come from: those of a posterior, a Laplace approximation with features, or the table."""
+    if hasattr(params, "frame_mean"):
+        return _by_draws
+    explained = isinstance(params, Factors) and (params.sample_basis or params.learner_basis)
+    return _by_laplace if explained else _by_resampling
 
 
 def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes: list[str]) -> _Side:
@@ -210,6 +232,88 @@ def _by_resampling(found: Any, samples: _Side, learners: _Side) -> Iterator[_Blo
             what = rng.integers(0, len(chances), what.shape)
         chance = chances[what[:, :, None], who[:, None, :]]
         yield _Block(part, chance, _responses(rng, chance, 1.0))
+
+
+def _by_laplace(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
+    """From the mode of a fit with features: weights, residuals, fitted rows around their modes, responses."""
+    rng, source = np.random.default_rng(0), _Laplace(found)
+    ability = np.stack([source.abilities(learners, d, rng) for d in range(DRAWS)])
+    dispersion = min(found.readout.dispersion, 1.0) if found.diagnoser.size.fractional else 1.0
+    for part in _chunks(len(samples.names), DRAWS * len(learners.names)):
+        drawn = source.factors(samples, part, rng)
+        logit = np.matmul(drawn.loading, ability.transpose(0, 2, 1)) + drawn.intercept[:, :, None]
+        chance = sigmoid(logit)
+        if drawn.guessing is not None:
+            chance = drawn.guessing[:, :, None] + (1 - drawn.guessing[:, :, None]) * chance
+        yield _Block(part, chance, _responses(rng, chance, dispersion))
+
+
+class _Laplace:
+    """Draws of factors around the modes of a fit with features."""
+
+    def __init__(self, found: Any) -> None:
+        self.params: Factors = found.params
+        self.problem = with_features(found.diagnoser.problem(), self.params)
+        _, sd = pool_scale(self.problem, self.params)
+        self.scale = np.sqrt(found.readout.dispersion)
+        self.ability_root = _roots(found.readout.covariance * np.outer(sd, sd))
+        cells = found.cells
+        shape = {"n_learners": len(found.learner_names), "n_samples": len(found.sample_names)}
+        self.layout = layout_of(cells.learner, cells.sample, cells.response, cells.weight, **shape)
+
+    def abilities(self, side: _Side, draw: int, rng: np.random.Generator) -> Floats:
+        """[learners, dims] of one draw."""
+        fitted = self.params.ability
+        if side.columns is not None and self.params.learner_regression is not None:
+            shared = np.random.default_rng([1, draw])
+            return (
+                Regressed(*self.params.learner_regression).drawn(side.columns, shared, rng).astype(np.float32)
+            )
+        who = side.known
+        if who is None:
+            who = rng.integers(0, len(fitted), len(side.names))
+        noise = rng.standard_normal((len(who), fitted.shape[1]))
+        return (fitted[who] + np.einsum("nkl,nl->nk", self.ability_root[who], noise)).astype(np.float32)
+
+    def factors(self, side: _Side, part: slice, rng: np.random.Generator) -> Factors:
+        """[draws, samples, …] of all draws; without abilities."""
+        params, n = self.params, part.stop - part.start
+        what = rng.integers(0, len(params.intercept), (DRAWS, n))
+        if side.known is not None:
+            what = np.tile(side.known[part], (DRAWS, 1))
+        if side.columns is not None and params.sample_regression is not None:
+            drawn = self._regressed(Regressed(*params.sample_regression), side.columns[part], rng)
+            drawn[:, :, 1:] = np.where(self.problem.free[what], drawn[:, :, 1:], self.problem.fixed)
+        else:
+            drawn = self._around(what, rng)
+        loading = drawn[:, :, 1:]
+        if self.problem.positive:
+            loading = np.maximum(loading, 0)
+        guessing = None if params.guessing is None else params.guessing[what].astype(np.float32)
+        return Factors(np.empty(0), loading, drawn[:, :, 0], guessing)
+
+    def _regressed(self, regressed: Regressed, x: Floats, rng: np.random.Generator) -> Floats:
+        """Every part of the samples meets the same draws of the weights."""
+        rows = [regressed.drawn(x, np.random.default_rng([0, draw]), rng) for draw in range(DRAWS)]
+        return np.stack(rows).astype(np.float32)
+
+    def _around(self, what: NDArray[np.intp], rng: np.random.Generator) -> Floats:
+        """Fitted samples, drawn around their modes."""
+        seen, place = np.unique(what, return_inverse=True)
+        root = self.scale * _roots(sample_covariance(self.problem, self.params, self.layout, seen))
+        mode = np.column_stack([self.params.intercept, self.params.loading])[seen]
+        noise = rng.standard_normal((*what.shape, mode.shape[1])).astype(np.float32)
+        place = place.reshape(what.shape)
+        out = np.empty(noise.shape, np.float32)
+        for draw, own in enumerate(place):
+            out[draw] = mode[own] + np.einsum("jkl,jl->jk", root[own], noise[draw])
+        return out
+
+
+def _roots(covariance: Floats) -> Floats:
+    """Symmetric square roots, also where a variance is 0."""
+    value, vector = np.linalg.eigh(covariance)
+    return np.asarray(vector * np.sqrt(np.maximum(value, 0))[:, None, :])
 
 
 def _responses(rng: np.random.Generator, chance: Floats, dispersion: float) -> Floats:

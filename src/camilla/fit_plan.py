@@ -26,6 +26,7 @@ from camilla.table.shards import (
 
 SWEEPS = {"irt": 10, "mirt": 16}  # that fits of simulated and real tables took, rounded up
 LATENT = 10  # dimensions that are assumed where none are given
+MORE = 8  # sweeps that standard errors and expected scores cost as much as
 BASE = 400_000_000  # bytes of Python, NumPy, Polars and one batch of rows
 MEASURED_CELLS = 4_000_000
 SPREAD = 2.0  # times are given from half to double: disks and neighbours differ
@@ -100,7 +101,7 @@ def plan_fit(
     factors = 8 * (learners + samples) * (dims + 1) * 4 + 8 * learners * dims * dims * 4
     return FitPlan(
         len(files), rows, learners, samples, surveyed, dense, dims, cells if dense else 4 * rows,
-        BASE + factors, 4 * reading * rows, pace * work * (sweeps + 4),
+        BASE + factors, 4 * reading * rows, pace * work * (sweeps + MORE),
     )  # fmt: skip
 
 

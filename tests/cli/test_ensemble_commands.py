@@ -52,7 +52,7 @@ def test_a_committee_is_chosen_written_and_applied(folder: Path) -> None:
         (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is no committee"),
         (["new.csv", "--apply", "nowhere.json", "-o", "x.csv"], 1, "cannot be read"),
         (["new.csv", "--apply", "c.json"], 2, "--apply wants -o FILE"),
-        (["new.csv", "new.csv", "--apply", "c.json", "-o", "x.csv"], 2, "takes one file of answers; 2 came"),
+        (["new.csv", "new.csv", "--apply", "c.json", "-o", "x.csv"], 2, "takes one file of answers; got 2"),
         (
             ["new.csv", "--apply", "c.json", "--percent", "-o", "x.csv"],
             2,

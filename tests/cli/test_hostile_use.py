@@ -106,7 +106,7 @@ def test_names_of_files_are_neither_patterns_nor_orders_to_the_terminal(folder: 
     ("arguments", "code", "said"),
     [
         ("power --samples -3 --sd 1", 2, "-3 samples show nothing; 2 at least were wanted"),
-        ("diagnose table.csv -o out --seed -1", 2, "a seed is a whole number from 0 to 4294967295; -1 came"),
+        ("diagnose table.csv -o out --seed -1", 2, "a seed is a whole number from 0 to 4294967295; got -1"),
         ("experiment reliability table.csv --seeds 1,-1", 2, "a seed is a whole number"),
         ("experiment reliability table.csv --with ,", 2, "--with takes comma-separated names"),
         ("experiment reliability table.csv --jobs 0", 2, "--jobs is a number of processes"),

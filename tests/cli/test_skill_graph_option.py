@@ -46,4 +46,4 @@ def test_a_diagnoser_of_skills_that_build_on_each_other_asks_for_a_graph(folder:
     assert "hier-ncd needs a skill graph" in run.stderr
     run = camilla("diagnose", "long.csv", "--with", "qc-cdm:mode=3", "-o", "out", cwd=folder)
     assert run.returncode == 2
-    assert "mode must be one of 1, 2, 12; 3 came" in run.stderr
+    assert "mode must be one of 1, 2, 12; got 3" in run.stderr

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 from scipy.optimize import minimize
 
-from camilla.fitting.alternating import InMemory, SampleSums, State, best_move, fit_by_turns
+from camilla.fitting.alternating import InMemory, SampleSums, State, best_move, fit_by_turns, full, solved
 from camilla.fitting.layout import Size
-from camilla.fitting.shards import LayoutShard, Threads
+from camilla.fitting.shards import LayoutShard, Threads, product
 from camilla.models.irt import IRT
 from camilla.models.mirt import MIRT
 from camilla.table.shards import MISSING, DenseShard, LongColumns, SparseShard, make_shards
@@ -131,6 +131,66 @@ def test_a_move_is_the_best_of_its_kind() -> None:
     best = minimize(lambda x: held(x[0], np.clip(x[1], 0.5, 2)), [0, 1], method="Nelder-Mead",
                     options={"xatol": 1e-8, "fatol": 1e-10, "maxiter": 5000})  # fmt: skip
     assert held(move.origin[0], move.unit[0, 0]) == pytest.approx(best.fun, rel=1e-4)
+
+
+def test_a_move_of_two_dimensions_is_the_best_of_its_kind() -> None:
+    """By BFGS on the formula; dimensions with unlike prior means may also be turned into each other."""
+    rng = np.random.default_rng(4)
+    ability, loading = rng.normal(0.3, 1.2, (50, 2)), rng.normal(0.6, 0.4, (80, 2))
+    intercept = rng.normal(size=80)
+    problem = MIRT(Size(50, 80), dimensions=2, precision=3.0).problem()
+    mean = problem.loading_mean
+    assert mean[0] != mean[1]
+    sums = SampleSums(loading.sum(axis=0), loading.T @ loading, loading.T @ intercept, 0.0)
+    move = best_move(problem, ability, sums, 80)
+
+    def held(x) -> float:
+        origin, unit = x[:2], x[2:].reshape(2, 2)
+        u, v = (ability - origin) @ unit, loading @ np.linalg.inv(unit).T
+        c = intercept + loading @ origin
+        return float(0.5 * np.sum(u**2) + 1.5 * np.sum((v - mean) ** 2) + 0.1 * np.sum(c**2))
+
+    best = minimize(held, [0, 0, 1, 0, 0, 1], method="BFGS", options={"gtol": 1e-7})
+    found = np.concatenate([move.origin, move.unit.ravel()])
+    assert held(found) == pytest.approx(best.fun, rel=1e-6)
+    assert held(found) < 0.95 * held(np.array([0, 0, 1, 0, 0, 1.0]))
+
+
+@pytest.mark.parametrize("width", [1, 2, 3, 4, 9])
+def test_many_small_matrices_are_solved(width: int) -> None:
+    rng = np.random.default_rng(width)
+    root = rng.normal(size=(20, width, width))
+    matrix, right = root @ root.transpose(0, 2, 1) + np.eye(width), rng.normal(size=(20, width))
+    first, second = np.triu_indices(width)
+    whole = full(matrix[:, first, second], width)
+    np.testing.assert_allclose(whole.transpose(2, 0, 1), matrix)
+    expected = np.array([np.linalg.inv(one) @ two for one, two in zip(matrix, right, strict=True)])
+    np.testing.assert_allclose(solved(whole, right.T.copy()).T, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 3, 5])
+def test_products_column_by_column_are_products(columns: int) -> None:
+    """float32 sums of 40 numbers near 1: a millionth each way."""
+    rng = np.random.default_rng(columns)
+    matrix, right = (rng.normal(size=shape).astype(np.float32) for shape in ((30, 40), (40, columns)))
+    np.testing.assert_allclose(product(matrix, right), np.einsum("ij,jk->ik", matrix, right), atol=2e-5)
+    np.testing.assert_allclose(product(matrix.T, right[:30]), np.einsum("ji,jk->ik", matrix, right[:30]),
+                               atol=2e-5)  # fmt: skip
+
+
+@pytest.mark.parametrize("dims", [1, 2])
+def test_blocks_share_their_memory_without_harm(dims: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten blocks of each shard, two threads, and responses in memory, which a fit must leave as they are."""
+    codes = world(30, 120, dims)
+    problem = MIRT(Size(30, 120), dimensions=dims, precision=3.0).problem()
+    weight, right = (codes != MISSING).astype(np.float32), (codes == 1).astype(np.float32)
+    whole = fit_by_turns(problem, Threads([DenseShard(codes)]), start(codes, dims), print).ability
+    monkeypatch.setattr("camilla.fitting.shards.BLOCK_CELLS", 200)
+    for shards in ([DenseShard(codes[:50]), DenseShard(codes[50:])], [LayoutShard(weight, right)]):
+        parts = fit_by_turns(problem, Threads(shards, 2), start(codes, dims), print).ability
+        np.testing.assert_allclose(parts, whole, atol=1e-5)
+    np.testing.assert_array_equal(weight, codes != MISSING)
+    np.testing.assert_array_equal(right, codes == 1)
 
 
 def test_a_fit_goes_on_from_a_state_that_was_kept() -> None:

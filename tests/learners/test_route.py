@@ -291,7 +291,7 @@ def test_without_costs_the_best_single_learner_is_to_be_beaten() -> None:
     assert found.gain["difference"] == pytest.approx(0.737 - 0.574, abs=0.08)
     row = found.portfolios.row(0, named=True)
     assert row["oracle"] >= row["routed"]
-    assert any("no costs came" in note for note in found.notes)
+    assert any("no costs were given" in note for note in found.notes)
 
 
 def test_nothing_is_chosen_by_noise() -> None:

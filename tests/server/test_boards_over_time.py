@@ -217,7 +217,7 @@ def test_a_refit_is_due_after_enough_changes_or_enough_time(server: Live) -> Non
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"nowhere": 1.0}, "none of the samples is of this benchmark"),
+        ({"nowhere": 1.0}, "none of the samples belongs to this benchmark"),
         ({"sample 01": 0.5}, "responses of this benchmark are 0 or 1"),
     ],
 )

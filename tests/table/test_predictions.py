@@ -55,7 +55,7 @@ def test_true_and_one_are_one_answer():
         ({"a": [[0.9, 0.1], [0.2, 0.8]]}, [0, 1], "take the most probable class"),
         ({"a": [1]}, [1, 0], "'a' has 1 predictions for 2 samples"),
         ({"a": [1, 0]}, [1, None], "label 1 is missing"),
-        ({}, [1, 0], "no predictions came"),
+        ({}, [1, 0], "there are no predictions"),
     ],
 )
 def test_predictions_that_cannot_be_judged(predictions, labels, message):

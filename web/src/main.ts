@@ -117,5 +117,5 @@ function start(report: Report): void {
 }
 
 unpacked(document.getElementById("data")!.textContent ?? "").then(start, (error: unknown) => {
-  document.getElementById("app")!.replaceChildren(h("p", { class: "callout" }, `This page cannot read its data (${String(error)}). A browser from 2023 or newer is needed.`));
+  document.getElementById("app")!.replaceChildren(h("p", { class: "callout" }, `This page cannot read its data (${String(error)}). It needs a browser from 2023 or newer.`));
 });

@@ -94,8 +94,8 @@ class ClassifierDiagnosis(Printable):
     >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
     >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
     >>> frame = pl.DataFrame({**sets, **scores})
-    >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-    >>> found.table
+    >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> diagnosis.table
     ResponseTable(6 learners × 44 samples, 264 responses, 7 skills)
     """
 
@@ -124,8 +124,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> found.leaderboard().columns[:6]
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> diagnosis.leaderboard().columns[:6]
         ['rank', 'learner', 'ability', 'low', 'high', 'mean']
         """
         means = pl.DataFrame({"learner": self.table.learners, "mean": self.table.learner_means().mean})
@@ -161,8 +161,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> len(found.parts(learners=3)) > 2
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> len(diagnosis.parts(learners=3)) > 2
         True
         """
         made, taken, interval = self.diagnosis.provenance, self.taken, "95 % CI"
@@ -210,8 +210,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> found.one_mastery().skills
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> diagnosis.one_mastery().skills
         7
         """
         if self.table.skill_map is None:
@@ -233,8 +233,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> found.metrics().shape
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> diagnosis.metrics().shape
         (12, 24)
         """
         long = self.table.to_long().with_columns(
@@ -257,8 +257,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> list(found.document())[:3]
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> list(diagnosis.document())[:3]
         ['verdict', 'provenance', 'agreement']
         """
         same = self.one_mastery()
@@ -294,8 +294,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> (found.save("pool") / "classifiers.json").exists()
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> (diagnosis.save("pool") / "classifiers.json").exists()
         True
         """
         folder = Path(folder)
@@ -331,8 +331,8 @@ class ClassifierDiagnosis(Printable):
         >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
         >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
         >>> frame = pl.DataFrame({**sets, **scores})
-        >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-        >>> type(found.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))).__name__
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> type(diagnosis.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))).__name__
         'PlacedClassifiers'
         """
         return SavedClassifiers(self.diagnosis, self.table, self.taken).place(scores)
@@ -399,8 +399,8 @@ def diagnose_classifiers(
     >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
     >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
     >>> frame = pl.DataFrame({**sets, **scores})
-    >>> found = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
-    >>> found.leaderboard().height
+    >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> diagnosis.leaderboard().height
     6
     """
     read = as_scores(scores)

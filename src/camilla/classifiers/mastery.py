@@ -28,6 +28,22 @@ class MasteryAgreement:
     Beside them: ceiling and ceiling_weighted, what no mastery without ties can exceed; borda and
     borda_weighted, mastery without a model; random, learners shuffled; null, Borda when learners are
     shuffled in each task apart (None without tasks); doa_star = (doa − ½)/(ceiling − ½).
+
+    Attributes
+    ----------
+    summary : dict
+        Each measure by name: `doa`, its ceiling, its value for random masteries, and others.
+    skills : DataFrame
+        The measures of each skill.
+    samples : DataFrame
+        One row per sample: `doc`, how consistently learners are ordered by it.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(10, 40, kind="camilla_base", skills=2, seed=1).table
+    >>> agreement = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
+    >>> agreement.samples.columns
+    ['sample', 'doc']
     """
 
     summary: dict[str, float | None]
@@ -69,8 +85,8 @@ def mastery_agreement(
     Examples
     --------
     >>> table = camilla.simulate(10, 40, kind="camilla_base", skills=2, seed=1).table
-    >>> found = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
-    >>> found.skills["skill"].to_list()
+    >>> agreement = camilla.mastery_agreement(table, np.random.default_rng(0).random((10, 2)))
+    >>> agreement.skills["skill"].to_list()
     ['skill-0', 'skill-1']
     """
     table = as_table(table, rows=rows)
@@ -125,7 +141,29 @@ SAME_ORDER = 0.95  # Kendall's τ of two skills that order learners alike
 
 
 class OneMastery(NamedTuple):
-    """How far the masteries of several skills are one number."""
+    """Whether the masteries of several skills are one number.
+
+    Attributes
+    ----------
+    skills : int
+        Number of skills.
+    largest_difference : float
+        Largest difference between two masteries of one learner.
+    least_kendall : float
+        Smallest rank correlation of two skills, over learners.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(0, 2, 200)
+    >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+    >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+    >>> frame = pl.DataFrame({**sets, **scores})
+    >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> same = diagnosis.one_mastery()
+    >>> same.skills
+    7
+    """
 
     skills: int
     largest_difference: float  # between two masteries of one learner
@@ -133,10 +171,29 @@ class OneMastery(NamedTuple):
 
     @property
     def holds(self) -> bool:
+        """Whether all skills are one ability."""
         return self.largest_difference <= SAME and self.least_kendall >= SAME_ORDER
 
     def in_words(self) -> str:
-        """What to say where it holds."""
+        """Returns the sentence to print where all skills are one.
+
+        Returns
+        -------
+        str
+            A sentence.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> same = diagnosis.one_mastery()
+        >>> same.in_words()[:31]
+        'The 7 masteries are one number:'
+        """
         return (
             f"The {self.skills} masteries are one number: those of one classifier differ by at most "
             f"{self.largest_difference:.3f}, and any two skills order the classifiers alike (Kendall's τ at "

@@ -79,7 +79,7 @@ def classifier_metrics(
     y : array
         0 or 1 for each sample.
     scores : array, dataframe or mapping
-        One column per classifier: larger means more surely class 1.
+        One column per classifier: a larger score means that class 1 is more likely.
     rule : {"interpolated", "discrete"}
         Whether the equal-error point is interpolated on the ROC line, or the nearest threshold is taken.
     ks : {"two_sided", "one_sided"}
@@ -144,7 +144,7 @@ def checked_truth(y: ArrayLike) -> NDArray[np.int64]:
             f"{len(wrong)} of {len(labels)} are wrong. Code the classes as 0 and 1."
         )
     if len(np.unique(labels)) < 2:
-        only = f"the truth of all {len(labels)} samples is {labels[0]:g}" if len(labels) else "no sample came"
+        only = f"the truth of all {len(labels)} samples is {labels[0]:g}" if len(labels) else "no samples"
         raise DataError(f"{only}; the metrics compare two classes and need both classes.")
     return labels.astype(np.int64)
 

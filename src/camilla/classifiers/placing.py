@@ -18,14 +18,54 @@ from camilla.table.responses import ResponseTable
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PlacedClassifiers(Printable):
-    """New classifiers among those of a pool, with every sample frozen."""
+    """New classifiers among those of a pool, with every sample frozen.
+
+    Attributes
+    ----------
+    learners : DataFrame
+        One row per new classifier: its rank, its ability, and the mean of its metrics.
+    skills : DataFrame
+        One row per new classifier and skill: rank and mastery with its interval.
+    n_pool : int
+        Classifiers that they are placed among.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(1)
+    >>> truth = rng.integers(0, 2, 200)
+    >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+    >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+    >>> frame = pl.DataFrame({**sets, **scores})
+    >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+    >>> placed = diagnosis.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))
+    >>> placed.n_pool
+    6
+    """
 
     learners: pl.DataFrame  # as Diagnosis.place, and the plain mean of the metrics
     skills: pl.DataFrame  # learner, skill, rank, mastery, mastery_low, mastery_high, …
     n_pool: int  # classifiers they are placed among
 
     def parts(self) -> list[Part]:
-        """Each new classifier among the others, then its skills."""
+        """Returns what `text` prints: each new classifier among the others, then its skills.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> placed = diagnosis.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))
+        >>> len(placed.parts()) > 0
+        True
+        """
         interval = "95 % CI"
         parts: list[Part] = [
             Grid(
@@ -50,11 +90,47 @@ class PlacedClassifiers(Printable):
         return parts
 
     def document(self) -> dict[str, Any]:
-        """The same as data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what `camilla classifiers --among --json` prints.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> placed = diagnosis.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))
+        >>> placed.document()["verdict"]
+        'placed'
+        """
         return {"verdict": "placed"} | self.fields()
 
     def fields(self) -> dict[str, Any]:
-        """The rows of both tables."""
+        """Returns the rows of both tables.
+
+        Returns
+        -------
+        dict
+            `placed` and `placed_skills`.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(1)
+        >>> truth = rng.integers(0, 2, 200)
+        >>> scores = {f"c{k}": truth * k / 4 + rng.normal(size=200) for k in range(1, 7)}
+        >>> sets = {"data_set": np.repeat(["x", "y"], 100), "sample": np.arange(200), "truth": truth}
+        >>> frame = pl.DataFrame({**sets, **scores})
+        >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
+        >>> placed = diagnosis.place(frame.select("data_set", "sample", "truth", new=pl.col("c3")))
+        >>> list(placed.fields())
+        ['placed', 'placed_skills']
+        """
         return {"placed": self.learners.to_dicts(), "placed_skills": self.skills.to_dicts()}
 
 

@@ -39,6 +39,16 @@ def adapt(
         int | None, typer.Option(help="Replay: number of random splits of the learners; default 10.")
     ] = None,
     dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Replay: number of processes; -1: one per core; default 1.", callback=options.checked_jobs
+        ),
+    ] = None,
+    backend: Annotated[
+        str | None,
+        typer.Option(help="Replay: where they run: loky, threading, multiprocessing or ray; default loky."),
+    ] = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
@@ -52,7 +62,9 @@ def adapt(
     from camilla.samples.replay import replay as play
 
     stops: dict[str, Any] = {"budget": budget, "score_se": score_se, "ability_se": ability_se}
-    played = {"shares": shares, "calibration": calibration, "splits": splits}
+    played = {
+        "shares": shares, "calibration": calibration, "splits": splits, "jobs": jobs, "backend": backend,
+    }  # fmt: skip
     if replay:
         _refuse(stops, "does nothing in a replay, which asks --shares of the samples")
         given: dict[str, Any] = {name: value for name, value in played.items() if value is not None}

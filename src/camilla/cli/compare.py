@@ -26,7 +26,9 @@ def compare(
     ] = False,
     by: Annotated[
         str | None,
-        typer.Option(help="With --fail-if-worse: task, also when B is worse on any task (Holm over tasks)."),
+        typer.Option(
+            help="With --fail-if-worse: task, to fail also if B is worse on any task (Holm over tasks)."
+        ),
     ] = None,
     allow: Annotated[
         list[str] | None,
@@ -36,7 +38,9 @@ def compare(
     ] = None,
     margin: Annotated[
         float | None,
-        typer.Option(help="With --fail-if-worse: exit code 3 unless B is surely at most this much below A."),
+        typer.Option(
+            help="With --fail-if-worse: exit code 3 unless B is shown to be at most this much below A."
+        ),
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
@@ -83,7 +87,7 @@ def _read(inputs: list[str], columns: TableOptions, *, content: bool) -> tuple["
         return _table(Path(inputs[0]), columns, inputs[1:], content=content), inputs[1], inputs[2]
     if len(inputs) != 2:
         raise SettingError(
-            f"{counted(len(inputs), 'argument')} came; wanted TABLE A B (two learners of one table), "
+            f"got {counted(len(inputs), 'argument')}; expected TABLE A B (two learners of one table), "
             "or two tables."
         )
     table, a, b, notes = read_two(inputs[0], inputs[1], **columns.options(content=content))

@@ -45,7 +45,7 @@ def curriculum(
     only: Annotated[
         str,
         typer.Option(
-            help="Which samples: all, wrong, right or unanswered, by what the learner did on them.",
+            help="Samples to keep, by the learner's response: all, wrong, right or unanswered.",
             autocompletion=one_of("all", "wrong", "right", "unanswered"),
         ),
     ] = "all",

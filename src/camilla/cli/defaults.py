@@ -123,7 +123,7 @@ class _Reader(NamedTuple):
     def _named(self, settings: Any, path: tuple[str, ...], known: Sequence[str]) -> dict[str, Any]:
         """The settings by the words of the command line; a name that is not known is an error."""
         if not isinstance(settings, dict):
-            raise SettingError(f"{self._at(path)} is a table of settings; {in_quotes(settings)} came.")
+            raise SettingError(f"{self._at(path)} is a table of settings; got {in_quotes(settings)}.")
         named = {key.replace("_", "-"): value for key, value in settings.items()}
         for key in named:
             if key not in known:
@@ -135,7 +135,7 @@ class _Reader(NamedTuple):
         for key, value in named.items():
             kind = _without_none(options[key].kind)
             if not _fits(value, kind):
-                raise SettingError(f"{self._at(path)}: {key} is {_described(kind)}; {in_quotes(value)} came.")
+                raise SettingError(f"{self._at(path)}: {key} is {_described(kind)}; got {in_quotes(value)}.")
         return named
 
     def _at(self, path: tuple[str, ...]) -> str:

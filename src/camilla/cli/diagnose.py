@@ -15,7 +15,6 @@ from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import show_document
 from camilla.display import print_json, progress, say
-from camilla.errors import SettingError
 
 if TYPE_CHECKING:
     from camilla.arrays import Watch
@@ -36,9 +35,14 @@ def diagnose(
     ] = "auto",
     across_blocks: options.AcrossBlocksOption = False,
     shards: options.ShardsOption = None,
-    ray: Annotated[
-        str | None, typer.Option(help="With --shards: fit on a Ray cluster, given its address, or local.")
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            help="Processes for bayes:chains=4, or workers for shards; one per core by default.",
+            callback=options.checked_jobs,
+        ),
     ] = None,
+    backend: options.BackendOption = "loky",
     device: Annotated[
         str, typer.Option(help="Where to fit: auto, cpu or gpu.", autocompletion=one_of("auto", "cpu", "gpu"))
     ] = "auto",
@@ -58,8 +62,6 @@ def diagnose(
 
     options.checked_one("device", device, ("auto", "cpu", "gpu"))
     large = shards is not None or columns.is_large(table)
-    if ray is not None and not large:
-        raise SettingError("--ray goes with --shards: smaller tables are fitted here. Leave it out.")
     if dry_run:
         say_plan(table, with_, columns, json=json)
         return
@@ -67,11 +69,14 @@ def diagnose(
         os.environ["JAX_PLATFORMS"] = "cpu"
     if large:
         make_way(output)
-        found = _run_large(table, output, with_, columns, shards=shards, ray=ray, device=device, seed=seed)
+        found = _run_large(
+            table, output, with_, columns, shards=shards, jobs=jobs, backend=backend, device=device, seed=seed
+        )
     else:
         responses = columns.read(table, content=True)
         make_way(output)
-        found = run(responses, with_, seed, across_blocks=across_blocks)
+        jobs, backend = _spread(with_, jobs, backend)
+        found = run(responses, with_, seed, across_blocks=across_blocks, jobs=jobs, backend=backend)
         found.save(output)
     if json:
         print_json(show_document(found), "diagnosis")
@@ -82,7 +87,7 @@ def diagnose(
 
 def _run_large(
     table: Path, output: Path, text: str, columns: TableOptions,
-    *, shards: Path | None, ray: str | None, device: str, seed: int,
+    *, shards: Path | None, jobs: int | None, backend: str, device: str, seed: int,
 ) -> "Diagnosis":  # fmt: skip
     """The diagnosis of files in shards; a folder of shards that nobody asked for goes when it is written."""
     from camilla.diagnosing_large import diagnose_large
@@ -91,12 +96,24 @@ def _run_large(
     folder = shards or output.with_name(f"{output.name}.shards")
     with fitting(text) as watch:
         found = diagnose_large(
-            table, text, shards=folder, ray=ray, device=device, seed=seed, watch=watch, **columns.columns()
-        )
+            table, text, shards=folder, jobs=-1 if jobs is None else jobs, backend=backend, device=device,
+            seed=seed, watch=watch, **columns.columns(),
+        )  # fmt: skip
     found.save(output)
     if shards is None:
         shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def _spread(text: str, jobs: int | None, backend: str) -> tuple[int, str]:
+    """Processes for the chains of a diagnoser; one chain has none, and defaults of a file then do nothing."""
+    from camilla.diagnosing import contender
+    from camilla.parallel import HERE
+
+    if contender(text).settings.get("chains", 1) != 1:
+        return -1 if jobs is None else jobs, backend
+    by_file = options.FROM_FILE.get()
+    return 1 if jobs is None or "jobs" in by_file else jobs, HERE if "backend" in by_file else backend
 
 
 def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> None:
@@ -108,12 +125,17 @@ def say_plan(table: Path, text: str, columns: TableOptions, *, json: bool) -> No
     print_json(plan.document(), "fit-plan") if json else say(plan.text())
 
 
-def run(table: "ResponseTable", text: str, seed: int, *, across_blocks: bool = False) -> "Diagnosis":
+def run(
+    table: "ResponseTable", text: str, seed: int,
+    *, across_blocks: bool = False, jobs: int = 1, backend: str = "loky",
+) -> "Diagnosis":  # fmt: skip
     """The diagnosis that `--with` asks for; standard error says so where a fit did not converge."""
     from camilla.diagnosing import diagnose as fit
 
     with fitting(text) as watch:
-        found = fit(table, text, seed=seed, across_blocks=across_blocks, watch=watch)
+        found = fit(
+            table, text, seed=seed, across_blocks=across_blocks, jobs=jobs, backend=backend, watch=watch
+        )
     if found.readout.explicit and table.skill_map is not None:
         warn_of_skills(table.skill_map)
     return found

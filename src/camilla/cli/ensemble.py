@@ -47,7 +47,7 @@ def ensemble(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose a committee of learners, judged on samples that had no part in the choice.
+    """Choose a committee of learners, evaluated on held-out samples.
 
     Example: camilla ensemble answers.csv --sizes 3,5 -o committee.json
     """
@@ -103,7 +103,7 @@ def _apply(
 
     columns.refuse("with --apply", but=OF_ANSWERS)
     if len(tables) > 1:
-        raise SettingError(f"--apply takes one file of answers; {len(tables)} came.")
+        raise SettingError(f"--apply takes one file of answers; got {len(tables)}.")
     if output is None and not json:
         raise SettingError("--apply wants -o FILE for the answers of the committee, or --json.")
     if output is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from camilla.cli.options import checked_seed
+from camilla.cli.options import FROM_FILE, BackendOption, JobsOption, checked_seed
 from camilla.display import aside, print_json, progress, say
 
 REPLICATES = 1000
@@ -73,6 +73,8 @@ def epp(
     ] = False,
     replicates: Annotated[int | None, typer.Option(help="Bootstrap replicates; default 1000.")] = None,
     seed: Annotated[int, typer.Option(help="Seed of the bootstrap.", callback=checked_seed)] = 0,
+    jobs: JobsOption = 1,
+    backend: BackendOption = "loky",
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
     plan: Annotated[
         float | None,
@@ -111,6 +113,10 @@ def epp(
 
     if replicates is not None and se != "bootstrap":
         raise SettingError("--replicates does nothing without --se bootstrap.")
+    if se != "bootstrap" and (jobs, backend) != (1, "loky"):
+        if not {"jobs", "backend"} & FROM_FILE.get():
+            raise SettingError("--jobs and --backend do nothing without --se bootstrap.")
+        jobs, backend = 1, "loky"
     if picture and output is None:
         raise SettingError("--picture does nothing without -o, the folder for pictures.")
     columns = Columns(
@@ -145,6 +151,8 @@ def epp(
             ranks=ranks,
             replicates=REPLICATES if replicates is None else replicates,
             seed=seed,
+            jobs=jobs,
+            backend=backend,
             watch=watch,
         )
     boards, problems = ranked.boards, found.problems | ranked.problems

@@ -53,7 +53,7 @@ def experiment(
         str | None, typer.Option(help="rank-stability: partition sizes in samples, comma-separated.")
     ] = None,
     folds: Annotated[
-        int | None, typer.Option(help="unseen-…: parts that are held out in turn; 5 if not given.")
+        int | None, typer.Option(help="unseen-…: number of parts, each held out once; default 5.")
     ] = None,
     output: Annotated[
         Path | None,
@@ -61,17 +61,13 @@ def experiment(
             "-o", "--output", help="Parquet file that keeps results, and from which finished runs are reused."
         ),
     ] = None,
-    jobs: Annotated[
-        int, typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs)
-    ] = -1,
-    backend: Annotated[
-        str, typer.Option(help="joblib backend: loky, threading, multiprocessing or ray.")
-    ] = "loky",
+    jobs: options.JobsOption = -1,
+    backend: options.BackendOption = "loky",
     *,
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Compare diagnosers on what no fit saw: responses, samples, learners, tasks; finished runs are reused.
+    """Compare diagnosers on held-out responses, samples, learners or tasks; finished runs are reused.
 
     Example: camilla experiment reliability responses.csv --with vanilla,irt --seeds 1,2
     """

@@ -16,11 +16,12 @@ def features(
         list[Path], typer.Argument(metavar="TABLE…", help="Responses: a table, or logs; several are joined.")
     ],
     of: Annotated[
-        str | None, typer.Option(help="samples or learners: whose features; samples if they have any.")
+        str | None,
+        typer.Option(help="Whose features: samples or learners; by default samples, if they have any."),
     ] = None,
     within: Annotated[
         str | None,
-        typer.Option(help="A category to compare within: scaffolds within each base_model, say."),
+        typer.Option(help="Compare within each value of this category, such as base_model."),
     ] = None,
     effects: Annotated[int, typer.Option(min=0, help="How many effects to print, the largest first.")] = 20,
     *,

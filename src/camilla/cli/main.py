@@ -61,7 +61,7 @@ PANELS: dict[str, tuple[Callable[..., None] | typer.Typer, ...]] = {
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    help="Tells what machine-learning models can really do, from their responses to samples.",
+    help="Find out what machine-learning models can really do, from their responses to samples.",
     epilog=f"Each command has a page with examples: {DOCS}/index.md",
 )
 
@@ -72,7 +72,7 @@ def _before_any_command(
     version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
     quiet: options.QuietOption = False,
 ) -> None:
-    """Tells what machine-learning models can really do, from their responses to samples."""
+    """Find out what machine-learning models can really do, from their responses to samples."""
     if version:
         say(camilla.__version__)
         raise typer.Exit

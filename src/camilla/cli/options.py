@@ -74,14 +74,14 @@ LARGEST_SEED = 2**32 - 1  # of the generators that learners of a pool are given
 def checked_seed(seed: int) -> int:
     """The seed, if every generator takes it."""
     if not 0 <= seed <= LARGEST_SEED:
-        raise SettingError(f"a seed is a whole number from 0 to {LARGEST_SEED}; {seed} came.")
+        raise SettingError(f"a seed is a whole number from 0 to {LARGEST_SEED}; got {seed}.")
     return seed
 
 
-def checked_jobs(jobs: int) -> int:
+def checked_jobs(jobs: int | None) -> int | None:
     """The number of processes, if it is one."""
     if jobs == 0:
-        raise SettingError("--jobs is a number of processes, or -1 for one per core; 0 came.")
+        raise SettingError("--jobs is a number of processes, or -1 for one per core; got 0.")
     return jobs
 
 
@@ -114,6 +114,16 @@ QuietOption = Annotated[
     bool, typer.Option("--quiet", help="Print no notes and no progress; results, warnings and errors stay.")
 ]
 SeedOption = Annotated[int, typer.Option(help="Random seed.", callback=checked_seed)]
+JobsOption = Annotated[
+    int, typer.Option(help="Number of processes; -1: one per core.", callback=checked_jobs)
+]
+BackendOption = Annotated[
+    str,
+    typer.Option(
+        help="Where processes run: loky, threading, multiprocessing (joblib's), or ray, a cluster.",
+        autocompletion=one_of("loky", "threading", "multiprocessing", "ray"),
+    ),
+]
 ShardsOption = Annotated[
     Path | None,
     typer.Option(help="For tables larger than memory: TABLE is Parquet, read in parts kept in this folder."),
@@ -277,7 +287,7 @@ class TableOptions:
             yield self.read(*paths, content=content)
             return
         if len(paths) > 1:
-            raise SettingError("--shards takes one folder or glob of Parquet files; several paths came.")
+            raise SettingError("--shards takes one folder or glob of Parquet files; got several paths.")
         self.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
         with TemporaryDirectory(prefix="camilla-") as temporary:
             yield read_large(paths[0], shards or Path(temporary, "shards"), watch=watch, **self.columns())

@@ -35,14 +35,8 @@ class Running:
     family: Annotated[
         list[str] | None, typer.Option(help="Only learners of this family; may be repeated.")
     ] = None
-    jobs: Annotated[
-        int,
-        typer.Option(help="Number of processes; -1: one per core.", callback=options.checked_jobs),
-    ] = -1
-    backend: Annotated[
-        str,
-        typer.Option(help="joblib backend: loky, threading, multiprocessing or ray."),
-    ] = "loky"
+    jobs: options.JobsOption = -1
+    backend: options.BackendOption = "loky"
     seed: options.SeedOption = 0
     json: options.JsonOption = False
 

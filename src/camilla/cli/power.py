@@ -27,7 +27,7 @@ def power(
     ] = None,
     samples: Annotated[list[int] | None, typer.Option(help="A number of samples; may be repeated.")] = None,
     discordance: Annotated[
-        float | None, typer.Option(help="Share of samples that one learner has right and the other wrong.")
+        float | None, typer.Option(help="Share of samples that exactly one of the two learners gets right.")
     ] = None,
     sd: Annotated[float | None, typer.Option(help="Standard deviation of the difference per sample.")] = None,
     trials: Annotated[int | None, typer.Option(help="Number of trials per sample.")] = None,
@@ -88,7 +88,7 @@ def _learners(inputs: list[str]) -> tuple[str, str] | None:
     from camilla.errors import SettingError
 
     if len(inputs) not in (1, 3):
-        raise SettingError(f"{counted(len(inputs), 'argument')} came. Give none, TABLE, or TABLE A B.")
+        raise SettingError(f"got {counted(len(inputs), 'argument')}. Give none, TABLE, or TABLE A B.")
     return (inputs[1], inputs[2]) if len(inputs) == 3 else None
 
 

@@ -39,7 +39,7 @@ def predict(
     ] = None,
     json: options.JsonOption = False,
 ) -> None:
-    """Predict the responses of learners to samples, with intervals; of new ones from their features.
+    """Predict responses of learners to samples, with intervals; new samples and learners from their features.
 
     Example: camilla predict diagnosis --learner NAME -o predictions.csv
     """

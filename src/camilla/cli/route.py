@@ -26,7 +26,7 @@ class TableOrApply(TyperGroup):
 app = typer.Typer(
     name="route",
     cls=TableOrApply,
-    help="Choose a learner per sample at a cost, judged on unseen samples; or apply a route.",
+    help="Choose a learner per sample at a cost, evaluated on held-out samples; or apply a route.",
 )
 
 
@@ -81,15 +81,15 @@ def route(
     confidence: Annotated[
         str | None,
         typer.Option(
-            help="How sure learners were: FILE[:column] or :column of TABLE. Makes cascades possible."
+            help="Confidence of the learners: FILE[:column] or :column of TABLE. Makes cascades possible."
         ),
     ] = None,
     first: Annotated[
-        str | None, typer.Option(help="First learner of a cascade; the cheapest if not given.")
+        str | None, typer.Option(help="First learner of a cascade; by default the cheapest.")
     ] = None,
-    portfolio: Annotated[str, typer.Option(help="Sizes of portfolios to choose, with commas.")] = "2,3",
+    portfolio: Annotated[str, typer.Option(help="Sizes of portfolios to choose, comma-separated.")] = "2,3",
     methods: Annotated[
-        str, typer.Option(help="How responses may be predicted, with commas.")
+        str, typer.Option(help="Methods to predict responses, comma-separated.")
     ] = "tasks,regression,neighbours",
     folds: Annotated[int, typer.Option(help="Parts of the samples for cross-fitting.")] = 5,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
@@ -102,11 +102,11 @@ def route(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Choose a learner per sample at a cost, judged on samples that had no part in the choice.
+    """Choose a learner per sample at a cost, evaluated on held-out samples.
 
     `camilla route apply ROUTE NEW -o FILE` uses a route that was written with -o.
 
-    The word make may be left out.
+    You can omit the word make.
 
     Example: camilla route make answers.csv --features :prompt --costs small=1,large=20 -o route.json
     """
@@ -141,7 +141,7 @@ def _of_table(source: str | None, tables: list[Path], option: str) -> Any:
     if source is None or not source.startswith(":"):
         return source
     if len(tables) > 1:
-        raise SettingError(f"--{option} {source} is of one table; {len(tables)} came. Give FILE:column.")
+        raise SettingError(f"--{option} {source} is of one table; got {len(tables)}. Give FILE:column.")
     return f"{tables[0]}{source}"
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from camilla.server.store import Store
 
 app = typer.Typer(
-    name="store", no_args_is_help=True, help="Tokens, backup, restore and check of a leaderboard's store."
+    name="store", no_args_is_help=True, help="Manage a leaderboard's store: tokens, backup, restore, check."
 )
 Place = Annotated[str, typer.Argument(metavar="STORE", help="A SQLite file, or postgresql://….")]
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from camilla import diagnosing
 from camilla.arrays import Floats, rounded
-from camilla.diagnosing import AUTO, Contender, diagnoser_named, published_settings, readout_of
+from camilla.diagnosing import AUTO, Contender, check_auto, diagnoser_named, published_settings, readout_of
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.fit import build, check_settings
@@ -44,8 +44,9 @@ def drawn_settings(
 def check_names(one: Contender, size: Size) -> None:
     """Raises what fitting would raise, before anything is fitted."""
     if one.name == AUTO:
-        if one.settings or one.as_published:
-            raise SettingError(f"{one.label!r}: auto chooses its own settings and takes none.")
+        if one.as_published:
+            raise SettingError(f"{one.label!r}: auto is of no paper; as_published wants another diagnoser.")
+        check_auto(one.settings)
         return
     check_settings(diagnoser_named(one.name), one.settings)
     build(diagnoser_named(one.name), size, _settings(one, size))

@@ -45,10 +45,9 @@ from camilla.experiments.unseen import (
     units_of,
 )
 from camilla.experiments.unseen_baselines import BASELINES, CONSTANT
-from camilla.extras import needing
 from camilla.fitting.layout import layout_of_table, size_of
 from camilla.models import DIAGNOSERS
-from camilla.parallel import each, parallel
+from camilla.parallel import in_turn, parallel
 from camilla.reading.inputs import TableLike, as_table
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable, check_diagnosable
@@ -256,13 +255,9 @@ def _frames(
     ordered: Mapping[str, ResponseTable], left: Sequence[ExperimentTask], jobs: int, backend: str
 ) -> Iterator[pl.DataFrame]:
     """The rows of each task, in the order tasks end."""
-    if jobs == 1 and backend == "loky":
-        yield from (_done(ordered[task.table], task) for task in left)
-        return
-    with needing("running experiments in parallel (jobs other than 1)"):
-        import joblib  # noqa: F401
-    with parallel(backend):
-        yield from each(_done, [(ordered[task.table], task) for task in left], jobs)
+    with parallel(backend, jobs):
+        works = [(ordered[task.table], task) for task in left]
+        yield from (frame for _, frame in in_turn(_done, works))
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:

@@ -14,7 +14,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
-from camilla.fitting import laplace
+from camilla.fitting import explained, laplace
 from camilla.fitting.alternating import InMemory, SampleState, State, fit_by_turns
 from camilla.fitting.factors import (
     Bilinear,
@@ -60,13 +60,16 @@ class BilinearEngine:
         if diagnoser.training is None:
             start = None if earlier is None else earlier.params
             polish = valid is None or diagnoser.problem().standardise
+            if explained.uses_features(diagnoser):
+                return solve_explained(diagnoser, layout, rng, watch, start=start)
             return solve(diagnoser, layout, rng, watch, start=start, polish=polish)
         from camilla.fitting.neural import solve_bilinear
 
         return solve_bilinear(diagnoser, layout, rng, watch, valid=valid, earlier=earlier)
 
     def as_tried(self, diagnoser: Trainable) -> Trainable:
-        return diagnoser
+        """Settings are chosen without features, whose weights take a fit more."""
+        return explained.without_features(diagnoser)
 
     def settled(
         self, diagnoser: Trainable, solution: Solution, layout: Layout,
@@ -138,13 +141,47 @@ def solve(
         return _solve_by_turns(
             problem, layout, _start(problem, layout, rng) if start is None else start, watch
         )
+    first = _start(problem, layout, rng) if start is None else start
+    fresh = start is None
+    found = _mode(problem, layout, first, watch, fresh=fresh, max_steps=max_steps, polish=polish)
+    if problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS:
+        return found._replace(params=placed_in_pool(problem, found.params, layout))
+    return found
+
+
+def solve_explained(
+    diagnoser: HasProblem, layout: Layout, rng: np.random.Generator, watch: Watch,
+    *, start: Factors | None = None,
+) -> Solution:  # fmt: skip
+    """The posterior mode with weights of features, whose strengths are chosen at the mode without any.
+
+    There the factors owe nothing to the features. Chosen again at the new mode, strengths would confirm
+    themselves where responses are few.
+    """
+    problem, designs = diagnoser.problem(), explained.Designs.of(diagnoser.size)
+    plain = solve(explained.without_features(diagnoser), layout, rng, watch, start=start).params
+    watch("weights of features")
+    plain = designs.centred(plain)
+    strengths = explained.strengths_of(problem, designs, plain, layout)
+    held = explained.held_by(problem, designs, strengths, layout.n_learners)
+    found = _mode(held, layout, plain, watch)
+    place = problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS
+    params = explained.regressed(held, designs, strengths, found.params, layout, place=place)
+    return found._replace(params=params)
+
+
+def _mode(
+    problem: Bilinear, layout: Layout, start: Factors, watch: Watch,
+    *, fresh: bool = False, max_steps: int = 3000, polish: bool = True,
+) -> Solution:  # fmt: skip
+    """The posterior mode by L-BFGS, then Newton; guessing of a `fresh` start is a logit."""
     packing = _Packing(problem, layout.n_learners)
 
     def objective(x: Floats) -> tuple[float, Floats]:
         loss, gradient = _loss_and_gradient(problem, layout, packing.unpack(x))
         return loss / layout.total_weight, packing.pack(gradient) / layout.total_weight
 
-    first = packing.pack(_start(problem, layout, rng)) if start is None else packing.again(start)
+    first = packing.pack(start) if fresh else packing.again(start)
     with one_blas_thread():
         found = minimize(
             objective, first, jac=True, method="L-BFGS-B", bounds=packing.bounds(),
@@ -157,10 +194,7 @@ def solve(
     norm = float(np.max(np.abs(packing.projected(x, slope))))
     converged = bool(found.status == 0 or norm < GRADIENT_TOLERANCE)
     watch(f"{int(found.nit)} steps, loss {value:.4f}")
-    at = packing.unpack(x)
-    if problem.standardise and layout.n_learners * layout.n_samples <= PLACE_CELLS:
-        at = placed_in_pool(problem, at, layout)
-    return Solution(at, value, norm, int(found.nit), converged)
+    return Solution(packing.unpack(x), value, norm, int(found.nit), converged)
 
 
 def _is_large(layout: DenseLayout) -> bool:
@@ -187,7 +221,8 @@ def _solve_by_turns(problem: Bilinear, layout: DenseLayout, start: Factors, watc
     keeper = InMemory()
     keeper.keep(first)
     reached = fit_by_turns(problem, workers, start.ability, watch, keeper=keeper)
-    at = Factors(reached.ability, *(np.concatenate(part) for part in zip(*reached.samples, strict=True)))
+    loading, intercept = (np.concatenate(part) for part in zip(*reached.samples, strict=True))
+    at = Factors(reached.ability, loading, intercept)
     loss = _loss_and_gradient(problem, layout, at)[0] / layout.total_weight
     if problem.standardise and layout.weight.size <= PLACE_CELLS:
         at = placed_in_pool(problem, at, layout)
@@ -270,6 +305,8 @@ class _Curvature:
         else:
             self._guess(self.at.guessing, s, weight, right)
         self.precision = problem.ability_precision.astype(np.float32)
+        if problem.held is not None:
+            self.problem = problem._replace(held=problem.held.astype(np.float32))
         self.diagonal = self._diagonal()
 
     def _guess(self, guessing: Floats, s: Floats, weight: Floats, right: Floats) -> None:
@@ -303,12 +340,15 @@ class _Curvature:
         if d.guessing is not None and self.by_both is not None and self.by_guessing is not None:
             guessing = (self.by_both * change).sum(axis=1) + self.by_guessing * d.guessing
             slope += self.by_both * d.guessing[:, None]
-        return self._packed(
+        image = Factors(
             slope.T @ at.loading + self.slope.T @ d.loading + d.ability @ self.precision,
             slope @ at.ability + self.slope @ d.ability + self.problem.loading_precision * d.loading,
             slope.sum(axis=1) + self.problem.intercept_precision * d.intercept,
             guessing,
         )
+        if self.problem.held is not None:
+            image = _less(image, _explained_pull(self.problem, d))
+        return self._packed(*image[:4])
 
     def _packed(self, ability: Floats, loading: Floats, intercept: Floats, guessing: Floats | None) -> Floats:
         return (
@@ -408,9 +448,32 @@ def _loss_and_gradient(problem: Bilinear, layout: Layout, at: Factors) -> tuple[
         prior -= float(np.sum((a - 1) * np.log(at.guessing) + (b - 1) * np.log1p(-at.guessing)))
         by_value = slopes.guessing - (a - 1) / at.guessing + (b - 1) / (1 - at.guessing)
         by_guessing = by_value * at.guessing * (1 - at.guessing / problem.guessing_limit)
-    return slopes.loss + prior, Factors(
+    gradient = Factors(
         slopes.ability + pull,
         slopes.loading + problem.loading_precision * off,
         slopes.intercept + problem.intercept_precision * at.intercept,
         by_guessing,
     )
+    if problem.held is not None:
+        away = at._replace(loading=off)
+        told = _explained_pull(problem, away)
+        prior -= 0.5 * sum(float(np.vdot(one, other)) for one, other in zip(told[:3], away[:3], strict=True))
+        gradient = _less(gradient, told)
+    return slopes.loss + prior, gradient
+
+
+def _explained_pull(problem: Bilinear, away: Factors) -> Factors:
+    """The part of the prior's pull that features account for: P H (b − m)."""
+    if problem.held is None:
+        return away
+    ability, loading, intercept = problem.held.explained(away.ability, away.loading, away.intercept)
+    precision = problem.ability_precision.astype(ability.dtype)
+    loading = np.where(problem.free, problem.loading_precision * loading, 0)
+    return Factors(ability @ precision, loading, problem.intercept_precision * intercept)
+
+
+def _less(one: Factors, other: Factors) -> Factors:
+    return one._replace(
+        ability=one.ability - other.ability, loading=one.loading - other.loading,
+        intercept=one.intercept - other.intercept,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ have ended.
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from camilla.extras import needing
 from camilla.fitting.alternating import SETTLED, LearnerSums, Move, SampleState, SampleSums, WorkerLostError
 from camilla.fitting.factors import Bilinear
 from camilla.fitting.shards import Held, Threads, added
+from camilla.parallel import cluster
 from camilla.table.shards import ShardFolder, open_shards
 
 with needing("fitting on a cluster"):
@@ -59,14 +61,11 @@ class RayWorkers:
 
     settled = SETTLED
 
-    def __init__(
-        self, folder: ShardFolder, *, address: str | None = None, workers: int | None = None
-    ) -> None:
-        """address: of a running cluster; None starts one on this machine."""
+    def __init__(self, folder: ShardFolder, *, workers: int | None = None) -> None:
+        """On the cluster that `parallel` would take, as many workers as it has cores."""
         self.folder, self.n_learners = folder, len(folder.learners)
-        self.ours = not ray.is_initialized()
-        if self.ours:
-            _join(address)
+        self.cluster = ExitStack()
+        self.cluster.enter_context(cluster())
         cores = int(ray.cluster_resources().get("CPU", 1))
         n = max(1, min(workers or cores, len(folder.shards)))
         self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
@@ -104,8 +103,7 @@ class RayWorkers:
         """Lets the actors go, and the cluster if it was started here."""
         for actor in self.actors:
             ray.kill(actor)
-        if self.ours:
-            ray.shutdown()
+        self.cluster.close()
 
     def _ask(self, question: Callable[[Any, Sequence[int]], Any]) -> list[Any]:
         """What every actor answers, in their order; those that are lost are replaced first."""
@@ -129,11 +127,3 @@ class RayWorkers:
         for place in lost:
             self.actors[place] = self._actor(self.numbers[place])
         raise WorkerLostError(f"{len(lost)} of {len(self.actors)} workers lost and replaced")
-
-
-def _join(address: str | None) -> None:
-    try:
-        ray.init(address=address, include_dashboard=False, log_to_driver=False, configure_logging=False)
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        where = "on this machine" if address is None else f"at {address}"
-        raise SettingError(f"no Ray cluster could be reached {where}: {error}.") from error

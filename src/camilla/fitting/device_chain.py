@@ -84,6 +84,12 @@ class DeviceChain:
         zeros = partial(jnp.zeros, self.shape, jnp.float32)
         self._sums = (zeros(), zeros(), zeros(), jnp.zeros((5, self.shape[0]), jnp.float32))
 
+    def scatter(self) -> None:
+        """As `sampler.Chain.scatter`."""
+        factor = self.factor + self.rng.standard_normal(self.factor.shape) * self.prior.scale
+        self._state = self._state._replace(factor=jnp.asarray(factor, jnp.float32))
+        self.hyper = self.prior.first(self.factor)
+
     @property
     def ability(self) -> Floats:
         return np.asarray(self._state.ability, np.float64)

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats
+from camilla.fitting.feature_priors import Held, Regressed
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.protocol import Placement
 
@@ -18,6 +19,10 @@ class Factors(NamedTuple):
     intercept: Floats  # [samples]
     guessing: Floats | None = None  # [samples]
     pool: Floats | None = None  # [2, dims]: mean and sd of the abilities before they were placed again
+    sample_regression: tuple[Floats, ...] | None = None  # with features, `Regressed` of (intercept, loadings)
+    sample_basis: tuple[Floats, ...] | None = None  # of the columns of its weights, see `Expansion`
+    learner_regression: tuple[Floats, ...] | None = None  # with features, `Regressed` of abilities
+    learner_basis: tuple[Floats, ...] | None = None
 
 
 FACTOR_AXES = {
@@ -26,6 +31,10 @@ FACTOR_AXES = {
     "intercept": ("sample",),
     "guessing": ("sample",),
     "pool": ("", "skill"),
+    "sample_regression": ("",),
+    "sample_basis": ("",),
+    "learner_regression": ("",),
+    "learner_basis": ("",),
 }
 
 
@@ -43,6 +52,8 @@ class Bilinear(NamedTuple):
     guessing_prior: tuple[float, float] = (5.0, 17.0)  # Beta(a, b)
     standardise: bool = True  # read abilities with mean 0 and variance 1 in the pool
     norm: bool = False  # discrimination is the length of the loadings instead of their sum
+    explained: bool = False  # factors are regressed on features, where a table has some
+    held: Held | None = None  # with features: priors whose means these explain
 
 
 class HasProblem(Protocol):
@@ -93,28 +104,52 @@ def learner_prior(problem: Bilinear, params: Factors) -> LearnerPrior:
     return LearnerPrior(mean, problem.ability_precision / np.outer(sd, sd))
 
 
-def placed_in_pool(problem: Bilinear, at: Factors, layout: Layout) -> Factors:
+def with_features(problem: Bilinear, params: Factors) -> Bilinear:
+    """The problem as it was fitted: features take variance out of the intercepts' prior."""
+    if params.sample_regression is None:
+        return problem
+    return problem._replace(intercept_precision=float(Regressed(*params.sample_regression).precision[0]))
+
+
+def fitted_prior(problem: Bilinear, params: Factors) -> LearnerPrior:
+    """The prior of the learners of the fit; with features of learners, that of their residuals."""
+    if params.learner_regression is None:
+        return learner_prior(problem, params)
+    precision = np.sqrt(Regressed(*params.learner_regression).precision)
+    return LearnerPrior(np.zeros(len(precision)), problem.ability_precision * np.outer(precision, precision))
+
+
+def placed_in_pool(
+    problem: Bilinear, at: Factors, layout: Layout, *, expected: Floats | None = None
+) -> Factors:
     """Every learner placed under the prior that a learner placed later will meet.
 
     The priors of loadings and intercepts leave the pool somewhere, in digits at mean 3 and sd 2.7; a
-    prior N(0, 1) would draw a learner with few responses out of the pool.
+    prior N(0, 1) would draw a learner with few responses out of the pool. With features each learner has the
+    mean that they let expect.
     """
-    sd = at.ability.std(axis=0)
-    at = at._replace(pool=np.stack([at.ability.mean(axis=0), np.where(sd > 1e-6, sd, 1.0)]))
+    at = in_pool(at)
+    prior = fitted_prior(problem, at)
+    means = np.broadcast_to(prior.mean if expected is None else expected, at.ability.shape)
     if at.ability.shape[1] == 1:
-        return at._replace(ability=_placed_on_a_line(problem, at, layout))
+        return at._replace(ability=_placed_on_a_line(prior._replace(mean=means[:, 0]), at, layout))
     weight, right = (part.T for part in layout.block(np.arange(layout.n_samples)))
     rows = [
-        _placement(problem, at, w, r, start).row
-        for w, r, start in zip(weight, right, at.ability, strict=True)
+        _placement(prior._replace(mean=mean), at, w, r, start).row
+        for mean, w, r, start in zip(means, weight, right, at.ability, strict=True)
     ]
     return at._replace(ability=np.array(rows))
 
 
-def _placed_on_a_line(problem: Bilinear, at: Factors, layout: Layout) -> Floats:
+def in_pool(at: Factors) -> Factors:
+    """The factors with where the pool is."""
+    sd = at.ability.std(axis=0)
+    return at._replace(pool=np.stack([at.ability.mean(axis=0), np.where(sd > 1e-6, sd, 1.0)]))
+
+
+def _placed_on_a_line(prior: LearnerPrior, at: Factors, layout: Layout) -> Floats:
     """Newton for all learners of one dimension at once, from where they stand: near the mode already."""
-    prior = learner_prior(problem, at)
-    mean, precision = float(prior.mean[0]), float(prior.precision[0, 0])
+    mean, precision = prior.mean, float(prior.precision[0, 0])
     weight, right = layout.block(np.arange(layout.n_samples))
     a, ability = at.loading[:, 0], at.ability[:, 0]
     for _ in range(50):
@@ -135,12 +170,13 @@ def place(diagnoser: HasProblem, params: Factors, weight: Floats, right: Floats)
 
     r ← r + (V'DV + P)⁻¹ (V'(x − p) − P (r − m)), with the covariance from the last inverse.
     """
-    problem = diagnoser.problem()
-    return _placement(problem, params, weight, right, learner_prior(problem, params).mean)
+    prior = learner_prior(diagnoser.problem(), params)
+    return _placement(prior, params, weight, right, prior.mean)
 
 
-def _placement(problem: Bilinear, params: Factors, weight: Floats, right: Floats, start: Floats) -> Placement:
-    prior = learner_prior(problem, params)
+def _placement(
+    prior: LearnerPrior, params: Factors, weight: Floats, right: Floats, start: Floats
+) -> Placement:
     seen = weight > 0
     weight, right, loading, offset = weight[seen], right[seen], params.loading[seen], params.intercept[seen]
     guessing = None if params.guessing is None else params.guessing[seen]

@@ -264,7 +264,7 @@ def check_settings(kind: Any, settings: Mapping[str, Any]) -> None:
             there = ", ".join(hints) or "none"
             raise SettingError(f"{kind.name} has no setting {name!r}; it has: {there}.")
         if wanted := _objection(name, hints[name], value):
-            raise SettingError(f"{kind.name}: {name} must be {wanted}; {value!r} came.")
+            raise SettingError(f"{kind.name}: {name} must be {wanted}; got {value!r}.")
 
 
 def _names(kind: Any) -> list[str]:

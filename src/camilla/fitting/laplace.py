@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from camilla.arrays import Floats, sigmoid
 from camilla.errors import ConvergenceError
-from camilla.fitting.factors import Bilinear, Factors, HasProblem, learner_prior, pool_scale
+from camilla.fitting.factors import Bilinear, Factors, HasProblem, fitted_prior, pool_scale, with_features
 from camilla.fitting.layout import BLOCK_CELLS, Layout
 from camilla.fitting.protocol import Spread
 
@@ -41,10 +41,10 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
     Not `standard`: abilities are for expected responses, on which the place of the pool matters too, so
     that it must not be taken out of the covariances; samples are then held fixed.
     """
-    problem = diagnoser.problem()
+    problem = with_features(diagnoser.problem(), params)
     n_learners, n_dims = params.ability.shape
     joint = standard and problem.standardise and n_learners * n_dims <= JOINT_LIMIT
-    blocks = np.tile(learner_prior(problem, params).precision, (n_learners, 1, 1))
+    blocks = np.tile(fitted_prior(problem, params).precision, (n_learners, 1, 1))
     excess = np.zeros_like(blocks)
     loss_of_samples = np.zeros((n_learners, n_dims, n_learners, n_dims)) if joint else None
     scaling = _Standard(problem, params)
@@ -52,7 +52,7 @@ def spread(diagnoser: HasProblem, params: Factors, layout: Layout, *, standard: 
         name: np.empty(len(params.intercept)) for name in ("b", "b_se", "a", "a_se")
     }
     for group in _groups(problem, n_learners):
-        curve = _curvature(params, layout, group.samples)
+        curve = curvature(params, layout, group.samples)
         loading = params.loading[np.ix_(group.samples, group.dims)]
         design = np.column_stack([params.ability[:, group.free], np.ones(n_learners)])
         information = _sample_information(problem, design, curve)
@@ -82,12 +82,12 @@ def _groups(problem: Bilinear, n_learners: int) -> Iterator[_Group]:
         free = np.flatnonzero(pattern)
         dims = free if problem.fixed == 0 else np.arange(len(pattern))
         samples = np.flatnonzero(which == number)
-        step = max(1, 64 * BLOCK_CELLS // max((len(dims) + 1) ** 2, n_learners))
+        step = max(1, 16 * BLOCK_CELLS // max((len(dims) + 1) ** 2, n_learners))
         for start in range(0, len(samples), step):
             yield _Group(dims, free, samples[start : start + step])
 
 
-def _curvature(params: Factors, layout: Layout, samples: NDArray[np.intp]) -> Floats:
+def curvature(params: Factors, layout: Layout, samples: NDArray[np.intp]) -> Floats:
     """w (dp/dl)² / (p (1 − p)) of every cell: [samples, learners]."""
     weight, _ = layout.block(samples)
     p, s = _expected(params, samples)
@@ -101,6 +101,20 @@ def _expected(params: Factors, samples: NDArray[np.intp]) -> tuple[Floats, Float
         return s, s
     g = params.guessing[samples, None]
     return g + (1 - g) * s, s
+
+
+def sample_covariance(
+    problem: Bilinear, params: Factors, layout: Layout, samples: NDArray[np.intp]
+) -> Floats:
+    """Of (intercept, loadings) of each sample, learners held fixed; 0 where a loading is not free."""
+    width = params.loading.shape[1] + 1
+    design = np.column_stack([params.ability, np.ones(len(params.ability))])
+    information = _sample_information(problem, design, curvature(params, layout, samples))
+    free = np.column_stack([problem.free[samples], np.ones(len(samples), bool)])
+    both = free[:, :, None] & free[:, None, :]
+    covariance = np.linalg.inv(np.where(both, information, np.eye(width)))
+    order = np.append(width - 1, np.arange(width - 1))
+    return np.where(both, covariance, 0)[:, order][:, :, order]
 
 
 def _sample_information(problem: Bilinear, design: Floats, curve: Floats) -> Floats:

@@ -136,6 +136,7 @@ class Readout(NamedTuple):
     counted: bool = False  # ability and difficulty are plain means, whose intervals are Wilson's
     credible: bool = False  # ability is the chance of having the skill, its interval a set of no and yes
     effective_draws: Floats | None = None  # [learners], independent draws that tell as much of an ability
+    r_hat: Floats | None = None  # [learners], how far several chains agree on it: 1 where they do
 
 
 class Diagnoser(Protocol):

@@ -301,6 +301,11 @@ class Chain:
             factor[:, 2:] = 2 * left @ ability[:, 1:] / n_learners
         return ability, factor
 
+    def scatter(self) -> None:
+        """Moves the start away, as far as the prior is wide: chains that agree then found the same."""
+        self.factor = self.factor + self.rng.standard_normal(self.factor.shape) * self.prior.scale
+        self.hyper = self.prior.first(self.factor)
+
     def logit(self) -> Floats:
         """[samples, learners]"""
         return self.factor.astype(self.kind) @ self._design().T

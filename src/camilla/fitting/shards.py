@@ -6,6 +6,7 @@ needs in float64. Blocks are small enough for the second-level cache; several th
 
 import mmap
 import os
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
@@ -25,13 +26,16 @@ from camilla.fitting.alternating import (
     moved_samples,
     pairs_of,
     shortened,
+    solved,
 )
 from camilla.fitting.factors import Bilinear
 from camilla.fitting.layout import Slopes
 from camilla.table.shards import MISSING, DenseShard, Shard, SparseShard
 
 BLOCK_CELLS = 131_072
-LET_GO = 16  # blocks after which the pages that were read go back to the system
+FEW_COLUMNS = 3  # up to which products of a matrix and each column are sooner done than one of all
+FEW_DIMENSIONS = 10  # whose products over listed responses are sooner summed one dimension after the other
+LET_GO = 4  # blocks after which the pages that were read go back to the system
 T = TypeVar("T")
 
 
@@ -46,29 +50,53 @@ class LayoutShard(NamedTuple):
         return self.weight.shape[0], self.weight.shape[1]
 
 
-class Errors(NamedTuple):
-    """x − p and p(1 − p) of a block, 0 where a response is missing; [samples, learners], dense or sparse."""
+_ROOMS = threading.local()
 
-    off: Any
-    bend: Any
+
+def _room(use: str, shape: tuple[int, ...]) -> Floats:
+    """Two matrices to work in, the same at each use: fresh memory costs more than what is done in it."""
+    size = 2 * shape[0] * shape[1]
+    if getattr(_ROOMS, use, np.empty(0)).size < size:
+        setattr(_ROOMS, use, np.empty(size, np.float32))
+    return np.asarray(getattr(_ROOMS, use)[:size].reshape(2, *shape))
+
+
+class Errors(NamedTuple):
+    """Of a block, 0 where a response is missing; [samples, learners], dense or sparse."""
+
+    off: Any  # x − p
+    bend: Any  # 2 p(1 − p)
 
 
 class _DenseCells(NamedTuple):
     weight: Floats
     right: Floats
 
-    def errors(self, ability: Floats, loading: Floats, intercept: Floats) -> Errors:
-        p = loading @ ability.T
-        p += intercept[:, None]
-        p *= 0.5
+    def halved(self) -> "_HalvedCells":
+        """In the memory of these cells, which are no more."""
+        half = np.multiply(self.weight, np.float32(0.5), out=self.weight)
+        return _HalvedCells(half, np.subtract(self.right, half, out=self.right))
+
+    def ratio(self, over: Floats, under: Floats) -> Floats:
+        """One matrix over another."""
+        return over / np.maximum(under, 1e-12)
+
+
+class _HalvedCells(NamedTuple):
+    """Cells as σ(2z) = ½ + ½ tanh z likes them, so that few passes over them are left."""
+
+    half: Floats  # w / 2
+    centred: Floats  # w x − w / 2
+
+    def errors(self, design: Floats, factor: Floats) -> Errors:
+        """In memory that the next errors take over."""
+        p, off = _room("errors", self.half.shape)
+        np.matmul(np.float32(0.5) * factor, design.T, out=p)
         np.tanh(p, out=p)
-        p += 1
-        p *= 0.5
-        off = p * self.weight
+        np.multiply(self.half, p, out=off)
         p *= off
-        np.subtract(off, p, out=p)  # w p (1 − p)
-        np.subtract(self.right, off, out=off)
-        return Errors(off, p)
+        np.subtract(self.half, p, out=p)
+        return Errors(np.subtract(self.centred, off, out=off), p)
 
     def ratio(self, over: Floats, under: Floats) -> Floats:
         """One matrix over another."""
@@ -82,10 +110,23 @@ class _SparseCells(NamedTuple):
     right: Floats
     n_learners: int
 
-    def errors(self, ability: Floats, loading: Floats, intercept: Floats) -> Errors:
-        logit = np.einsum("ck,ck->c", ability[self.learner], loading[self.sample]) + intercept[self.sample]
+    def halved(self) -> "_SparseCells":
+        return self
+
+    def errors(self, design: Floats, factor: Floats) -> Errors:
+        """Few dimensions are summed one by one, which costs a tenth of a sum over rows of them."""
+        (*abilities, _), (*loadings, intercept) = (np.ascontiguousarray(part.T) for part in (design, factor))
+        logit = intercept[self.sample]
+        if len(loadings) > FEW_DIMENSIONS:
+            logit += np.einsum("ck,ck->c", design[:, :-1][self.learner], factor[:, :-1][self.sample])
+            return self._at(logit)
+        for ability, loading in zip(abilities, loadings, strict=True):
+            logit += ability[self.learner] * loading[self.sample]
+        return self._at(logit)
+
+    def _at(self, logit: Floats) -> Errors:
         p = 0.5 * (np.tanh(0.5 * logit) + 1)
-        return Errors(self.matrix(self.right - p), self.matrix(p * (1 - p)))
+        return Errors(self.matrix(self.right - p), self.matrix(2 * p * (1 - p)))
 
     def matrix(self, values: Floats) -> Any:
         """A number for each response."""
@@ -101,16 +142,17 @@ AnyShard = Shard | LayoutShard
 
 
 def blocks(shard: AnyShard) -> Iterator[tuple[slice, _DenseCells | _SparseCells]]:
-    """Stretches of samples of a shard, decoded."""
+    """Stretches of samples of a shard, decoded, each in the memory of the one before."""
     n_samples, n_learners = shard.shape
     if not isinstance(shard, SparseShard):
         step = max(1, BLOCK_CELLS // max(n_learners, 1))
         for start in range(0, n_samples, step):
             rows = slice(start, min(start + step, n_samples))
             if isinstance(shard, DenseShard):
-                yield rows, _decoded(np.asarray(shard.codes[rows]))
+                codes = np.asarray(shard.codes[rows])
+                yield rows, _decoded(codes, _room("cells", codes.shape))
             else:
-                yield rows, _DenseCells(*(part[rows].astype(np.float32, copy=False) for part in shard))
+                yield rows, _DenseCells(*(part[rows].astype(np.float32) for part in shard))
             if start % (LET_GO * step) == 0:
                 let_go(shard)
         return
@@ -162,11 +204,17 @@ def dense_codes(shards: Sequence[Shard], n_rows: int) -> NDArray[Any]:
     return out
 
 
-def _decoded(codes: NDArray[Any]) -> _DenseCells:
+def _decoded(codes: NDArray[Any], out: Floats) -> _DenseCells:
+    """out: [2, *codes.shape], float32, which the cells take."""
+    weight, right = out
     if codes.dtype == np.uint8:
-        return _DenseCells((codes != MISSING).astype(np.float32), (codes == 1).astype(np.float32))
-    there = ~np.isnan(codes)
-    return _DenseCells(there.astype(np.float32), np.where(there, codes, np.float32(0)))
+        np.not_equal(codes, MISSING, out=weight)
+        np.equal(codes, 1, out=right)
+    else:
+        np.equal(codes, codes, out=weight)
+        right[:] = codes
+        right[np.isnan(codes)] = 0
+    return _DenseCells(weight, right)
 
 
 def _listed(shard: SparseShard, start: int, end: int) -> _SparseCells:
@@ -189,12 +237,14 @@ def totals(shard: AnyShard) -> tuple[Totals, Totals]:
     """By sample, and by learner."""
     n_samples, n_learners = shard.shape
     count, right = np.zeros(n_samples), np.zeros(n_samples)
+    everyone = np.ones(n_learners, np.float32)
     of_learner = Totals(np.zeros(n_learners), np.zeros(n_learners))
     for rows, cells in blocks(shard):
         if isinstance(cells, _DenseCells):
-            count[rows], right[rows] = cells.weight.sum(axis=1), cells.right.sum(axis=1)
-            of_learner.n[:] += cells.weight.sum(axis=0)
-            of_learner.right[:] += cells.right.sum(axis=0)
+            count[rows], right[rows] = cells.weight @ everyone, cells.right @ everyone
+            each = np.ones(rows.stop - rows.start, np.float32)
+            of_learner.n[:] += each @ cells.weight
+            of_learner.right[:] += each @ cells.right
         else:
             n = rows.stop - rows.start
             count[rows], right[rows] = np.diff(cells.starts), np.bincount(cells.sample, cells.right, n)
@@ -215,29 +265,37 @@ class Held:
         self.state = first_state(problem, totals(self.shard)[0]) if state is None else state
 
     def sweep(self, ability: Floats, move: Move | None) -> tuple[LearnerSums, SampleSums]:
-        state = moved_samples(self.state, move)
+        factor = np.column_stack(moved_samples(self.state, move))
         prior = SamplePrior.of(self.problem)
-        loading, intercept = state.loading.copy(), state.intercept.copy()
         n, dims = ability.shape
         design = np.column_stack([ability, np.ones(n)]).astype(np.float32)
-        design_pairs = pairs_of(np, design)
-        u = design[:, :-1]
+        pairs = np.float32(0.5) * pairs_of(np, design)  # halves, because errors bend twice as much
         sums = LearnerSums(np.zeros((n, dims)), np.zeros((n, dims * (dims + 1) // 2)))
         longest = 0.0
-        for rows, cells in blocks(self.shard):
-            v, c = loading[rows].astype(np.float32), intercept[rows].astype(np.float32)
-            off, bend = cells.errors(u, v, c)
-            at = np.column_stack([loading[rows], intercept[rows]])
-            step = prior.step(at, off @ design, bend @ design_pairs, self.free[rows])
+        for rows, decoded in blocks(self.shard):
+            cells = decoded.halved()
+            off, bend = cells.errors(design, factor[rows].astype(np.float32))
+            step = prior.step(factor[rows], product(off, design), product(bend, pairs), self.free[rows])
             longest = max(longest, float(np.abs(step).max(initial=0)))
-            loading[rows] += step[:, :-1]
-            intercept[rows] += step[:, -1]
-            v, c = loading[rows].astype(np.float32), intercept[rows].astype(np.float32)
-            off, bend = cells.errors(u, v, c)
-            sums.slope[:] += off.T @ v
-            sums.information[:] += bend.T @ pairs_of(np, v)
-        self.state = SampleState(loading, intercept)
-        return sums, SampleSums(loading.sum(axis=0), loading.T @ loading, loading.T @ intercept, longest)
+            factor[rows] += step
+            now = factor[rows].astype(np.float32)
+            off, bend = cells.errors(design, now)
+            loading = now[:, :-1]
+            sums.slope[:] += product(off.T, loading)
+            sums.information[:] += product(bend.T, np.float32(0.5) * pairs_of(np, loading))
+        self.state = SampleState(factor[:, :-1], factor[:, -1])
+        square = factor.T @ factor
+        return sums, SampleSums(self.state.loading.sum(axis=0), square[:-1, :-1], square[:-1, -1], longest)
+
+
+def product(matrix: Any, columns: Floats) -> Floats:
+    """matrix @ columns; of few columns one by one, which OpenBLAS does several times sooner."""
+    if columns.shape[1] > FEW_COLUMNS or not isinstance(matrix, np.ndarray):
+        return np.asarray(matrix @ columns)
+    out = np.empty((columns.shape[1], len(matrix)), np.float32)
+    for row, column in zip(out, np.ascontiguousarray(columns.T), strict=True):
+        np.dot(matrix, column, out=row)
+    return out.T
 
 
 def first_state(problem: Bilinear, of: Totals) -> SampleState:
@@ -262,16 +320,17 @@ class SamplePrior(NamedTuple):
 
     def step(self, at: Floats, slope: Floats, pairs: Floats, free: NDArray[np.bool_]) -> Floats:
         """One Newton step of every sample: [samples, dims + 1]; what is not free does not move."""
-        width = at.shape[1]
-        slope = slope.astype(np.float64) - self.precision * (at - self.mean)
-        information = full(pairs, width) + np.diag(self.precision)
-        held = np.column_stack([~free, np.zeros(len(free), bool)])
-        if held.any():
+        slope = slope.T - self.precision[:, None] * (at - self.mean).T
+        information = full(pairs, at.shape[1])
+        each = np.arange(at.shape[1])
+        information[each, each] += self.precision[:, None]
+        if not free.all():
+            held = np.column_stack([~free, np.zeros(len(free), bool)]).T
             slope[held] = 0
-            information[held[:, :, None] | held[:, None, :]] = 0
-            sample, which = np.nonzero(held)
-            information[sample, which, which] = 1
-        return shortened(np, np.linalg.solve(information, slope[..., None])[..., 0])
+            information[held[:, None] | held[None]] = 0
+            which, sample = np.nonzero(held)
+            information[which, which, sample] = 1
+        return shortened(np, solved(information, slope).T)
 
 
 class Threads:
@@ -304,8 +363,12 @@ class Threads:
     @staticmethod
     def over(task: Callable[[int], T], n: int, threads: int | None = None) -> list[T]:
         """The task for 0 … n − 1, one thread for each core."""
-        with one_blas_thread(), ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-            return list(pool.map(task, range(n)))
+        threads = min(threads or os.cpu_count() or 1, n)
+        with one_blas_thread():
+            if threads == 1:
+                return [task(k) for k in range(n)]
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(task, range(n)))
 
 
 def added(parts: Sequence[tuple[LearnerSums, SampleSums]]) -> tuple[LearnerSums, SampleSums]:
@@ -364,7 +427,8 @@ class ShardLayout:
 def rows_of(shard: Shard, rows: NDArray[np.intp]) -> tuple[Floats, Floats]:
     """(weight, weight × response) of these samples of a shard."""
     if isinstance(shard, DenseShard):
-        return _decoded(np.asarray(shard.codes[rows]))
+        codes = np.asarray(shard.codes[rows])
+        return _decoded(codes, np.empty((2, *codes.shape), np.float32))
     weight = np.zeros((len(rows), shard.n_learners), np.float32)
     right = np.zeros_like(weight)
     for place, row in enumerate(rows):
@@ -386,25 +450,26 @@ class Seen(NamedTuple):
 def seen_of(shard: Shard, ability: Floats, state: SampleState, *, everywhere: bool) -> Seen:
     """One pass over a shard; `everywhere` asks for the sums over cells without a response too."""
     n_samples, n_learners = shard.shape
-    u = ability.astype(np.float32)
+    design = np.column_stack([ability, np.ones(n_learners)]).astype(np.float32)
+    factor = np.column_stack(state).astype(np.float32)
     out = Seen(
         np.zeros((n_samples, 3)), np.zeros(n_samples) if everywhere else None, np.zeros(n_samples),
-        np.zeros((n_learners, 4)), np.zeros((n_learners, 1 + u.shape[1])) if everywhere else None,
+        np.zeros((n_learners, 4)), np.zeros((n_learners, design.shape[1])) if everywhere else None,
     )  # fmt: skip
     for rows, cells in blocks(shard):
-        v, c = state.loading[rows].astype(np.float32), state.intercept[rows].astype(np.float32)
         if out.expected is not None and out.everywhere is not None:
-            p = 0.5 * (np.tanh(0.5 * (v @ u.T + c[:, None])) + 1)
+            p = 0.5 * (np.tanh((0.5 * factor[rows]) @ design.T) + 1)
             out.expected[rows] = p.mean(axis=1)
             out.everywhere[:, 0] += p.sum(axis=0)
-            out.everywhere[:, 1:] += (p * (1 - p)).T @ v
-        off, bend = cells.errors(u, v, c)
+            out.everywhere[:, 1:] += product((p * (1 - p)).T, factor[rows, :-1])
         right = cells.right if isinstance(cells, _DenseCells) else cells.matrix(cells.right)
-        squares = off * off
+        right = right * right
+        off, bend = cells.halved().errors(design, factor[rows])
+        bend, squares = 0.5 * bend, off * off
         ratio = cells.ratio(squares, bend)
         out.fit[rows] = np.column_stack([_sum(one, 1) for one in (squares, bend, ratio)])
-        out.square[rows] = _sum(right * right, 1)
-        out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, right * right)])
+        out.square[rows] = _sum(right, 1)
+        out.of_learner[:] += np.column_stack([_sum(one, 0) for one in (off, bend, squares, right)])
     return out
 
 

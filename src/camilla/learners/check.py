@@ -54,7 +54,27 @@ class Gain(NamedTuple):
 
 @dataclass(frozen=True)
 class Control:
-    """What a diagnoser knows of learners, in the table and in tables without learners' signal."""
+    """How well a diagnoser predicts with and without a learner signal in the table.
+
+    Attributes
+    ----------
+    diagnoser : str
+        Name of the diagnoser.
+    real : Gain
+        How much better it predicts held-out responses than a constant, on the table.
+    permuted : tuple of Gain
+        The same on tables without the learners' signal.
+    n_learners : int
+        Learners that were used.
+    n_samples : int
+        Samples that were used.
+
+    Examples
+    --------
+    >>> control = camilla.permutation_control(camilla.simulate(12, 60, seed=1).table, "vanilla")
+    >>> control.n_samples
+    60
+    """
 
     diagnoser: str
     real: Gain
@@ -94,7 +114,19 @@ class Control:
         )
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data.
+
+        Examples
+        --------
+        >>> control = camilla.permutation_control(camilla.simulate(12, 60, seed=1).table, "vanilla")
+        >>> sorted(control.to_document())[:3]
+        ['diagnoser', 'holds', 'is_clean']
+        """
         return {
             "diagnoser": self.diagnoser,
             "real": self.real._asdict(),
@@ -108,7 +140,26 @@ class Control:
 
 @dataclass(frozen=True, repr=False)
 class Checked(Printable):
-    """Findings in the order they were looked at."""
+    """What `camilla.check` found, in the order of the checks.
+
+    Attributes
+    ----------
+    findings : tuple
+        What was checked, in that order: each with its level (fine, note or warning) and a
+        sentence.
+    dimensions : Dimensions
+        How many dimensions the responses have.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+    control : Control or None
+        What a diagnoser knows of learners, if one was fitted.
+
+    Examples
+    --------
+    >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
+    >>> len(checked.findings)
+    7
+    """
 
     findings: tuple[TableFinding, ...]
     dimensions: Dimensions
@@ -116,11 +167,48 @@ class Checked(Printable):
     control: Control | None = None  # of a fit, if one was made
 
     def with_control(self, control: Control) -> Self:
-        """The same with the verdict on a fit."""
+        """Returns the same findings with the verdict on a fit.
+
+        Parameters
+        ----------
+        control : Control
+            What `camilla.permutation_control` returned.
+
+        Returns
+        -------
+        Checked
+            The findings and one more.
+
+        Examples
+        --------
+        >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
+        >>> control = camilla.permutation_control(camilla.simulate(12, 60, seed=1).table, "vanilla")
+        >>> checked.with_control(control).control is control
+        True
+        """
         return replace(self, findings=(*self.findings, control.finding), control=control)
 
     def without_control(self, diagnoser: str, why: str) -> Self:
-        """The same with the reason why there is no fit."""
+        """Returns the same findings with the reason why there is no fit.
+
+        Parameters
+        ----------
+        diagnoser : str
+            Name of the diagnoser that was not fitted.
+        why : str
+            The reason.
+
+        Returns
+        -------
+        Checked
+            The findings and one more.
+
+        Examples
+        --------
+        >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
+        >>> len(checked.without_control("irt", "it takes too long").findings) - len(checked.findings)
+        1
+        """
         left_out = TableFinding(f"{diagnoser} fit", "unknown", f"left out: {why.rstrip('.')}")
         return replace(self, findings=(*self.findings, left_out))
 
@@ -154,7 +242,19 @@ class Checked(Printable):
         return said
 
     def parts(self) -> list[Part]:
-        """How many warnings and notes there are, then one line for each thing looked at."""
+        """Returns what `text` prints: the number of warnings and notes, then one line per check.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
+        >>> len(checked.parts()) > 1
+        True
+        """
         width = max(len(finding.about) for finding in self.findings)
         return [
             self.answer,
@@ -165,7 +265,19 @@ class Checked(Printable):
         ]
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
+        >>> checked.to_document()["verdict"]
+        'fine'
+        """
         return {
             "verdict": self.verdict,
             "answer": self.answer,

@@ -79,16 +79,16 @@ class Committee(Printable):
                 f"{len(self.weights)} weights came."
             )
         if twice := repeated(self.members):
-            raise SettingError(f"a committee has each member once; {quoted(twice)} came more than once.")
+            raise SettingError(f"a committee has each member once; {quoted(twice)} is given more than once.")
         wrong = [weight for weight in self.weights if not 0 <= weight < np.inf]
         if wrong or not any(self.weights):
             raise SettingError(
                 "the weights of a committee are numbers from 0 on, not all of them 0; "
-                f"{'all are 0' if not wrong else in_quotes(wrong[0])} came."
+                f"{'all are 0' if not wrong else f'got {in_quotes(wrong[0])}'}."
             )
 
     def parts(self) -> list[Part]:
-        """The members and their weights.
+        """Returns the members and their weights, as `text` prints them.
 
         Returns
         -------
@@ -106,7 +106,7 @@ class Committee(Printable):
         return [Grid(f"Committee of {counted(len(self.members), 'learner')}, {how}", frame)]
 
     def answer(self, answers: Mapping[str, Any]) -> str | None:
-        """What the committee answers to one sample.
+        """Returns the committee's answer to one sample.
 
         Parameters
         ----------
@@ -135,7 +135,7 @@ class Committee(Printable):
     def apply(
         self, answers: Any, *, learner: str = "learner", sample: str = "sample", answer: str = "answer"
     ) -> pl.DataFrame:
-        """What the committee answers to every sample.
+        """Returns the committee's answer to every sample.
 
         Parameters
         ----------

@@ -72,7 +72,47 @@ class Effect:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Printable):
-    """Two learners on the samples both answered; differences are B less A."""
+    """The comparison of two learners on the samples that both answered; differences are B − A.
+
+    Attributes
+    ----------
+    a : str
+        Name of the first learner.
+    b : str
+        Name of the second learner.
+    level : float
+        Coverage of the intervals.
+    overall : Effect
+        The difference over all shared samples, with interval, p-value and means.
+    tasks : tuple of Effect
+        The same for each task.
+    noise : Noise or None
+        Noise within and between samples, where there are trials.
+    flipped : DataFrame
+        Samples on which the two differ, A's losses first: sample, task, a, b.
+    only_a : int
+        Samples that only A answered; they are left out.
+    only_b : int
+        Samples that only B answered; they are left out.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+    macro : MacroEffect or None
+        The difference with each task counted once; None with fewer than two tasks.
+    paired : PairedResponses
+        The responses that were compared.
+    stratum : array or None
+        Number of each shared sample's task.
+    content : KeptContent or None
+        Prompts, references and answers, where the table has them.
+
+    Examples
+    --------
+    >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+    >>> comparison.overall.verdict(comparison.level)
+    'worse'
+    """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"tasks": 12, "flips": 3}
 
@@ -93,10 +133,26 @@ class Comparison(Printable):
     content: KeptContent | None = None
 
     def is_worse(self, margin: float | None = None) -> bool:
-        """Without a margin: B is significantly below A (difference < 0 and p < 1 − level).
+        """Returns whether B is significantly below A (difference < 0 and p < 1 − level).
 
-        With one: it is not shown that B is at most `margin` below A (the interval's lower end lies
-        below −margin), the question of a non-inferiority test.
+        With a margin: whether it is not shown that B is at most `margin` below A, as in a test of
+        non-inferiority (the interval's lower end lies below −margin).
+
+        Parameters
+        ----------
+        margin : float, optional
+            How far B may be below A.
+
+        Returns
+        -------
+        bool
+            Whether B is worse in this sense.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> comparison.is_worse(), comparison.is_worse(margin=0.05)
+        (True, False)
         """
         if margin is None:
             return self.overall.difference < 0 and self.overall.p_value < 1 - self.level
@@ -105,26 +161,84 @@ class Comparison(Printable):
     def gate(
         self, *, by: str | None = None, margin: float | None = None, allow: Mapping[str, float] | None = None
     ) -> Gate:
-        """Whether B may pass, overall and, with by="task", on each task.
+        """Decides whether B passes, overall and, with by="task", on each task.
 
         Without a margin B fails where it is significantly worse, on a task by more than `allow` says of it;
         p-values of tasks are adjusted (Holm). With a margin B fails unless it is shown to be at most that
         much below A, everywhere; `allow` has the margins of single tasks. B then passes only if all tests
         do, so that none is adjusted.
+
+        Parameters
+        ----------
+        by : "task", optional
+            Judge each task too.
+        margin : float, optional
+            How far B may be below A.
+        allow : mapping, optional
+            Of single tasks: how far B may be below A.
+
+        Returns
+        -------
+        Gate
+            Whether B passes, with the reasons.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> comparison.gate().failed
+        True
         """
         return gate_of(self, by=by, margin=margin, allow=allow or {})
 
     def markdown(self, gate: Gate | None = None, *, flips: int = 25) -> str:
-        """A comment for a pull request: the answer, the gate, the tasks, the flipped samples.
+        """Returns a comment for a pull request: the answer, the gate, the tasks, the flipped samples.
 
-        Text from data is escaped: it shows as it is, and neither links nor mentions anybody.
+        Text from data is escaped, so that it neither links nor mentions anybody.
+
+        Parameters
+        ----------
+        gate : Gate, optional
+            What `gate` returned.
+        flips : int
+            How many flipped samples to list.
+
+        Returns
+        -------
+        str
+            Markdown.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> comparison.markdown().splitlines()[0]
+        '<!-- camilla compare -->'
         """
         return comment(self, gate, flips=flips)
 
     def parts(self, *, flips: int = 5, tasks: int | None = None, show: int = 0) -> list[Part]:
-        """The verdict, the tasks (all, or the first few), `flips` flipped samples each way, and the notes.
+        """Returns what `text` prints: the verdict, the tasks, flipped samples and notes.
 
         `show` flipped samples each way are shown with what they ask and what A and B answered.
+
+        Parameters
+        ----------
+        flips : int
+            How many flipped samples to list each way.
+        tasks : int, optional
+            How many tasks to list; all by default.
+        show : int
+            How many flipped samples each way to show with their content.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> len(comparison.parts(flips=0))
+        2
         """
         a, b = brief(self.a), brief(self.b)
         parts: list[Part] = [
@@ -164,7 +278,24 @@ class Comparison(Printable):
         )
 
     def looks(self, show: int) -> list[Look]:
-        """The first `show` samples that B lost and that it won, with both learners."""
+        """Returns the first samples that B lost and that B won, with the answers of both learners.
+
+        Parameters
+        ----------
+        show : int
+            How many each way.
+
+        Returns
+        -------
+        list
+            The samples with their content.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> len(comparison.looks(1))
+        1
+        """
         return [
             Look(row["sample"], word, ((self.a, row["a"]), (self.b, row["b"])))
             for word, rows in (("lost by B", self.lost), ("won by B", self.won))
@@ -172,7 +303,26 @@ class Comparison(Printable):
         ]
 
     def to_document(self, *, show: int = 0, gate: Gate | None = None) -> dict[str, Any]:
-        """Everything as plain data; with `show` also the content of that many flipped samples each way."""
+        """Returns everything as plain data; with `show` also the content of flipped samples.
+
+        Parameters
+        ----------
+        show : int
+            How many flipped samples each way to show with their content.
+        gate : Gate, optional
+            What `gate` returned.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> comparison = camilla.compare(camilla.digits(), "svm rbf", "forest 100")
+        >>> comparison.to_document()["verdict"]
+        'worse'
+        """
         shown = {"shown": shown_samples(self.content, self.looks(show))} if show else {}
         document = {
             "a": self.a,
@@ -250,8 +400,8 @@ def compare(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.compare(camilla.digits(), "knn 1", "qda")
-    >>> round(found.overall.difference, 4)
+    >>> comparison = camilla.compare(camilla.digits(), "knn 1", "qda")
+    >>> round(comparison.overall.difference, 4)
     -0.0061
     """
     if b is not None and isinstance(table, ResponseTable) and options:

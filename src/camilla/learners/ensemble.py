@@ -64,6 +64,41 @@ class Ensemble(Printable):
 
     Accuracies and differences are on samples that had no part in the choice they judge. `committee` is what
     to use: `chosen` where it is significantly better than the best single learner, else that learner alone.
+
+    Attributes
+    ----------
+    committee : Committee
+        The committee to use.
+    chosen : Committee
+        The best committee, better than one learner or not.
+    single : str
+        The best single learner on all samples.
+    better : bool
+        Whether a committee is significantly better than the best single learner.
+    exact : bool
+        False where answers are not known: accuracies of committees are then lower bounds.
+    level : float
+        Coverage of the intervals.
+    ways : DataFrame
+        One row per way to answer: its accuracy and how far it is above the best single learner.
+    test : str
+        Name of the test.
+    members : DataFrame
+        One row per member: weight, accuracy, and how often it is chosen.
+    pairs : DataFrame
+        One row per pair of members: how often they err together.
+    epp : DataFrame
+        EPP of each way; empty where players cannot be ranked.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> ensemble = camilla.ensemble(camilla.digits(), sizes=(3,))
+    >>> ensemble.ways["way"].to_list()[:2]
+    ['best single learner', 'chosen committee']
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"pairs": 3}
@@ -88,7 +123,24 @@ class Ensemble(Printable):
         return _answer(self)
 
     def parts(self, *, pairs: int = PRINTED_PAIRS) -> list[Part]:
-        """The verdict, every way beside the best single learner, the members, who errs together, EPP."""
+        """Returns what `text` prints: the verdict, every way to answer, the members, common errors, EPP.
+
+        Parameters
+        ----------
+        pairs : int
+            How many pairs of members to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> ensemble = camilla.ensemble(camilla.digits(), sizes=(3,))
+        >>> len(ensemble.parts(pairs=1)) > 1
+        True
+        """
         out: list[Part] = [self.answer, _ways_grid(self), _members_grid(self)]
         if self.pairs.height and pairs:
             out += [_pairs_grid(self, pairs), _pairs_sentence(self)]
@@ -97,7 +149,19 @@ class Ensemble(Printable):
         return [*out, *(f"note: {note}" for note in self.notes)]
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> ensemble = camilla.ensemble(camilla.digits(), sizes=(3,))
+        >>> ensemble.to_document()["verdict"]
+        'one learner'
+        """
         return {
             "verdict": "committee" if self.better else "one learner",
             "answer": self.answer,
@@ -167,10 +231,10 @@ def ensemble(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.ensemble(camilla.digits(), sizes=(3,))
-    >>> found.better
+    >>> ensemble = camilla.ensemble(camilla.digits(), sizes=(3,))
+    >>> ensemble.better
     False
-    >>> found.committee.members == (found.single,)
+    >>> ensemble.committee.members == (ensemble.single,)
     True
     """
     _check_settings(sizes, vote, splits, level)

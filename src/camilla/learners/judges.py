@@ -38,10 +38,49 @@ COEFFICIENTS = ("equal", "kappa", "alpha", "correlation", "mean_difference", "ab
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Judges(Printable):
-    """What several judges make of the same answers.
+    """The comparison of several judges on the same answers.
 
     `boards` has a ranking under each judge and one of the mean over judges, all on the answers that every
     judge scored; it is empty where learners cannot be ranked.
+
+    Attributes
+    ----------
+    judges : tuple of str
+        Names of the judges.
+    level : float
+        Coverage of the intervals.
+    alpha : Coefficient
+        Krippendorff's α of all judges.
+    pairs : DataFrame
+        One row per pair of judges: each coefficient of agreement with its interval.
+    severity : DataFrame
+        One row per judge: how far its scores are above or below the others'.
+    favours : DataFrame
+        One row per judge and learner: how far the judge favours the learner.
+    boards : mapping
+        A `Ranking` under each judge and under the mean of judges; empty where learners cannot be
+        ranked.
+    taus : DataFrame
+        Rank correlation of each pair of boards.
+    n_answers : int
+        Answers that several judges scored.
+    n_alone : int
+        Answers that one judge alone scored; they are left out.
+    n_by_all : int
+        Answers that every judge scored.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> judged = [(x, n, judge) for x in "ab" for n in range(4) for judge in ("x", "yy")]
+    >>> rows = [(*one, (one[1] + len(one[2])) % 2) for one in judged]
+    >>> frame = pl.DataFrame(rows, schema=["learner", "sample", "judge", "response"], orient="row")
+    >>> judges = camilla.judges(frame)
+    >>> judges.judges, judges.n_answers
+    (('x', 'yy'), 8)
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"pairs": 6, "learners": 8}
@@ -94,7 +133,29 @@ class Judges(Printable):
         return _answer(self)
 
     def parts(self, *, pairs: int = 20, learners: int = 10) -> list[Part]:
-        """The answer, agreement, severity, favours that hold, the boards side by side, and the notes."""
+        """Returns what `text` prints: the answer, agreement, severity, favours, the rankings, the notes.
+
+        Parameters
+        ----------
+        pairs : int
+            How many pairs of judges to list.
+        learners : int
+            How many learners to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> judged = [(x, n, judge) for x in "ab" for n in range(4) for judge in ("x", "yy")]
+        >>> rows = [(*one, (one[1] + len(one[2])) % 2) for one in judged]
+        >>> frame = pl.DataFrame(rows, schema=["learner", "sample", "judge", "response"], orient="row")
+        >>> judges = camilla.judges(frame)
+        >>> len(judges.parts(pairs=1)) > 1
+        True
+        """
         out: list[Part] = [self.answer, _alpha_sentence(self), _pair_grid(self, pairs), _severity_grid(self)]
         out += _favour_parts(self)
         if self.boards:
@@ -102,7 +163,22 @@ class Judges(Printable):
         return [*out, *(f"note: {note}" for note in self.notes)]
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> judged = [(x, n, judge) for x in "ab" for n in range(4) for judge in ("x", "yy")]
+        >>> rows = [(*one, (one[1] + len(one[2])) % 2) for one in judged]
+        >>> frame = pl.DataFrame(rows, schema=["learner", "sample", "judge", "response"], orient="row")
+        >>> judges = camilla.judges(frame)
+        >>> judges.to_document()["verdict"]
+        'agree on the best'
+        """
         return {
             "verdict": self.verdict,
             "answer": self.answer,

@@ -37,7 +37,33 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class Plan(Printable):
-    """What an evaluation of this design can tell."""
+    """How many samples a difference takes, and which difference a number of samples shows.
+
+    Attributes
+    ----------
+    design : Design
+        The design that it rests on.
+    power : float
+        Power that was asked for.
+    alpha : float
+        Level of the test.
+    needed : tuple
+        For each difference, the number of samples that show it.
+    seen : tuple
+        For each number of samples, the smallest difference that they show.
+    chance : float or None
+        Power of one difference with one number of samples, if both were given.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> plan = camilla.power(camilla.Design(discordance=0.1), differences=0.05)
+    >>> plan.needed[0].samples
+    337
+    """
 
     design: Design
     power: float
@@ -49,7 +75,19 @@ class Plan(Printable):
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
-        """The answer to each question asked, the design it rests on, and the notes."""
+        """Returns what `text` prints: an answer per question, the design, the notes.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> plan = camilla.power(camilla.Design(discordance=0.1), differences=0.05)
+        >>> len(plan.parts())
+        2
+        """
         parts: list[Part] = []
         if self.chance is not None:
             difference, samples = self.needed[0].difference, self.seen[0].samples
@@ -80,7 +118,19 @@ class Plan(Printable):
         return f"Assumes {test} at α = {self.alpha:g}, {spread}, design effect {design.effect:.3g}."
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> plan = camilla.power(camilla.Design(discordance=0.1), differences=0.05)
+        >>> plan.to_document()["verdict"]
+        'planned'
+        """
         open_ended = [row.samples for row in self.needed] + [row.difference for row in self.seen]
         return {
             "verdict": "cannot be shown" if None in open_ended else "planned",
@@ -213,7 +263,7 @@ def power(
     cluster_size: float | None = None,
     icc: float | None = None,
 ) -> Plan:
-    """Answers how many samples show a difference, and which difference a number of samples can show.
+    """Computes how many samples show a difference, or which difference a number of samples can show.
 
     Parameters
     ----------

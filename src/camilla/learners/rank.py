@@ -40,10 +40,41 @@ ENDS = 2  # leaders shown of those that did best on a sample, and of those that 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Ranking(Printable):
-    """Learners, best mean first; every array follows that order.
+    """Learners in order of their means, best first; every array follows that order.
 
     With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
     all groups are what they say (Holm over all pairs).
+
+    Attributes
+    ----------
+    learners : tuple of str
+        Names of the learners, best first.
+    level : float
+        Coverage of the intervals.
+    rows : DataFrame
+        One row per learner: rank, mean with its interval, possible ranks, number of responses.
+    tests : PairTests
+        Differences and p-values of all pairs.
+    told_apart : array
+        Whether two learners differ significantly, learners × learners.
+    groups : tuple
+        First and last rank of each group in which no two learners differ.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+    n_tasks : int
+        Number of tasks.
+    looks : tuple
+        Samples that tell the leaders apart, the most telling first.
+    content : KeptContent or None
+        Prompts, references and answers, where the table has them.
+
+    Examples
+    --------
+    >>> ranking = camilla.rank(camilla.digits())
+    >>> ranking.rows.select("learner", "rank_low", "rank_high").row(0)
+    ('knn 1', 1, 9)
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"learners": 15}
@@ -61,7 +92,20 @@ class Ranking(Printable):
     content: KeptContent | None = None
 
     def pairs(self) -> pl.DataFrame:
-        """Every pair, the one that ranks higher first: b less a as in compare, p-value, Holm over all."""
+        """Returns every pair of learners, the one that ranks higher first.
+
+        Returns
+        -------
+        DataFrame
+            Difference b − a as in `compare`, its p-value, and the p-value adjusted over all pairs
+            (Holm).
+
+        Examples
+        --------
+        >>> ranking = camilla.rank(camilla.digits())
+        >>> ranking.pairs().height
+        861
+        """
         i, j = np.triu_indices(len(self.learners), 1)
         names = np.array(self.learners, object)
         p = self.tests.p_value
@@ -83,13 +127,43 @@ class Ranking(Printable):
         return "tied leaders" if len(self.may_be_first()) > 1 else "one leader"
 
     def may_be_first(self) -> list[str]:
-        """The learners whose possible ranks begin at 1."""
+        """Returns the learners whose possible ranks begin at 1.
+
+        Returns
+        -------
+        list of str
+            Their names.
+
+        Examples
+        --------
+        >>> ranking = camilla.rank(camilla.digits())
+        >>> ranking.may_be_first()[:2]
+        ['knn 1', 'svm poly']
+        """
         return self.rows.filter(pl.col("rank_low") == 1)["learner"].to_list()
 
     def parts(self, *, learners: int = 20, show: int = 0) -> list[Part]:
-        """Who is first and how surely, the first few learners, the groups of ties, and the notes.
+        """Returns what `text` prints: who leads, the first learners, the tied groups, the notes.
 
         `show` samples that tell the leaders apart are shown with what they ask and what leaders answered.
+
+        Parameters
+        ----------
+        learners : int
+            How many learners to list.
+        show : int
+            How many samples that tell the leaders apart to show with their content.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> ranking = camilla.rank(camilla.digits())
+        >>> len(ranking.parts(learners=3)) > 1
+        True
         """
         interval = f"{percent(self.level)} CI"
         rows = self.rows.head(learners)
@@ -147,7 +221,26 @@ class Ranking(Printable):
         return f"{first} has the highest mean of {others + 1} learners, but {also}{listed(contenders)}{may}."
 
     def to_document(self, *, pairs: bool = False, show: int = 0) -> dict[str, Any]:
-        """Everything as plain data; every pair, and content of telling samples, only if asked for."""
+        """Returns everything as plain data.
+
+        Parameters
+        ----------
+        pairs : bool
+            Include every pair of learners.
+        show : int
+            How many samples that tell the leaders apart to show with their content.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> ranking = camilla.rank(camilla.digits())
+        >>> ranking.to_document()["verdict"]
+        'tied leaders'
+        """
         document: dict[str, Any] = {
             "verdict": self.verdict,
             "answer": self._answer(),

@@ -65,7 +65,7 @@ def route(
     folds: int = 5, level: float = 0.95, seed: int = 0, progress: bool | None = None,
     watch: Watch | None = None,
 ) -> Routing:  # fmt: skip
-    """Which learner should answer each sample, at what cost, and whether choosing per sample pays.
+    """Finds which learner should answer each sample, at what cost, and whether choosing pays.
 
     Expected responses of every learner are predicted from what is known of a sample: its task or skills, and
     features. A sample goes to the learner with the largest expected response less price times cost. Samples
@@ -127,10 +127,10 @@ def route(
     >>> import camilla
     >>> table = camilla.digits()
     >>> table = table.take_learners([table.learners.index(name) for name in ("knn 1", "sgd")])
-    >>> found = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
-    >>> found.single, found.weak
+    >>> routing = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
+    >>> routing.single, routing.weak
     ('knn 1', 'sgd')
-    >>> found.route.choose({"skill": "3"})["learner"].to_list()
+    >>> routing.route.choose({"skill": "3"})["learner"].to_list()
     ['knn 1']
     """
     asked = Settings(budget, quality, tuple(sorted(set(portfolio))), tuple(methods), folds, level, seed)
@@ -521,7 +521,7 @@ def _portfolios(
 def _notes(problem: Problem, fitted: _Fitted, asked: Settings, *, given: bool) -> list[str]:
     notes = []
     if not given:
-        notes.append("no costs came, so that every answer costs 1; --costs (costs=…) says what they cost.")
+        notes.append("no costs were given, so every answer costs 1; give them with --costs (costs=…).")
     if not fitted.tells_apart:
         notes.append(
             "what is known of samples does not predict which learner is better on them: on folds within the "

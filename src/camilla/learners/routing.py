@@ -22,6 +22,54 @@ class Routing(Printable):
 
     All figures are on samples that had no part in the choices they judge. `route` is what to use: it chooses
     per sample only where that is significantly better than drawing lots at the same cost.
+
+    Attributes
+    ----------
+    route : Route
+        The route to use.
+    better : bool
+        Whether choosing per sample is significantly better than drawing lots at the same cost.
+    way : str
+        The way that was judged: chosen by sample, or a cascade.
+    single : str
+        The best single learner.
+    weak : str
+        The best learner of the lowest cost.
+    level : float
+        Coverage of the intervals.
+    budget : float
+        Mean cost per sample of the route.
+    gain : mapping
+        How much better choosing is than drawing lots: difference, interval, p-value.
+    apgr : DataFrame
+        Average performance gap recovered of each way; empty where the best learner is the
+        cheapest.
+    frontier : DataFrame
+        One row per way and budget: what it buys.
+    same_quality : mapping
+        What the quality of the best single learner costs by the route.
+    ways : DataFrame
+        One row per way at the budget.
+    learners : DataFrame
+        One row per learner: its cost, its mean, and how often it is chosen.
+    tasks : DataFrame
+        One row per task: the learner most often chosen, and what that brings.
+    portfolios : DataFrame
+        One row per number of learners: what an oracle and the route reach with them.
+    methods : DataFrame
+        How well each method predicts which learner solves a sample.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.digits()
+    >>> table = table.take_learners([table.learners.index(name) for name in ("knn 1", "sgd")])
+    >>> routing = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
+    >>> routing.learners.height
+    2
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"budgets": 4, "tasks": 4}
@@ -53,7 +101,28 @@ class Routing(Printable):
         return _answer(self)
 
     def parts(self, *, budgets: int = PRINTED_BUDGETS, tasks: int = PRINTED_TASKS) -> list[Part]:
-        """The verdict, the ways at the budget, the frontier, learners, tasks, portfolios and notes."""
+        """Returns what `text` prints: the verdict, the frontier, learners, tasks, portfolios, notes.
+
+        Parameters
+        ----------
+        budgets : int
+            How many budgets to list.
+        tasks : int
+            How many tasks to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.digits()
+        >>> table = table.take_learners([table.learners.index(name) for name in ("knn 1", "sgd")])
+        >>> routing = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
+        >>> len(routing.parts(budgets=1)) > 1
+        True
+        """
         out: list[Part] = [self.answer, _ways_grid(self)]
         if budgets and self.frontier["budget"].n_unique() > 1:
             out.append(_frontier_grid(self, budgets))
@@ -67,7 +136,21 @@ class Routing(Printable):
         return [*out, *(f"note: {note}" for note in self.notes)]
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> table = camilla.digits()
+        >>> table = table.take_learners([table.learners.index(name) for name in ("knn 1", "sgd")])
+        >>> routing = camilla.route(table, costs={"knn 1": 5, "sgd": 1}, methods=["tasks"])
+        >>> routing.to_document()["verdict"]
+        'by sample'
+        """
         frames = ("apgr", "frontier", "ways", "learners", "tasks", "portfolios", "methods")
         return {
             "verdict": self.route.way,

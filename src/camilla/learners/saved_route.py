@@ -122,7 +122,7 @@ class _Saved(msgspec.Struct):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Route(Printable):
-    """Which learner answers a sample: the one with the largest expected response less price × cost.
+    """A rule that sends a sample to the learner with the largest expected response − price × cost.
 
     A route to a single learner needs no features. A cascade asks `first` always, and another learner where,
     given the confidence of the first, that is expected to be worth its cost. `camilla.route` makes one.
@@ -190,7 +190,7 @@ class Route(Printable):
         return () if self.sight is None or self.way == "single" else tuple(self.sight.kinds)
 
     def parts(self) -> list[Part]:
-        """Learners with their costs and mean responses, and what the route needs to know.
+        """Returns what `text` prints: learners with costs and mean responses, and the columns it needs.
 
         Returns
         -------
@@ -214,7 +214,7 @@ class Route(Printable):
         return [Grid(title, frame), *([needs] if needs else [])]
 
     def choose(self, samples: Any, *, sample: str = "sample") -> pl.DataFrame:
-        """Which learner is to answer each sample.
+        """Chooses the learner that should answer each sample.
 
         Parameters
         ----------
@@ -240,8 +240,8 @@ class Route(Printable):
         --------
         >>> table, names = camilla.digits(), ("tree 4", "logistic shrunk")
         >>> table = table.take_learners([table.learners.index(name) for name in names])
-        >>> found = camilla.route(table, methods=["tasks"], portfolio=())
-        >>> found.route.choose(pl.DataFrame({"skill": ["0", "1"]}))["learner"].to_list()
+        >>> routing = camilla.route(table, methods=["tasks"], portfolio=())
+        >>> routing.route.choose(pl.DataFrame({"skill": ["0", "1"]}))["learner"].to_list()
         ['tree 4', 'logistic shrunk']
         """
         frame, origin = _rows(samples)

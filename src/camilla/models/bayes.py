@@ -1,21 +1,25 @@
 """Bayes: many-dimensional item response theory, read from draws of its posterior."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.errors import SettingError
 from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.regression import Expansion
-from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses
+from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses, Sums
 from camilla.fitting.smoothing import learned_share, smoothing
-from camilla.statistics.posterior import effective_draws
+from camilla.parallel import in_order
+from camilla.statistics.posterior import effective_draws, r_hat
 
 if TYPE_CHECKING:
     from camilla.fitting.device_chain import DeviceChain
@@ -29,6 +33,9 @@ FRAMES = 24  # draws of the pool under which a new learner is placed
 PLACED_DRAWS = 300
 LARGEST = 6e4  # that float16 can hold
 FEWEST_EFFECTIVE = 20  # independent draws, below which a chain counts as not converged
+LARGEST_R_HAT = 1.1  # of the median learner, above which several do (Gelman and Rubin 1992)
+SHORTEST_CHAIN = 10  # draws
+LONGEST_BURN_IN = 100  # of each of several chains: they find each other within 40 (docs/diagnosers/bayes.md)
 
 
 class BayesParams(NamedTuple):
@@ -55,6 +62,7 @@ class BayesParams(NamedTuple):
     sample_beyond: Floats | None = None  # [kept, 1 + dims], standard deviations of the last kernel's weights
     learner_weight: Floats | None = None  # [kept, columns, dims]
     learner_basis: tuple[Floats, ...] | None = None
+    chain: NDArray[np.int64] | None = None  # [chains], draws of each; with one chain there is none
 
 
 class _Plan(NamedTuple):
@@ -64,6 +72,17 @@ class _Plan(NamedTuple):
     draws: int
     kept: int
     frames: int
+
+    def split(self, chains: int) -> "list[_Plan]":
+        """The draws dealt out to chains, each with a burn-in of its own."""
+        if self.draws < SHORTEST_CHAIN * chains:
+            raise SettingError(
+                f"bayes: {self.draws} draws leave fewer than {SHORTEST_CHAIN} for each of {chains} chains. "
+                "Ask for fewer chains, or for more draws with bayes:draws=2000."
+            )
+        shares = ([len(part) for part in np.array_split(np.arange(n), chains)] for n in self[1:])
+        burn_in = min(self.burn_in, LONGEST_BURN_IN)
+        return [_Plan(burn_in, *numbers) for numbers in zip(*shares, strict=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,10 +121,12 @@ class Bayes:
         "sample_beyond": ("", "latent"),
         "learner_weight": ("", "", "latent"),
         "learner_basis": ("",),
+        "chain": ("",),
     }
     size: Size
     dimensions: int = 20  # at most; no more than two fewer than learners and a quarter of samples
     draws: int = 600  # at most; a large table gets fewer, 120 at least
+    chains: int = 1  # that share the draws, each with a burn-in of its own
 
     @classmethod
     def choices(cls, size: Size, given: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -142,19 +163,21 @@ class Bayes:
         both = (self.size.sample_features, self.size.learner_features)
         return _Bases(*(None if one is None else Expansion.fit(*one) for one in both))
 
-    def _chain(self, data: Responses, rng: np.random.Generator, bases: "_Bases") -> "Chain | DeviceChain":
-        if self.device is None:
+    def _chain(
+        self, data: Responses, rng: np.random.Generator, bases: "_Bases", device: str | None
+    ) -> "Chain | DeviceChain":
+        if device is None:
             return Chain(data, self.n_dims, rng, bases.designs(self.size))
         from camilla.fitting.device_chain import DeviceChain
 
         return DeviceChain(data, self.n_dims, rng)
 
-    def _plan(self) -> _Plan:
-        """All draws where an accelerator makes them, else as many as a core can afford."""
+    def _plan(self, device: str | None) -> _Plan:
+        """All draws where an accelerator makes them, else as many as a core can afford for each chain."""
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
         draws = self.draws
-        if self.device is None:
-            draws = min(draws, max(FEWEST_DRAWS, self._affordable()))
+        if device is None:
+            draws = min(draws, self.chains * max(FEWEST_DRAWS, self._affordable()))
         kept = min(KEPT, draws, max(20, MOST_NUMBERS // (width * (n + m))))
         frames = min(FRAMES, draws, max(4, MOST_NUMBERS // (m * width * (width + 3) // 2)))
         return _Plan(max(SHORTEST_BURN_IN, draws // 6), draws, kept, frames)
@@ -162,32 +185,70 @@ class Bayes:
     def solve(self, layout: Layout, rng: np.random.Generator, watch: Watch) -> Solution:
         weight, right = layout.block(np.arange(layout.n_samples))
         response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
-        plan = self._plan()
+        device = self.device
+        plan = self._plan(device)
+        data = Responses(weight, response, self.size.fractional)
         with one_blas_thread():
             bases = self._bases()
-            chain = self._chain(Responses(weight, response, self.size.fractional), rng, bases)
-            for _ in range(plan.burn_in):
-                chain.sweep()
-            record = _Record(chain, plan, bases)
-            for step in range(plan.draws):
-                record.add(chain.sweep(keep_conditional=record.wants_frame(step)), step)
-                if step % 50 == 49:
-                    watch(f"{step + 1} of {plan.draws} draws")
-            params = record.params(_first_alike(weight, response))
-            if self.size.sample_features is not None:
-                data = Responses(weight, response, self.size.fractional)
-                share = learned_share(data, self.size.sample_features, self.n_dims, rng)
-                params = params._replace(
-                    sample_chance=_smoothed(chain, params, bases), sample_share=np.array([share])
-                )
+            if self.chains == 1:
+                draws = [self._run(data, rng, bases, plan, device, watch)]
+            else:
+                draws = self._run_chains(data, rng, bases, plan.split(self.chains), device, watch)
+            params = _params(draws, _first_alike(weight, response), bases)
+            params = params._replace(**self._smoothed(params, data, rng, bases))
         p = sigmoid(params.logit.astype(np.float64))
         if self.size.fractional:
             params = params._replace(dispersion=_unseen_dispersion(params, p, weight, response))
         loss = np.average(-(response * np.log(p) + (1 - response) * np.log1p(-p)), weights=weight)
-        effective = float(np.median(effective_draws(params.scores.astype(np.float64))))
-        where = f" on the {self.device}" if self.device else ""
-        watch(f"{plan.draws} draws{where}, as good as {effective:.0f} independent ones")
-        return Solution(params, float(loss), float("nan"), plan.draws, effective >= FEWEST_EFFECTIVE)
+        effective, agreement = _quality(params)
+        where = f" on the {device}" if device else ""
+        watch(f"{plan.draws} draws{where}, as good as {np.median(effective):.0f} independent ones")
+        converged = float(np.median(effective)) >= FEWEST_EFFECTIVE
+        converged &= agreement is None or float(np.median(agreement)) <= LARGEST_R_HAT
+        return Solution(params, float(loss), float("nan"), plan.draws, converged)
+
+    def _run(
+        self, data: Responses, rng: np.random.Generator, bases: "_Bases", plan: _Plan, device: str | None,
+        watch: Watch,
+    ) -> "_Draws":  # fmt: skip
+        """One chain of a diagnosis; of several each starts elsewhere."""
+        with one_blas_thread():
+            chain = self._chain(data, rng, bases, device)
+            if self.chains > 1:
+                chain.scatter()
+            for _ in range(plan.burn_in):
+                chain.sweep()
+            record = _Record(chain, plan)
+            for step in range(plan.draws):
+                record.add(chain.sweep(keep_conditional=record.wants_frame(step)), step)
+                if step % 50 == 49:
+                    watch(f"{step + 1} of {plan.draws} draws")
+        return record.draws()
+
+    def _smoothed(
+        self, params: BayesParams, data: Responses, rng: np.random.Generator, bases: "_Bases"
+    ) -> dict[str, Any]:
+        """What the kernel alone makes of the fitted chances, and how much it counts on new samples."""
+        features, basis = self.size.sample_features, bases.samples
+        if features is None or basis is None or not basis.n_orthogonal:
+            return {}
+        columns = basis.of(features.columns)[:, -basis.n_orthogonal :]
+        chance = smoothing(columns, sigmoid(params.logit.astype(np.float64))).astype(np.float32)
+        share = learned_share(data, features, self.n_dims, rng)
+        return {"sample_chance": chance, "sample_share": np.array([share])}
+
+    def _run_chains(
+        self, data: Responses, rng: np.random.Generator, bases: "_Bases", plans: "list[_Plan]",
+        device: str | None, watch: Watch,
+    ) -> "list[_Draws]":  # fmt: skip
+        """Every chain with a seed of its own; an accelerator runs one after the other."""
+        works = [
+            (self, data, seed, bases, plan, device, _unwatched)
+            for seed, plan in zip(rng.spawn(len(plans)), plans, strict=True)
+        ]
+        if device is not None:
+            return [Bayes._run(*work) for work in works]
+        return in_order(Bayes._run, works, lambda count: watch(f"{count} of {len(works)} chains"))
 
     def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
         return params.logit[sample, learner].astype(np.float64)
@@ -219,6 +280,7 @@ class Bayes:
     def readout(self, params: BayesParams, spread: Spread | None) -> Readout:
         """Discrimination and difficulty as a 2PL has them, along the learners' mean logit."""
         scores = params.scores.astype(np.float64)
+        effective, agreement = _quality(params)
         return Readout(
             ability=scores.mean(axis=0)[:, None],
             covariance=scores.var(axis=0)[:, None, None],
@@ -229,7 +291,8 @@ class Bayes:
             unit_scale=True,
             difficulty_se=params.difficulty_se,
             discrimination_se=params.discrimination_se,
-            effective_draws=effective_draws(scores),
+            effective_draws=effective,
+            r_hat=agreement,
         )
 
 
@@ -289,10 +352,36 @@ class _PlacedDraws(NamedTuple):
         return np.asarray(score[:, None])
 
 
-class _Record:
-    """What is kept of a chain's draws."""
+def _unwatched(line: str) -> None:
+    """Of a chain that may run elsewhere."""
 
-    def __init__(self, chain: "Chain | DeviceChain", plan: _Plan, bases: _Bases) -> None:
+
+def _quality(params: BayesParams) -> tuple[Floats, Floats | None]:
+    """Of each learner's score: effective draws, and how far several chains agree."""
+    scores = params.scores.astype(np.float64)
+    if params.chain is None:
+        return effective_draws(scores), None
+    lengths = params.chain.tolist()
+    return effective_draws(scores, lengths), r_hat(scores, lengths)
+
+
+class _Draws(NamedTuple):
+    """What is kept of a chain."""
+
+    scores: Floats
+    ability: Floats
+    factor: Floats
+    frame_mean: Floats
+    frame_root: Floats
+    dispersion: float  # mean over the draws
+    sums: Sums
+    regression: "_RegressionDraws"
+
+
+class _Record:
+    """A chain's draws while it runs."""
+
+    def __init__(self, chain: "Chain | DeviceChain", plan: _Plan) -> None:
         n_samples, n_learners = chain.shape
         width = chain.n_dims + 1
         self.chain, self.plan = chain, plan
@@ -302,7 +391,7 @@ class _Record:
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
-        self.bases, self.regression = bases, _RegressionDraws()
+        self.regression = _RegressionDraws([], [], [], [], [])
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -326,34 +415,64 @@ class _Record:
             upper = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
             self.frame_root[k] = np.clip(upper, -LARGEST, LARGEST)
 
-    def params(self, alike: NDArray[np.intp]) -> BayesParams:
-        """The draws; learners that answered all alike have the first one's, so that they tie."""
-        n = self.plan.draws
-        sums = self.chain.sums()
-        p = np.clip(sums.chance / n, 1e-6, 1 - 1e-6)[:, alike]
-        variance = np.maximum(sums.square / n - (sums.logit / n) ** 2, 0)[:, alike]
-        se = np.minimum(np.sqrt(variance), LARGEST).astype(np.float16)
-        slope, middle, slope2, middle2, product = sums.slopes / n
-        sure = np.where(np.abs(slope) > 1e-9, slope, 1e-9)
-        difficulty = -middle / sure
-        var_slope, var_middle = slope2 - slope**2, middle2 - middle**2
-        var_difficulty = var_middle + difficulty**2 * var_slope + 2 * difficulty * (product - slope * middle)
-        return BayesParams(
-            self.scores[:, alike].astype(np.float32), self.ability[:, alike], self.factor,
-            self.frame_mean, self.frame_root,
-            (np.log(p) - np.log1p(-p)).astype(np.float32), se,
-            difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
-            slope, np.sqrt(np.maximum(var_slope, 0)), np.array([self.dispersion]),
-            **self.regression.fields(self.bases),
+    def draws(self) -> _Draws:
+        """When it has run."""
+        return _Draws(
+            self.scores, self.ability, self.factor, self.frame_mean, self.frame_root,
+            self.dispersion, self.chain.sums(), self.regression,
         )  # fmt: skip
 
 
-class _RegressionDraws:
+def _pooled(chains: Sequence[_Draws]) -> _Draws:
+    """The draws of all chains, one chain after the other."""
+    if len(chains) == 1:
+        return chains[0]
+    scores, ability, factor, mean, root = (
+        np.concatenate(parts) for parts in zip(*(one[:5] for one in chains), strict=True)
+    )
+    lengths = [len(one.scores) for one in chains]
+    return _Draws(
+        scores, ability, factor, mean, root,
+        float(np.average([one.dispersion for one in chains], weights=lengths)),
+        Sums(*(reduce(add, parts) for parts in zip(*(one.sums for one in chains), strict=True))),
+        _RegressionDraws(
+            *(reduce(add, parts) for parts in zip(*(one.regression for one in chains), strict=True))
+        ),
+    )  # fmt: skip
+
+
+def _params(chains: Sequence[_Draws], alike: NDArray[np.intp], bases: _Bases) -> BayesParams:
+    """All draws; learners that answered all alike have the first one's, so that they tie."""
+    draws = _pooled(chains)
+    n, sums = len(draws.scores), draws.sums
+    p = np.clip(sums.chance / n, 1e-6, 1 - 1e-6)[:, alike]
+    variance = np.maximum(sums.square / n - (sums.logit / n) ** 2, 0)[:, alike]
+    se = np.minimum(np.sqrt(variance), LARGEST).astype(np.float16)
+    slope, middle, slope2, middle2, product = sums.slopes / n
+    sure = np.where(np.abs(slope) > 1e-9, slope, 1e-9)
+    difficulty = -middle / sure
+    var_slope, var_middle = slope2 - slope**2, middle2 - middle**2
+    var_difficulty = var_middle + difficulty**2 * var_slope + 2 * difficulty * (product - slope * middle)
+    lengths = np.array([len(one.scores) for one in chains])
+    return BayesParams(
+        draws.scores[:, alike].astype(np.float32), draws.ability[:, alike], draws.factor,
+        draws.frame_mean, draws.frame_root,
+        (np.log(p) - np.log1p(-p)).astype(np.float32), se,
+        difficulty, np.sqrt(np.maximum(var_difficulty, 0)) / np.abs(sure),
+        slope, np.sqrt(np.maximum(var_slope, 0)), np.array([draws.dispersion]),
+        chain=lengths if len(chains) > 1 else None,
+        **draws.regression.fields(bases),
+    )  # fmt: skip
+
+
+class _RegressionDraws(NamedTuple):
     """Weights of features, draw by draw."""
 
-    def __init__(self) -> None:
-        self.mean, self.root, self.weight = list[Floats](), list[Floats](), list[Floats]()
-        self.beyond, self.learner_weight = list[Floats](), list[Floats]()
+    mean: list[Floats]
+    root: list[Floats]
+    weight: list[Floats]
+    beyond: list[Floats]
+    learner_weight: list[Floats]
 
     def add(self, chain: Chain) -> None:
         """Keeps the present draw."""
@@ -380,14 +499,6 @@ class _RegressionDraws:
             found["learner_weight"] = np.array(self.learner_weight, np.float32)
             found["learner_basis"] = bases.learners.arrays()
         return found
-
-
-def _smoothed(chain: "Chain | DeviceChain", params: BayesParams, bases: _Bases) -> Floats | None:
-    """What a kernel alone makes of the fitted chances; see `smoothing`."""
-    if not isinstance(chain, Chain) or chain.regressions.samples is None or bases.samples is None:
-        return None
-    columns = chain.regressions.samples.design[:, len(bases.samples.block) - bases.samples.n_orthogonal :]
-    return smoothing(columns, sigmoid(params.logit.astype(np.float64))).astype(np.float32)
 
 
 def _for_any_learner(conditional: Conditional, expected: Floats) -> Conditional:

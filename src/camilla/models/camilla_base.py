@@ -54,6 +54,7 @@ class CamillaBase:
             loading_mean=np.ones(n_skills),
             loading_precision=self.precision,
             positive=self.signs == "positive",
+            explained=True,
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:

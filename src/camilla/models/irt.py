@@ -64,6 +64,7 @@ class IRT:
             loading_precision=self.precision / self.scale**2,
             fixed=self.scale,
             guessing_limit=GUESSING_LIMIT if self.form == "3pl" else 0.0,
+            explained=True,
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:

@@ -58,6 +58,7 @@ class MIRT:
                 loading_precision=self.precision,
                 positive=True,
                 norm=True,
+                explained=True,
             )
         return Bilinear(
             free=np.ones((self.size.n_samples, self.dimensions), bool),
@@ -66,6 +67,7 @@ class MIRT:
             loading_precision=self.precision,
             standardise=False,
             norm=True,
+            explained=True,
         )
 
     def readout(self, params: Factors, spread: Spread) -> Readout:

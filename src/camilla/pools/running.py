@@ -12,7 +12,7 @@ from joblib.externals.loky import ProcessPoolExecutor
 from msgspec.structs import replace
 
 from camilla.display import watching
-from camilla.parallel import BATCH, each
+from camilla.parallel import BATCH, LostWorkError, each
 from camilla.pools.description import Pool
 from camilla.pools.fitting import FoldPart, LearnerFit, Outcome, Work, fit_learner, seed_of
 from camilla.pools.journal import Journal, data_hash, key_of, split_hash
@@ -87,10 +87,13 @@ def _outcomes(left: list[Work], jobs: int | None) -> Iterator[Outcome]:
     """As they are finished. When a worker dies, what it may have been at is run again, each fit alone."""
     waiting = {work.key: work for work in left}
     while waiting:
+        asked = list(waiting.values())
         try:
-            for outcome in each(fit_learner, [(work,) for work in waiting.values()], jobs):
+            for outcome in each(fit_learner, [(work,) for work in asked], jobs):
                 del waiting[outcome.key]
                 yield outcome
+        except LostWorkError as error:
+            yield died(waiting.pop(asked[error.place].key))
         except BrokenProcessPool:
             for work in list(waiting.values())[: BATCH * joblib.effective_n_jobs(jobs)]:
                 del waiting[work.key]
@@ -103,9 +106,14 @@ def alone(work: Work) -> Outcome:
         try:
             return executor.submit(fit_learner, work).result()
         except BrokenProcessPool:
-            died = LearnerFit(0, 0.0, [], "its process died: out of memory, or a crash in its own code")
-            nothing = np.full(len(work.target), np.nan).astype("<f8").tobytes()
-            return Outcome(work.learner.name, work.data_set, work.key, [died], nothing)
+            return died(work)
+
+
+def died(work: Work) -> Outcome:
+    """Of a fit that takes its process with it."""
+    fit = LearnerFit(0, 0.0, [], "its process died: out of memory, or a crash in its own code")
+    nothing = np.full(len(work.target), np.nan).astype("<f8").tobytes()
+    return Outcome(work.learner.name, work.data_set, work.key, [fit], nothing)
 
 
 def seconds_guessed(work: Work) -> float:

@@ -213,7 +213,22 @@ def fits_grid(fits: pl.DataFrame) -> Grid:
 
 
 class Agreement(NamedTuple):
-    """Two leaderboards on the players they share."""
+    """The agreement of two leaderboards on the players they share.
+
+    Attributes
+    ----------
+    kendall : float
+        Rank correlation (Kendall's τ) of the shared players.
+    rows : DataFrame
+        One row per shared player: both EPPs, their difference, and its tests.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> camilla.agreement(board, board).rows.columns[:4]
+    ['player', 'epp_a', 'epp_b', 'difference']
+    """
 
     kendall: float  # rank correlation of the shared players
     rows: pl.DataFrame  # player, epp_a, epp_b, difference, se, p_value, holm_p

@@ -18,6 +18,7 @@ from camilla.arrays import Watch
 from camilla.display import counted, watching
 from camilla.errors import CamillaError, ConvergenceError, DataError, SettingError
 from camilla.names import name_index, quoted
+from camilla.parallel import HERE, check_where, parallel
 from camilla.ranking import inference
 from camilla.ranking import solve as solving
 from camilla.ranking.compat import COMPAT, CRITICAL, eloml_glm
@@ -83,6 +84,8 @@ def epp(
     replicates: int = 1000,
     seed: int = 0,
     start: Leaderboard | None = None,
+    jobs: int = 1,
+    backend: str = HERE,
     progress: bool | None = None,
     watch: Watch | None = None,
 ) -> Leaderboard:
@@ -121,6 +124,12 @@ def epp(
         Seed of the bootstrap.
     start : Leaderboard, optional
         Start from this leaderboard of the same players, such as the one before rounds were appended.
+    jobs : int
+        Processes that replicates of the bootstrap run in; −1 for one per core. The result is the same for any
+        number.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -147,6 +156,8 @@ def epp(
     0.34
     """
     _check_settings(se, level, prior, compat, replicates)
+    idle = "without se=bootstrap nothing is spread over processes. Leave"
+    check_where(jobs, backend, None if se == "bootstrap" else idle)
     if ranks not in RANKS:
         raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
     if compat is not None:
@@ -154,7 +165,7 @@ def epp(
     ordered = _by_rank(tournament, matches)
     record = record_of(ordered, matches, failed)
     settings = _Settings(se, prior, across_blocks, replicates, seed, _warm(start, ordered.players))
-    with watching("ranking", progress, watch) as watch:
+    with watching("ranking", progress, watch) as watch, parallel(backend, jobs):
         found = _estimate(record, ordered.players, settings, watch)
     board = _board(
         ordered.players,
@@ -244,11 +255,12 @@ def epp_each(tournaments: Mapping[str, Tournament], **settings: Any) -> Boards:
     is an error.
     """
     found = Boards({}, {})
-    for name, tournament in tournaments.items():
-        try:
-            found.boards[name] = epp(tournament, **settings)
-        except (DataError, ConvergenceError) as error:
-            found.problems[name] = str(error)
+    with parallel(settings.get("backend", HERE), settings.get("jobs", 1)):  # a cluster is joined once
+        for name, tournament in tournaments.items():
+            try:
+                found.boards[name] = epp(tournament, **settings)
+            except (DataError, ConvergenceError) as error:
+                found.problems[name] = str(error)
     return found
 
 
@@ -283,11 +295,11 @@ def _check_settings(se: str, level: float, prior: float | None, compat: str | No
     if compat is not None and compat not in COMPAT:
         raise SettingError(f"compat {compat!r} is not known; wanted {', '.join(COMPAT)} or nothing.")
     if not 0 < level < 1:
-        raise SettingError(f"level must lie between 0 and 1; {level:g} came. 0.95 is usual.")
+        raise SettingError(f"level must lie between 0 and 1; got {level:g}. 0.95 is usual.")
     if prior is not None and not (0 <= prior < np.inf):
-        raise SettingError(f"prior is a number of matches, 0 or more; {prior:g} came.")
+        raise SettingError(f"prior is a number of matches, 0 or more; got {prior:g}.")
     if replicates < 2:
-        raise SettingError(f"a bootstrap needs at least 2 replicates; {replicates} came. 1000 is usual.")
+        raise SettingError(f"a bootstrap needs at least 2 replicates; got {replicates}. 1000 is usual.")
 
 
 def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
@@ -433,7 +445,7 @@ def _counting(failed: str, cells: NDArray[np.bool_], tournament: Tournament) -> 
 
 def _compatible(tournament: Tournament, matches: str, level: float, failed: str) -> Leaderboard:
     if level != 0.95:
-        raise SettingError(f"EloML's intervals are at level 0.95; {level:g} came. Leave level or compat out.")
+        raise SettingError(f"EloML's intervals are at level 0.95; got {level:g}. Leave level or compat out.")
     if tournament.clusters is not None or failed != "not_played":
         raise SettingError(
             "EloML knows no clusters and no failed cells; leave compat, or cluster and failed, out."

@@ -7,14 +7,16 @@ t on R − 1 degrees of freedom. Where rounds come in clusters, clusters take th
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from camilla.arrays import Watch, sigmoid
+from camilla.arrays import Watch, one_blas_thread, sigmoid
 from camilla.errors import ConvergenceError
+from camilla.parallel import in_order
 from camilla.ranking.matches import Array, Record, WinMatrix
 from camilla.ranking.solve import EppSolution, contrast_solver, log_likelihood, separated_groups, solve
 from camilla.statistics.wald import chi_p_values
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
     from camilla.ranking.search import Search
     from camilla.ranking.teams import TeamBoard
     from camilla.statistics.ranks import Friedman
+
+
+REPLICATES_AT_ONCE = 20  # of the bootstrap, in one process
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,22 +122,42 @@ def bootstrap_covariance(
 ) -> Bootstrap:
     """Draws R rounds with replacement, refits, and takes the covariance of the refits · R/(R−1).
 
-    A replicate whose players are separated is fitted with the prior of one drawn match.
+    A replicate whose players are separated is fitted with the prior of one drawn match. Replicates are
+    independent works; all of them draw from one stream, so that no number depends on where they run.
     """
     rng = np.random.default_rng(seed)
     n_rounds = record.n_units
-    strengths = np.empty((replicates, len(solution.strength)))
-    n_separated = 0
-    for replicate in range(replicates):
-        watch(f"bootstrap replicate {replicate + 1} of {replicates}")
-        drawn = np.bincount(rng.integers(n_rounds, size=n_rounds), minlength=n_rounds)
-        matrix = record.count(drawn)
-        separated = len(separated_groups(matrix)) > 1
-        n_separated += separated
-        refit = solve(matrix, prior=prior or float(separated), start=solution.strength)
-        strengths[replicate] = refit.strength
+    works = []
+    for first in range(0, replicates, REPLICATES_AT_ONCE):
+        count = min(REPLICATES_AT_ONCE, replicates - first)
+        works.append((record, solution.strength, prior, deepcopy(rng), count))
+        for _ in range(count):
+            _drawn(rng, n_rounds)  # so that the next work goes on from there
+    parts = in_order(
+        _replicates, works, lambda done: watch(f"bootstrap: {done} of {len(works)} sets of replicates")
+    )
+    strengths = np.concatenate([part for part, _ in parts])
     covariance = np.atleast_2d(np.cov(strengths, rowvar=False)) * n_rounds / (n_rounds - 1)
-    return Bootstrap(covariance, n_separated)
+    return Bootstrap(covariance, sum(separated for _, separated in parts))
+
+
+def _drawn(rng: np.random.Generator, n_rounds: int) -> NDArray[np.int64]:
+    """As many rounds as there are, with replacement."""
+    return rng.integers(n_rounds, size=n_rounds)
+
+
+def _replicates(
+    record: Record, start: Array, prior: float, rng: np.random.Generator, count: int
+) -> tuple[Array, int]:
+    """Strengths of some replicates, and how many of them had separated players."""
+    strengths, n_separated = np.empty((count, len(start))), 0
+    with one_blas_thread():
+        for replicate in range(count):
+            matrix = record.count(np.bincount(_drawn(rng, record.n_units), minlength=record.n_units))
+            separated = len(separated_groups(matrix)) > 1
+            n_separated += separated
+            strengths[replicate] = solve(matrix, prior=prior or float(separated), start=start).strength
+    return strengths, n_separated
 
 
 def _centred_scores(matrix: Array) -> Array:
@@ -163,7 +188,43 @@ def _merge(part: Array, i: int, j: int) -> Array:
 
 
 class PairTest(NamedTuple):
-    """Two players compared; p-values are two-sided for equal strength."""
+    """A test of two players; p-values are two-sided, for the hypothesis of equal strength.
+
+    Attributes
+    ----------
+    player_a : str
+        Name of the first player.
+    player_b : str
+        Name of the second player.
+    difference : float
+        EPP of the first less EPP of the second.
+    se : float
+        Standard error of the difference.
+    p_win : float
+        Probability that the first beats the second.
+    p_win_low : float
+        Lower end of its interval.
+    p_win_high : float
+        Upper end of its interval.
+    wald : float
+        Wald statistic.
+    wald_p : float
+        Its p-value.
+    holm_p : float
+        The Wald p-value, adjusted over all pairs of the board (Holm).
+    lr : float or None
+        Likelihood-ratio statistic; None where the board has no likelihood.
+    lr_p : float or None
+        Its p-value.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> test = board.test("a", "c")
+    >>> test.player_a, test.p_win > 0.5
+    ('a', True)
+    """
 
     player_a: str
     player_b: str
@@ -229,7 +290,28 @@ def fit_of(deviance: float, df: int) -> GoodnessOfFit:
 
 
 class PredictedWins(NamedTuple):
-    """One entry for each pair that met: how often the first won, and how often it should have."""
+    """Observed and predicted win rates of every pair that met.
+
+    Attributes
+    ----------
+    first : array
+        Index of the first player of each pair.
+    second : array
+        Index of the second player of each pair.
+    played : array
+        Matches between the two.
+    empirical : array
+        Share of them that the first won.
+    predicted : array
+        Probability of winning by the model.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> board = camilla.epp(camilla.Tournament.from_wide(pl.DataFrame(wins)))
+    >>> board.predictions().played.tolist()
+    [4.0, 4.0, 4.0]
+    """
 
     first: NDArray[np.int64]
     second: NDArray[np.int64]

@@ -132,7 +132,7 @@ class Leaderboard(Printable):
         first, low = brief(self.players[0]), self.rank_intervals.low
         others = [name for name, best in zip(self.players[1:], low[1:], strict=True) if best == 1]
         if self.spread is None:
-            return f"{first} has the highest EPP of {len(self.players)} players; how surely is not known."
+            return f"{first} has the highest EPP of {len(self.players)} players, without an interval."
         if self.is_large:
             return f"{first} has the highest EPP of {len(self.players):,} players."
         if not others:

@@ -15,7 +15,34 @@ from camilla.table.tournament import Tournament
 
 
 class Newcomer(NamedTuple):
-    """Where a new player stands among players whose EPPs stay as they are."""
+    """The EPP of a new player among players whose EPPs do not change.
+
+    Attributes
+    ----------
+    player : str
+        Name of the new player.
+    epp : float
+        Its EPP; the mean of the players on the board stays 0.
+    se : float
+        Standard error.
+    low : float
+        Lower end of the interval.
+    high : float
+        Upper end of the interval.
+    p_beats_average : float
+        Probability of beating the average player.
+    note : str
+        Empty, or that the newcomer won or lost everything.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+    >>> with_d = tournament.with_player("d", {"t1": 8, "t2": 6, "t3": 1, "t4": 7})
+    >>> newcomer = camilla.place_newcomer(camilla.epp(tournament), with_d, "d")
+    >>> newcomer.low < newcomer.epp < newcomer.high
+    True
+    """
 
     player: str
     epp: float  # the board's players keep mean 0 without the newcomer

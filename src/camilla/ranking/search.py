@@ -22,7 +22,30 @@ SHAPES = (-0.3, 1.0)  # k from a heavy tail to a uniform one
 
 
 class Search(NamedTuple):
-    """What further random search may bring."""
+    """What further random search may bring.
+
+    Attributes
+    ----------
+    best : float
+        EPP of the best configuration so far; shrunken when standard errors were given.
+    p_next : float
+        Probability that the next configuration is better, by the fitted tail.
+    p_next_any : float
+        The same for any distribution: 1 / (n + 1).
+    p_within : float
+        Probability that at least one within the budget is better.
+    median_gain : float
+        Median gain of EPP by the best of them, if one is better.
+    p_win : float
+        Probability that the next configuration wins a match against the best so far.
+
+    Examples
+    --------
+    >>> tried = np.random.default_rng(1).normal(size=40)
+    >>> search = camilla.worth_searching(tried, budget=20)
+    >>> search.p_next < search.p_within
+    True
+    """
 
     best: float  # EPP of the best so far, shrunken when standard errors were given
     p_next: float  # the next configuration's EPP exceeds the best, by the fitted distribution
@@ -32,7 +55,20 @@ class Search(NamedTuple):
     p_win: float  # the next configuration wins a match against the best so far
 
     def line(self) -> str:
-        """What further search may bring, in a sentence."""
+        """Returns what further search may bring, in a sentence.
+
+        Returns
+        -------
+        str
+            A sentence.
+
+        Examples
+        --------
+        >>> tried = np.random.default_rng(1).normal(size=40)
+        >>> search = camilla.worth_searching(tried, budget=20)
+        >>> search.line()[:24]
+        'the best so far has EPP '
+        """
         return (
             f"the best so far has EPP {self.best:.2f}; further random configurations beat it with "
             f"probability {self.p_within:.2f}, then by {self.median_gain:.2f} of EPP (median)."
@@ -75,7 +111,7 @@ def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int 
             "are needed to fit a tail. Try more configurations first."
         )
     if budget < 1:
-        raise SettingError(f"budget is a number of configurations, 1 or more; {budget} came.")
+        raise SettingError(f"budget is a number of configurations, 1 or more; got {budget}.")
     if np.ptp(values) == 0:
         raise DataError(f"all {n} EPPs are {values[0]:g}; there is no distribution to search in.")
     best = values[-1]

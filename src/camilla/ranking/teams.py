@@ -31,7 +31,35 @@ TEAM_STRENGTHS = ("mean", "sum")
 
 
 class TeamBoard(NamedTuple):
-    """Members by strength inside their teams, on the logit scale."""
+    """The strength of members inside their teams, on the logit scale.
+
+    Attributes
+    ----------
+    players : tuple of str
+        Names of the members, strongest first.
+    epp : array
+        Strength of each member.
+    se : array
+        Standard errors.
+    low : array
+        Lower ends of the intervals.
+    high : array
+        Upper ends of the intervals.
+    centred : bool
+        Whether 0 is the average member; otherwise 0 is a member that changes nothing.
+    additive_p : float or None
+        p-value of the hypothesis that strengths add up; None where it cannot be tested.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+
+    Examples
+    --------
+    >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+    >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+    >>> teams = camilla.team_epp(tournament, {"a": ("x", "y"), "b": ("y", "z"), "c": ("x", "z")})
+    >>> teams.players
+    ('y', 'x', 'z')
+    """
 
     players: tuple[str, ...]
     epp: Array
@@ -43,7 +71,26 @@ class TeamBoard(NamedTuple):
     notes: tuple[str, ...]
 
     def parts(self, level: float) -> list[Part]:
-        """Members by strength, whether strengths add up, and every note."""
+        """Returns what the command prints: members by strength, whether strengths add up, the notes.
+
+        Parameters
+        ----------
+        level : float
+            Coverage of the intervals.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> wins = {"player": list("abc"), "t1": [9, 5, 3], "t2": [7, 8, 4], "t3": [9, 2, 3], "t4": [6, 8, 9]}
+        >>> tournament = camilla.Tournament.from_wide(pl.DataFrame(wins))
+        >>> teams = camilla.team_epp(tournament, {"a": ("x", "y"), "b": ("y", "z"), "c": ("x", "z")})
+        >>> len(teams.parts(0.95)) > 0
+        True
+        """
         interval = f"{percent(level)} CI"
         frame = pl.DataFrame({"member": self.players, "EPP": self.epp, "se": self.se})
         ends = pl.DataFrame({"low": self.low, "high": self.high})
@@ -107,7 +154,7 @@ def team_epp(
     record = record_of(tournament, matches)
     if record.n_units < 3:
         units = counted(record.n_units, "round" if tournament.clusters is None else "cluster")
-        raise DataError(f"{units} came; strengths inside teams need at least 3.")
+        raise DataError(f"got {units}; strengths inside teams need at least 3.")
     matrix = record.count()
     prior = WEAK_PRIOR if len(separated_groups(matrix)) > 1 else 0.0
     c, information = _solve(matrix, membership, prior, centred=centred)

@@ -80,7 +80,7 @@ def with_features(
 
 def _together(parts: Sequence[Features]) -> Features:
     if not parts:
-        raise DataError("no features came; give a file or a column of the table.")
+        raise DataError("there are no features; give a file or a column of the table.")
     found = parts[0]
     for part in parts[1:]:
         found = found.beside(part)

@@ -94,7 +94,7 @@ class ReadOptions(TypedDict, total=False):
 
 
 def read(*sources: Any, **options: Unpack[ReadOptions]) -> ResponseTable:
-    """The responses in a table file, in logs of evaluation harnesses, or in a dataframe.
+    """Reads responses from a table file, from logs of evaluation harnesses, or from a dataframe.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ def as_table(source: TableLike, *, rows: WideRows | None = None) -> ResponseTabl
 def as_frame(source: Any) -> pl.DataFrame:
     """Any dataframe as a Polars one; what is none is an error that says what is taken."""
     if isinstance(source, ResponseTable):
-        raise DataError("a response table came where it was to be read; it can be used as it is.")
+        raise DataError("this is a response table already; use it as it is.")
     try:
         return as_polars(source)
     except DataError as error:

@@ -28,10 +28,35 @@ from camilla.table.frames import WideRows
 
 
 class TestState(NamedTuple):
-    """What is known of a learner after `asked` responses, with `left_out` samples that could not be run.
+    """What is known about a learner after some responses of an adaptive test.
 
     `ability` is that of the one-dimensional model, in standard deviations of the pool; `score` is the
     expected mean response over all samples of the calibration table, responses seen counting as they are.
+
+    Attributes
+    ----------
+    asked : int
+        Responses so far.
+    ability : float
+        Ability, in standard deviations of the pool.
+    ability_se : float
+        Its standard error.
+    score : float
+        Expected mean response over all samples.
+    score_se : float
+        Its standard error.
+    accuracy : float or None
+        Plain mean of the responses so far.
+    left_out : int
+        Samples that could not be run.
+    done : bool
+        Whether the test is over.
+
+    Examples
+    --------
+    >>> test = camilla.adapt(camilla.simulate(20, 30, seed=1).table, budget=2, dimensions=1)
+    >>> test.state().asked, test.state().done
+    (0, False)
     """
 
     asked: int
@@ -205,9 +230,9 @@ class AdaptiveTest:
         """
         j = self._unanswered(sample)
         if not isinstance(response, int | float) or not 0 <= response <= 1:
-            raise DataError(f"a response lies in [0, 1]; {response!r} came for {sample!r}.")
+            raise DataError(f"a response lies in [0, 1]; got {response!r} for {sample!r}.")
         if not isinstance(trials, int) or trials < 1:
-            raise DataError(f"trials are a whole number from 1; {trials!r} came for {sample!r}.")
+            raise DataError(f"trials are a whole number from 1; got {trials!r} for {sample!r}.")
         self._seen[0, j], self._response[0, j], self._trials[0, j] = True, float(response), trials
         self._left_out[0, j] = False
         asked = np.flatnonzero(self._seen[0])[None]

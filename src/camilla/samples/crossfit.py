@@ -141,7 +141,7 @@ def offer_in_words(offer: Offer, way: Way, mae: Mapping[str, float]) -> str:
             f"learners); as many random samples with {other['random']}."
         )
     unsure = gain[offer.as_good].gain > 0
-    failed = f"{way.choosing} did not {'surely ' if unsure else ''}help here"
+    failed = f"{way.choosing} did not {'clearly ' if unsure else ''}help here"
     if offer.as_good == "guess":
         return (
             f"{failed}: {way.samples} tell nothing{' sure' if unsure else ''} about a learner. They "

@@ -43,10 +43,34 @@ DECIMALS = 9  # of what decides an order: the rest is rounding
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Curriculum(Printable):
-    """`samples` in the order in which they are to be met; their weights sum to their number.
+    """Samples, ordered and weighted for one learner; the weights sum to their number.
 
     `probability` is the expected response of the learner, with its 95 % interval; `information` is the square
-    of the discrimination times p(1 − p), what a response would tell about the learner's ability.
+    of the discrimination times p(1 − p), how informative a response would be about the ability.
+
+    Attributes
+    ----------
+    learner : str
+        The learner that it is for.
+    order : str
+        How samples are ordered.
+    weigh : str
+        How samples are weighted.
+    samples : DataFrame
+        One row per sample, in the order in which to work through them.
+    skills : DataFrame
+        One row per skill: samples, mean probability, sum of weights; empty without a skill map.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+    >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
+    >>> plan.samples.columns[:3]
+    ['position', 'sample', 'skill']
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 4}
@@ -60,7 +84,25 @@ class Curriculum(Printable):
     provenance: Mapping[str, Any]
 
     def parts(self, *, samples: int = 5) -> list[Part]:
-        """How many samples there are and how hard, the first and the last of them, and the skills."""
+        """Returns what `text` prints: how hard the samples are, the first, the last, and the skills.
+
+        Parameters
+        ----------
+        samples : int
+            How many of the first and of the last samples to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+        >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
+        >>> len(plan.parts(samples=1)) > 1
+        True
+        """
         frame, p = self.samples, self.samples["probability"]
         edge, mean = int(p.is_between(*EDGE).sum()), float(p.to_numpy().mean())
         answer = (
@@ -80,11 +122,42 @@ class Curriculum(Printable):
         return [*out, *(f"note: {note}" for note in self.notes)]
 
     def write(self, path: str | Path) -> Path:
-        """Writes `samples` as .csv, .tsv, .jsonl or .parquet, in order."""
+        """Writes `samples`, in order.
+
+        Parameters
+        ----------
+        path : str or Path
+            A file that ends in .csv, .tsv, .jsonl or .parquet.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Examples
+        --------
+        >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+        >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
+        >>> plan.write("plan.csv").name
+        'plan.csv'
+        """
         return write_frame(self.samples, Path(path))
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+        >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
+        >>> plan.to_document()["samples"][0] == plan.samples.row(0, named=True)
+        True
+        """
         return {
             "verdict": "ordered",
             "learner": self.learner,
@@ -136,8 +209,8 @@ def curriculum(
     Examples
     --------
     >>> import camilla
-    >>> found = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
-    >>> plan = camilla.curriculum(found, "learner-03", order="edge")
+    >>> diagnosis = camilla.diagnose(camilla.simulate(20, 50, seed=1).table, "irt", precision=3.0)
+    >>> plan = camilla.curriculum(diagnosis, "learner-03", order="edge")
     >>> plan.samples.height, round(plan.samples["weight"].sum(), 6)
     (50, 50.0)
     """

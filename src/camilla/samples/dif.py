@@ -102,7 +102,25 @@ ETS = -2.35  # logit to the delta scale of the Educational Testing Service
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GroupDifferences(Printable):
-    """`samples`: those that favour a group most first; `groups`: how many learners each has, and how able."""
+    """Samples that favour a group of learners, those that favour it most first.
+
+    Attributes
+    ----------
+    samples : DataFrame
+        One row per sample: which group it favours, by how much, and with what certainty.
+    groups : DataFrame
+        One row per group: how many learners it has, and how able they are.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(16, 30, seed=1).table
+    >>> group = {name: "large" if number % 2 else "small" for number, name in enumerate(table.learners)}
+    >>> differences = camilla.dif(table, group, focal="large")
+    >>> differences.samples.height
+    30
+    """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
@@ -111,7 +129,21 @@ class GroupDifferences(Printable):
     provenance: dict[str, Any]
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(16, 30, seed=1).table
+        >>> group = {name: "large" if number % 2 else "small" for number, name in enumerate(table.learners)}
+        >>> differences = camilla.dif(table, group, focal="large")
+        >>> differences.to_document()["verdict"]
+        'none flagged'
+        """
         return {
             "verdict": "flagged" if self.samples["differs"].any() else "none flagged",
             "groups": self.groups.to_dicts(),
@@ -120,7 +152,26 @@ class GroupDifferences(Printable):
         }
 
     def parts(self, *, samples: int = 15) -> list[Part]:
-        """How many samples differ, the two groups, the samples by how surely they differ, and notes."""
+        """Returns what `text` prints: how many samples differ, the groups, the samples and the notes.
+
+        Parameters
+        ----------
+        samples : int
+            How many samples to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(16, 30, seed=1).table
+        >>> group = {name: "large" if number % 2 else "small" for number, name in enumerate(table.learners)}
+        >>> differences = camilla.dif(table, group, focal="large")
+        >>> len(differences.parts(samples=1)) > 1
+        True
+        """
         settings, interval = self.provenance["settings"], "95 % CI"
         focal, first = brief(settings["focal"]), self.samples.head(samples)
         columns = ["sample", "accuracy_group", "accuracy_others", "effect", interval, "q"]

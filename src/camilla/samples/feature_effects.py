@@ -37,10 +37,43 @@ SCALES = {"samples": "difficulty", "learners": "ability"}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureEffects(Printable):
-    """What the features say of the difficulty of samples, or of the ability of learners.
+    """The effects of features on the difficulty of samples, or on the ability of learners.
 
     Effects are in logits: what they add to the difficulty of a sample at mean ability, or to a learner's
     ability. `explained` is on samples or learners that the prediction was not fitted on.
+
+    Attributes
+    ----------
+    of : str
+        What has features: samples or learners.
+    scale : str
+        What is explained: difficulty or ability.
+    within : str or None
+        Column within whose groups effects are estimated.
+    rows : int
+        Samples or learners with features.
+    explained : ScoreInterval
+        Share of the variance of mean responses that features predict, on held-out rows.
+    variance_explained : float
+        Share of the variance of difficulty or ability, by REML.
+    features : DataFrame
+        One row per feature: what it explains alone, what is lost without it, and its tests.
+    effects : DataFrame
+        One row per effect, in logits, with its interval and tests.
+    predicted : DataFrame
+        One row per sample or learner: observed and predicted mean response, each row held out.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(20, 60, seed=1).table
+    >>> steps = pl.DataFrame({"sample": table.samples, "steps": range(60)})
+    >>> effects = camilla.feature_effects(table.with_features(samples=steps))
+    >>> effects.features["feature"].to_list()
+    ['steps']
     """
 
     of: str  # samples or learners
@@ -61,12 +94,45 @@ class FeatureEffects(Printable):
         return _answer(self)
 
     def parts(self, *, effects: int = PRINTED) -> list[Part]:
-        """The answer, each feature, the largest effects, the notes."""
+        """Returns what `text` prints: the answer, each feature, the largest effects, the notes.
+
+        Parameters
+        ----------
+        effects : int
+            How many effects to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 60, seed=1).table
+        >>> steps = pl.DataFrame({"sample": table.samples, "steps": range(60)})
+        >>> effects = camilla.feature_effects(table.with_features(samples=steps))
+        >>> len(effects.parts(effects=1)) > 1
+        True
+        """
         return [self.answer, _feature_grid(self), *_effect_grids(self, effects),
                 *(f"note: {note}" for note in self.notes)]  # fmt: skip
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 60, seed=1).table
+        >>> steps = pl.DataFrame({"sample": table.samples, "steps": range(60)})
+        >>> effects = camilla.feature_effects(table.with_features(samples=steps))
+        >>> effects.to_document()["of"]
+        'samples'
+        """
         return {
             "verdict": "explained" if self.explained.low > 0 else "not explained",
             "answer": self.answer,
@@ -123,8 +189,8 @@ def feature_effects(
     --------
     >>> table, truth = camilla.simulate(20, 80, seed=1)
     >>> steps = pl.DataFrame({"sample": table.samples, "steps": truth.difficulty.round(1)})
-    >>> found = camilla.feature_effects(table.with_features(samples=steps))
-    >>> found.of, found.scale, bool(found.effects["low"][0] > 0)
+    >>> effects = camilla.feature_effects(table.with_features(samples=steps))
+    >>> effects.of, effects.scale, bool(effects.effects["low"][0] > 0)
     ('samples', 'difficulty', True)
     """
     table = as_table(table, rows=rows)

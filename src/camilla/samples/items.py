@@ -51,7 +51,28 @@ VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0,
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleQuality(Printable):
-    """`samples`, worst first; `ablest_fail`, those that the ablest all miss; `twins`; how they came about."""
+    """The quality of every sample, the most suspicious first.
+
+    Attributes
+    ----------
+    samples : DataFrame
+        One row per sample, the worst first: flags, difficulty, discrimination, fit, with
+        intervals.
+    ablest_fail : DataFrame
+        Samples that the ablest learners all miss.
+    twins : DataFrame
+        Pairs of samples that learners answer alike.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+    content : KeptContent or None
+        Prompts, references and answers, where the table has them.
+
+    Examples
+    --------
+    >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
+    >>> quality.samples.height
+    40
+    """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
@@ -62,13 +83,43 @@ class SampleQuality(Printable):
     content: KeptContent | None = None
 
     def flagged(self) -> pl.DataFrame:
-        """The samples that something is odd about."""
+        """Returns the samples that something is odd about.
+
+        Returns
+        -------
+        DataFrame
+            Their rows of `samples`.
+
+        Examples
+        --------
+        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
+        >>> quality.flagged().height <= quality.samples.height
+        True
+        """
         return self.samples.filter(pl.col("flags") != "")
 
     def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
-        """How many samples are flagged, those to look at first, who contradicts them, and twins.
+        """Returns what `text` prints: how many samples are flagged, those to check first, and twins.
 
         The first `show` samples are shown with what they ask and what those answered who contradict them.
+
+        Parameters
+        ----------
+        samples : int
+            How many samples to list.
+        show : int
+            How many samples to show with their content.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
+        >>> len(quality.parts(samples=1)) > 1
+        True
         """
         first = self.samples.filter(~ALIKE).head(samples)
         interval = "95 % CI"
@@ -89,7 +140,24 @@ class SampleQuality(Printable):
         return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
 
     def looks(self, show: int) -> list[Look]:
-        """The first `show` samples with strong learners that fail them and weak ones that solve them."""
+        """Returns the first samples with strong learners that fail them and weak ones that solve them.
+
+        Parameters
+        ----------
+        show : int
+            How many samples.
+
+        Returns
+        -------
+        list
+            The samples with their content.
+
+        Examples
+        --------
+        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
+        >>> len(quality.looks(1))
+        1
+        """
         return [
             Look(
                 row["sample"],
@@ -100,7 +168,24 @@ class SampleQuality(Printable):
         ]
 
     def to_document(self, *, show: int = 0) -> dict[str, Any]:
-        """Everything as plain data; with `show` also the content of that many samples."""
+        """Returns everything as plain data; with `show` also the content of samples.
+
+        Parameters
+        ----------
+        show : int
+            How many samples to show with their content.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
+        >>> quality.to_document()["verdict"]
+        'flagged'
+        """
         document = {
             "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
             "samples": self.samples.to_dicts(),

@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.stats import kendalltau
 
-from camilla.arrays import Floats, Watch, rounded
+from camilla.arrays import Floats, Watch, one_blas_thread, rounded
 from camilla.display import Grid, Part, Printable, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
+from camilla.parallel import HERE, check_where, in_order, parallel
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.bank import (
@@ -164,10 +165,28 @@ FEWEST = 3  # learners to test
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Replay(Printable):
-    """`shares`: one row for each share of samples, the mean over splits with its 95 % interval.
+    """How well adaptive tests would have estimated scores, for each share of the samples.
 
     `offers` says for each share whether adaptive tests are better than random samples, than random samples
     scored by the same models, and than a guess without any response, by more than the uncertainty.
+
+    Attributes
+    ----------
+    shares : DataFrame
+        One row per share of samples: the mean error over splits, with its interval.
+    splits : DataFrame
+        The same for each split.
+    offers : tuple of Offer
+        For each share, whether adaptive tests are better than the simpler ways.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(20, 40, seed=1).table
+    >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+    >>> replay.shares.height, len(replay.offers)
+    (1, 1)
     """
 
     shares: pl.DataFrame
@@ -176,7 +195,20 @@ class Replay(Printable):
     provenance: dict[str, Any]
 
     def parts(self) -> list[Part]:
-        """What the shortest tests are worth, and every share of samples beside random subsets of its size."""
+        """Returns what `text` prints: what the shortest tests are worth, and every share of samples.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 40, seed=1).table
+        >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+        >>> len(replay.parts()) > 1
+        True
+        """
         made = self.provenance["settings"]
         interval = "95 % CI"
         frame = self.shares.with_columns(
@@ -206,7 +238,20 @@ class Replay(Printable):
         ]  # fmt: skip
 
     def to_document(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Returns everything as plain data.
+
+        Returns
+        -------
+        dict
+            Plain data: what the command prints with `--json`, without the schema's name.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(20, 40, seed=1).table
+        >>> replay = camilla.replay(table, shares=0.25, splits=1, dimensions=1)
+        >>> replay.to_document()["verdict"]
+        'simpler is as good'
+        """
         helps = any(offer.helps for offer in self.offers)
         return {
             "verdict": "choosing helps" if helps else "simpler is as good",
@@ -238,7 +283,8 @@ class Replay(Printable):
 def replay(
     table: TableLike, *, rows: WideRows | None = None,
     shares: float | Sequence[float] = SHARES, calibration: float = 0.8, splits: int = 10,
-    dimensions: int | None = None, seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
+    dimensions: int | None = None, seed: int = 0, jobs: int = 1, backend: str = HERE,
+    progress: bool | None = None, watch: Watch | None = None,
 ) -> Replay:  # fmt: skip
     """Replays adaptive tests on stored responses, to see what they would have saved.
 
@@ -263,6 +309,11 @@ def replay(
         Dimensions of the calibrated model. By default they are chosen on held-out responses.
     seed : int
         Seed of everything random. The same table, settings and seed give the same result.
+    jobs : int
+        Processes that splits run in; −1 for one per core. The result is the same for any number.
+    backend : {"loky", "threading", "multiprocessing", "ray"}
+        Where processes run, as joblib calls it. "ray" takes the cluster of the environment variable
+        RAY_ADDRESS, or starts one on this machine.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -281,6 +332,7 @@ def replay(
     >>> camilla.replay(table, shares=0.25, splits=1, dimensions=1).shares.height
     1
     """
+    check_where(jobs, backend)
     table = as_table(table, rows=rows)
     shares = (float(shares),) if isinstance(shares, int | float) else tuple(shares)
     if not shares or not all(0 < share <= 1 for share in shares):
@@ -297,21 +349,17 @@ def replay(
         )
     ordered = table.canonical().table
     matrix, trials = ordered.matrix(), trials_of(ordered)
-    tests: list[TestedShare] = []
-    with watching("replaying", progress, watch) as watch:
-        for number in range(splits):
-            watch(f"split {number + 1} of {splits}")
-            rng = np.random.default_rng([seed, number])
-            order = rng.permutation(table.n_learners)
-            bank = calibrate_with_misfit(
-                ordered.take_learners(np.sort(order[:n_calibrated])), dimensions=dimensions, seed=seed
-            )
-            tests += _compared(bank, matrix, trials, np.sort(order[n_calibrated:]), shares, rng, number)
+    works = [
+        (ordered, matrix, trials, n_calibrated, shares, dimensions, seed, number) for number in range(splits)
+    ]
+    with watching("replaying", progress, watch) as watch, parallel(backend, jobs):
+        parts = in_order(_one_split, works, lambda done: watch(f"{done} of {splits} splits"))
+    tests = [test for found, _ in parts for test in found]
     each = pl.DataFrame([test.row for test in tests])
     offers = tuple(_offer([test for test in tests if test.row["share"] == share]) for share in shares)
     made = made_of(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,
-        dimensions=bank.models[-1].loading.shape[1],
+        dimensions=parts[-1][1],
     )  # fmt: skip
     return Replay(_summary(each), each, offers, made)
 
@@ -322,6 +370,20 @@ class TestedShare(NamedTuple):
     row: dict[str, Any]
     learner: NDArray[np.int64]
     errors: dict[str, Floats]
+
+
+def _one_split(
+    table: ResponseTable, matrix: Floats, trials: Trials, n_calibrated: int, shares: tuple[float, ...],
+    dimensions: int | None, seed: int, number: int,
+) -> tuple[list[TestedShare], int]:  # fmt: skip
+    """Some learners calibrated on and the others tested, and how many dimensions that took."""
+    rng = np.random.default_rng([seed, number])
+    order = rng.permutation(table.n_learners)
+    calibrated = table.take_learners(np.sort(order[:n_calibrated]))
+    with one_blas_thread():
+        bank = calibrate_with_misfit(calibrated, dimensions=dimensions, seed=seed)
+        tests = _compared(bank, matrix, trials, np.sort(order[n_calibrated:]), shares, rng, number)
+    return tests, bank.models[-1].loading.shape[1]
 
 
 def _offer(tests: list[TestedShare]) -> Offer:

@@ -43,7 +43,7 @@ NUMBERS = ("weight", "accuracy", "expected_response")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Subset(Printable):
-    """`samples` with the weight of each: estimate = intercept + Σ weight × response.
+    """Chosen samples with their weights: estimate = intercept + Σ weight × response.
 
     `accuracy` is the plain mean of a sample's responses, `expected_response` what is expected of a new
     learner: the same drawn towards the model's where few answered. Greedy choices stand in the order they
@@ -52,6 +52,28 @@ class Subset(Printable):
     `expected` has the errors on held-out learners of this way of choosing, of random and of stratified
     subsets of the same size, of random subsets with the same estimator, and of a guess without any response.
     `offer` says whether choosing is better than these by more than its uncertainty.
+
+    Attributes
+    ----------
+    samples : DataFrame
+        One row per chosen sample, with its weight in the estimated full score.
+    intercept : float
+        What is added to the weighted sum of responses.
+    error : float or None
+        Root mean square error to expect on a new learner.
+    expected : DataFrame
+        One row per way of choosing: its error on held-out learners.
+    offer : Offer or None
+        Whether choosing is better than the simpler ways; None where that is not known.
+    provenance : mapping
+        What the result was made of: hash and sizes of the table, settings, versions.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(16, 40, seed=1).table
+    >>> subset = camilla.select(table, 10, folds=2, repeats=1)
+    >>> subset.samples.columns[:3]
+    ['sample', 'task', 'weight']
     """
 
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 3}
@@ -64,7 +86,25 @@ class Subset(Printable):
     provenance: dict[str, Any]
 
     def parts(self, *, samples: int = 5) -> list[Part]:
-        """The error to expect, the first samples with their weights, the errors of other ways to choose."""
+        """Returns what `text` prints: the error to expect, the first samples, other ways to choose.
+
+        Parameters
+        ----------
+        samples : int
+            How many samples to list.
+
+        Returns
+        -------
+        list
+            Sentences, and tables with their titles.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(16, 40, seed=1).table
+        >>> subset = camilla.select(table, 10, folds=2, repeats=1)
+        >>> len(subset.parts(samples=1)) > 1
+        True
+        """
         made = self.provenance
         n, chosen = made["settings"]["n"], made["settings"]["chosen"]
         frame = self.samples.head(samples).drop("expected_response")
@@ -88,9 +128,28 @@ class Subset(Printable):
         return offer_in_words(self.offer, way, dict(self.expected.select("way", "mae").iter_rows()))
 
     def estimate(self, table: TableLike, *, rows: WideRows | None = None) -> pl.DataFrame:
-        """The estimated mean response over all samples of learners that answered the chosen ones.
+        """Returns the estimated full score of learners that answered the chosen samples.
 
-        A chosen sample without a response stands at its expected_response, and is counted in n_missing.
+        A chosen sample without a response counts with its `expected_response`; `n_missing` says how many.
+
+        Parameters
+        ----------
+        table : ResponseTable, dataframe or path
+            Responses to the chosen samples.
+        rows : "samples" or "learners", optional
+            Of a wide table: what its rows are.
+
+        Returns
+        -------
+        DataFrame
+            One row per learner.
+
+        Examples
+        --------
+        >>> table = camilla.simulate(16, 40, seed=1).table
+        >>> subset = camilla.select(table, 10, folds=2, repeats=1)
+        >>> subset.estimate(table).columns[:2]
+        ['learner', 'score']
         """
         table = as_table(table, rows=rows)
         place = name_index(self.samples["sample"])

@@ -207,8 +207,8 @@ class FoundSkills(Printable):
 
     Examples
     --------
-    >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
-    >>> found.judgement.holds in (True, False)
+    >>> skills = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+    >>> skills.judgement.holds in (True, False)
     True
     """
 
@@ -235,8 +235,8 @@ class FoundSkills(Printable):
 
         Examples
         --------
-        >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
-        >>> len(found.parts(skills=1))
+        >>> skills = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+        >>> len(skills.parts(skills=1))
         3
         """
         made = self.judgement
@@ -296,8 +296,8 @@ def skills(
 
     Examples
     --------
-    >>> found = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
-    >>> found.skill_map.n_skills, len(found.judged_on)
+    >>> skills = camilla.skills(camilla.simulate(20, 40, seed=1).table, 2)
+    >>> skills.skill_map.n_skills, len(skills.judged_on)
     (2, 10)
     """
     table = as_table(table, rows=rows)

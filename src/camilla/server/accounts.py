@@ -57,10 +57,10 @@ def add_token(store: Store, account: str, role: str, *, days: int | None = None)
     if not 1 <= len(account) <= LONGEST_ACCOUNT or not account.isprintable() or account != account.strip():
         raise SettingError(
             f"an account is named by 1 to {LONGEST_ACCOUNT} printable characters without spaces at its ends; "
-            f"{in_quotes(account)} came."
+            f"got {in_quotes(account)}."
         )
     if days is not None and not 1 <= days <= MOST_DAYS:
-        raise SettingError(f"a token is valid for 1 to {MOST_DAYS} days; {days} came.")
+        raise SettingError(f"a token is valid for 1 to {MOST_DAYS} days; got {days}.")
     secret = TOKEN_MARK + secrets.token_urlsafe(TOKEN_BYTES)
     expires = None if days is None else _later(timedelta(days=days))
     with store.writing() as transaction:

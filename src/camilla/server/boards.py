@@ -70,7 +70,7 @@ def add_benchmark(
     if not name or len(name) > LONGEST_BENCHMARK or not set(name) <= ALLOWED:
         raise SettingError(
             f"a benchmark is named by at most {LONGEST_BENCHMARK} letters, digits, '.', '_' and '-'; "
-            f"{in_quotes(name)} came. Give it another name with --name."
+            f"got {in_quotes(name)}. Give it another name with --name."
         )
     if secret is not False and secret is not True:
         _known(secret, found.sample_names)
@@ -319,7 +319,7 @@ def end_of_day(text: str) -> str:
     try:
         moment = datetime.fromisoformat(text)
     except ValueError:
-        raise DataError(f"a day is written as YYYY-MM-DD; {in_quotes(text)} came.") from None
+        raise DataError(f"a day is written as YYYY-MM-DD; got {in_quotes(text)}.") from None
     if len(text) == len("2026-01-31"):
         return f"{moment:%Y-%m-%d}T23:59:59.999999Z"
     moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)

@@ -44,7 +44,7 @@ class Client:
     def __init__(self, address: str, token: str) -> None:
         parts = urlsplit(address)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise SettingError(f"an address is written http://… or https://…; {address!r} came.")
+            raise SettingError(f"an address is written http://… or https://…; got {address!r}.")
         self.address, self._token = address.rstrip("/"), token
 
     def only_benchmark(self) -> str:

@@ -83,7 +83,7 @@ def checked_params(kind: type[Params], path: Mapping[str, str], query: Iterable[
     given: dict[str, str] = {}
     for name, value in query:
         if name in given or name in path:
-            raise RefusedError(400, f"the parameter {name!r} came twice; once was wanted.")
+            raise RefusedError(400, f"the parameter {name!r} is given twice; give it once.")
         given[name] = value
     try:
         found = msgspec.convert({**given, **path}, type=kind, strict=False)
@@ -107,10 +107,10 @@ MEANINGS = {
     200: "As asked.",
     201: "Made.",
     400: "The request is not as described here.",
-    401: "A token is needed, or the one that came is not valid.",
+    401: "A token is missing or not valid.",
     403: "The token does not allow it.",
     404: "There is no such thing.",
-    408: "The body came too slowly.",
+    408: "The body arrived too slowly.",
     409: "It contradicts what is there.",
     413: "The body is too large.",
     415: "The body is of another kind than described here.",

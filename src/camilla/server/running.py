@@ -86,7 +86,7 @@ def checked_prefix(prefix: str) -> str:
     if prefix and (
         not prefix.startswith("/") or not prefix.replace("/", "").replace("-", "").replace("_", "").isalnum()
     ):
-        raise SettingError(f"a prefix is written /name; {prefix!r} came.")
+        raise SettingError(f"a prefix is written /name; got {prefix!r}.")
     return prefix
 
 

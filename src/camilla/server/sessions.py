@@ -116,7 +116,7 @@ class Sessions:
         for name in ("budget", "score_se", "ability_se"):
             value = getattr(rule, name)
             if value is not None and not value > 0:
-                raise DataError(f"{name} must be above 0; {value:g} came.")
+                raise DataError(f"{name} must be above 0; got {value:g}.")
         benchmark = self.boards.benchmark(benchmark_name)
         if learner in self.boards.own(benchmark).learner_names:
             raise RefusedError(409, f"the benchmark itself has a learner {learner!r}. Choose another name.")
@@ -238,7 +238,7 @@ class Sessions:
                 "SELECT COALESCE(MAX(position), 0) FROM session_answers WHERE session_id = :id", id=number
             )
             if last != len(session.answers):
-                raise RefusedError(409, "another answer came at the same time; ask where the session stands.")
+                raise RefusedError(409, "another answer arrived first; ask for the state of the session.")
             transaction.insert(
                 "session_answers", session_id=number, position=last + 1, sample=sample, response=response,
                 trials=trials,

@@ -302,7 +302,7 @@ def url_of(place: str) -> sa.URL:
     try:
         url = sa.make_url(place)
     except ArgumentError:
-        raise SettingError("the store is a path or a URL; what came is neither.") from None
+        raise SettingError("the store must be a path or a URL.") from None
     if url.drivername in ("postgresql", "postgres"):
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "postgresql+psycopg"):

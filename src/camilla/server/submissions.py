@@ -63,7 +63,7 @@ def check(table: ResponseTable, target: Target) -> None:
     if not target.found.provenance["fractional"] and not zero_or_one(table.response).all():
         wrong = float(table.response[~zero_or_one(table.response)][0])
         raise DataError(
-            f"responses of this benchmark are 0 or 1; {wrong:g} came. Send each trial as a row of its own "
+            f"responses of this benchmark are 0 or 1; got {wrong:g}. Send each trial as a row of its own "
             "instead of their mean."
         )
 

@@ -86,7 +86,7 @@ class Reply(msgspec.Struct):
 def known_part(table: ResponseTable, samples: Sequence[str]) -> Known:
     """The responses of a table to these samples, numbered as they are."""
     if table.n_learners > MOST_LEARNERS:
-        raise DataError(f"{table.n_learners} learners came; one submission has at most {MOST_LEARNERS}.")
+        raise DataError(f"got {table.n_learners} learners; one submission has at most {MOST_LEARNERS}.")
     position = name_index(samples)
     where = np.array([position.get(name, -1) for name in table.samples], np.int32)[table.sample]
     known = where >= 0
@@ -95,7 +95,7 @@ def known_part(table: ResponseTable, samples: Sequence[str]) -> Known:
     )
     if not known.any():
         raise DataError(
-            f"none of the samples is of this benchmark; there came {quoted(table.samples)}; the benchmark "
+            f"none of the samples belongs to this benchmark: got {quoted(table.samples)}; the benchmark "
             f"has {quoted(samples)}. Samples are matched by name."
         )
     if len(without := np.flatnonzero(n_known == 0)):
@@ -105,7 +105,7 @@ def known_part(table: ResponseTable, samples: Sequence[str]) -> Known:
         )
     if n_known.sum() > MOST_RESPONSES:
         raise DataError(
-            f"{n_known.sum():,} responses came; one submission has at most {MOST_RESPONSES:,}. "
+            f"got {n_known.sum():,} responses; one submission has at most {MOST_RESPONSES:,}. "
             "Send fewer learners at a time."
         )
     weight = None if table.weight is None else table.weight[known]

@@ -10,6 +10,7 @@ from scipy.special import ndtri, stdtrit
 from camilla.arrays import Floats, sigmoid
 from camilla.statistics.intervals import LEVEL, Z
 from camilla.statistics.wald import chi_p_values
+from camilla.table.cells import Cells
 
 FEWEST_LEARNERS = 5  # learners a correlation with an interval needs
 
@@ -242,3 +243,22 @@ def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | 
 
 def _spaced(count: int, most: int) -> NDArray[np.intp]:
     return np.linspace(0, count - 1, min(count, most)).round().astype(np.intp)
+
+
+def mean_squares_of_cells(
+    cells: Cells, predicted: Floats, n_samples: int, *, binary: bool
+) -> dict[str, Floats]:
+    """infit Σw(x−p)² / Σwp(1−p), outfit the mean of (x−p)²/p(1−p): 1 is expected of right/wrong responses.
+
+    Of those a cell with a share x right has the mean square x(1−p)² + (1−x)p² over its trials.
+    """
+    variance = predicted * (1 - predicted)
+    square = (cells.response - predicted) ** 2
+    if binary:
+        square = cells.response * (1 - predicted) ** 2 + (1 - cells.response) * predicted**2
+    total = np.bincount(cells.sample, cells.weight * variance, n_samples)
+    weight = np.bincount(cells.sample, cells.weight, n_samples)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        infit = np.bincount(cells.sample, cells.weight * square, n_samples) / total
+        outfit = np.bincount(cells.sample, cells.weight * square / variance, n_samples) / weight
+    return {"infit": infit, "outfit": outfit}

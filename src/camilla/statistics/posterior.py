@@ -1,5 +1,6 @@
 """What draws of scores say: intervals, who is better, ranks and ties. Arrays only."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -38,8 +39,13 @@ def estimates(draws: Floats) -> Estimates:
     return Estimates(value, se, np.minimum(low, value), np.maximum(high, value))
 
 
-def effective_draws(draws: Floats) -> Floats:
-    """How many independent draws tell as much: Geyer's (1992) initial positive sequence, [learners]."""
+def effective_draws(draws: Floats, lengths: Sequence[int] | None = None) -> Floats:
+    """How many independent draws tell as much: Geyer's (1992) initial positive sequence, [learners].
+
+    Those of several chains, of so many draws each, are added up.
+    """
+    if lengths is not None:
+        return np.sum([effective_draws(part) for part in _chains(draws, lengths)], axis=0)
     n = len(draws)
     away = draws - draws.mean(axis=0)
     power = np.abs(np.fft.rfft(away, 2 * n, axis=0)) ** 2
@@ -50,6 +56,44 @@ def effective_draws(draws: Floats) -> Floats:
     positive = np.cumprod(pairs > 0, axis=0)
     time = 2 * (pairs * positive).sum(axis=0) - 1
     return np.asarray(np.where(covariance[0] > 0, n / np.maximum(time, 1.0), n))
+
+
+def _chains(draws: Floats, lengths: Sequence[int]) -> list[Floats]:
+    return np.split(draws, np.cumsum(lengths)[:-1])
+
+
+def r_hat(draws: Floats, lengths: Sequence[int]) -> Floats:
+    """Rank-normalised split-R̂ of Vehtari et al. (2021), [learners]: 1 where chains agree, above 1.01 not yet.
+
+    The larger one of the draws and of their distances from the median, so that chains are told apart by
+    their spread, too. Of longer chains the first draws are left out.
+    """
+    shortest = min(lengths)
+    chains = np.stack([chain[-shortest:] for chain in _chains(np.asarray(draws, np.float64), lengths)])
+    half = shortest // 2
+    halves = np.concatenate([chains[:, :half], chains[:, shortest - half :]])  # [2 chains, half, learners]
+    away = np.abs(halves - np.median(halves, axis=(0, 1)))
+    return np.maximum(_plain_r_hat(_normal_scores(halves)), _plain_r_hat(_normal_scores(away)))
+
+
+def _normal_scores(chains: Floats) -> Floats:
+    """Φ⁻¹((r − 3/8) / (S + 1/4)) of the ranks r among all S draws of a learner."""
+    from scipy.special import ndtri
+    from scipy.stats import rankdata
+
+    n_chains, n, _ = chains.shape
+    rank = rankdata(chains.reshape(n_chains * n, -1), axis=0)
+    return np.asarray(ndtri((rank - 0.375) / (n_chains * n + 0.25))).reshape(chains.shape)
+
+
+def _plain_r_hat(chains: Floats) -> Floats:
+    """√((n − 1)/n + B/nW), 1 where nothing moves; chains are [chains, draws, learners]."""
+    n = chains.shape[1]
+    within = chains.var(axis=1, ddof=1).mean(axis=0)
+    between = chains.mean(axis=1).var(axis=0, ddof=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = np.sqrt((n - 1) / n + between / within)
+    return np.where(between > 0, found, 1.0)
 
 
 def chance_better(draws: Floats, one: int, other: int) -> float:

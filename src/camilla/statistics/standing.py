@@ -18,7 +18,25 @@ MOST_TESTED = 2000  # learners; above, the tests of all pairs would fill the mem
 
 
 class Standing(NamedTuple):
-    """Of learners in the order of their board, the first one being the best."""
+    """Possible ranks and ties of learners, in the order of their leaderboard.
+
+    Attributes
+    ----------
+    rank_low : array
+        Best rank that each learner may have.
+    rank_high : array
+        Worst rank that each learner may have.
+    ties : list
+        First and last place of each run of learners that cannot be told apart.
+    p_best : array or None
+        Probability that each learner is the best; None without draws.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> diagnosis.told_apart().rank_high.tolist()
+    [2, 3, 6, 6, 6, 6]
+    """
 
     rank_low: NDArray[np.int64]
     rank_high: NDArray[np.int64]
@@ -37,7 +55,21 @@ class Standing(NamedTuple):
 
 
 class PairChances(NamedTuple):
-    """Row against column, [learners, learners]."""
+    """Comparisons of every pair of learners, as matrices [learners, learners].
+
+    Attributes
+    ----------
+    better : array
+        Probability that the ability of the row's learner is above that of the column's.
+    half : array
+        Half the width of the 95 % interval of their difference.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
+    >>> diagnosis.pair_chances().better.shape
+    (6, 6)
+    """
 
     better: Floats  # P(the row's ability is above the column's)
     half: Floats  # half the 95 % interval of the difference of the two

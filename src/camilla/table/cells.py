@@ -12,7 +12,25 @@ def zero_or_one(response: NDArray[np.float64]) -> NDArray[np.bool_]:
 
 
 class Cells(NamedTuple):
-    """Observed cells, sorted by (sample, learner); each pair occurs once."""
+    """Observed cells, sorted by (sample, learner); each pair occurs once.
+
+    Attributes
+    ----------
+    learner : array
+        Index of the learner of each cell.
+    sample : array
+        Index of the sample of each cell.
+    response : array
+        Weighted mean of the rows of each cell.
+    weight : array
+        Total weight of the rows of each cell.
+
+    Examples
+    --------
+    >>> cells = camilla.simulate(4, 6, seed=1).table.cells()
+    >>> cells.response.shape
+    (24,)
+    """
 
     learner: NDArray[np.int32]
     sample: NDArray[np.int32]
@@ -20,7 +38,24 @@ class Cells(NamedTuple):
     weight: NDArray[np.float64]  # total weight of the cell's rows
 
     def take(self, rows: NDArray[np.bool_] | NDArray[np.integer]) -> "Cells":
-        """These cells, in their order."""
+        """Returns some of the cells, in their order.
+
+        Parameters
+        ----------
+        rows : array
+            Indices of the cells, or a mask.
+
+        Returns
+        -------
+        Cells
+            These cells.
+
+        Examples
+        --------
+        >>> cells = camilla.simulate(4, 6, seed=1).table.cells()
+        >>> cells.take(np.arange(3)).learner.tolist()
+        [0, 1, 2]
+        """
         return Cells(self.learner[rows], self.sample[rows], self.response[rows], self.weight[rows])
 
 
@@ -28,6 +63,21 @@ class Means(NamedTuple):
     """The weighted mean of each learner (or sample), its standard error, and the weight behind it.
 
     Without responses the mean is NaN; with fewer than two cells the standard error is NaN.
+
+    Attributes
+    ----------
+    mean : array
+        Weighted mean response of each; NaN without a response.
+    se : array
+        Its standard error; NaN with fewer than two cells.
+    weight : array
+        The weight behind it.
+
+    Examples
+    --------
+    >>> means = camilla.simulate(4, 6, seed=1).table.learner_means()
+    >>> means.weight.tolist()
+    [6.0, 6.0, 6.0, 6.0]
     """
 
     mean: NDArray[np.float64]

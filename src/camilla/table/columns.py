@@ -57,7 +57,7 @@ def scale_of(value: object) -> Scale:
         low = high = np.nan
     if not (np.isfinite([low, high, high - low]).all() and low < high):
         raise SettingError(
-            f"a scale is LOW:HIGH, two numbers, the second the larger, such as 1:10; {in_quotes(value)} came."
+            f"a scale is LOW:HIGH, two numbers, the second the larger, such as 1:10; got {in_quotes(value)}."
         )
     return Scale(low, high)
 

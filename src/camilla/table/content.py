@@ -361,7 +361,7 @@ def scratch_content(frame: pl.DataFrame) -> KeptContent | None:
     return in_file(folder.write(frame.select(*SCHEMA), f"table{ENDING}"), folder)
 
 
-NOTHING = "note: there is nothing to show: neither prompts nor answers came with the responses."
+NOTHING = "note: there is nothing to show, because the responses have neither prompts nor answers."
 
 
 class Look(NamedTuple):

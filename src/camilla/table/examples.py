@@ -37,7 +37,21 @@ class Truth(NamedTuple):
 
 
 class Simulation(NamedTuple):
-    """A table and its truth."""
+    """A simulated table and the parameters it was drawn from.
+
+    Attributes
+    ----------
+    table : ResponseTable
+        The simulated responses.
+    truth : Truth
+        The parameters that they were drawn from.
+
+    Examples
+    --------
+    >>> world = camilla.simulate(30, 200, seed=1)
+    >>> world.table.n_learners
+    30
+    """
 
     table: ResponseTable
     truth: Truth

@@ -33,7 +33,7 @@ NONE_KNOWN: Mapping[str, Kind] = MappingProxyType({})
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Features:
-    """What is known of samples, or of learners, before any response.
+    """What is known about samples, or about learners, before any response.
 
     A feature is a number, a category, a text or a vector such as an embedding. A number may be missing; a
     model then uses the mean and a column that says so.
@@ -227,7 +227,7 @@ class Features:
         """
         if isinstance(source, list | tuple):
             if not source:
-                raise DataError(f"no features of {of}s came; give a file or a dataframe.")
+                raise DataError(f"there are no features of {of}s; give a file or a dataframe.")
             parts = [cls.read(one, of=of, id=id, names=names, kinds=kinds) for one in source]
             found = parts[0]
             for other in parts[1:]:
@@ -278,7 +278,7 @@ class Features:
         return taken.varying()
 
     def varying(self) -> Self:
-        """Leaves out columns that say the same of every row, with a note for each.
+        """Leaves out columns that are constant, with a note for each.
 
         Returns
         -------
@@ -361,7 +361,7 @@ class Features:
         return replace(self, names=tuple(self.names[i] for i in rows), frame=self.frame[rows])
 
     def beside(self, other: "Features") -> Self:
-        """Puts other features of the same samples or learners beside these.
+        """Adds other features of the same samples or learners.
 
         Parameters
         ----------

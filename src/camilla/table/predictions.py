@@ -95,7 +95,7 @@ def _columns(predictions: Any, n_samples: int, samples: Sequence[str] | None) ->
             named = name_column(frame, index[0], Origin("the predictions"))
             samples = named.column(index[0]).to_list()
     if not columns:
-        raise DataError("no predictions came; give one column of predictions per learner.")
+        raise DataError("there are no predictions; give one column of predictions per learner.")
     for name, column in columns.items():
         if len(column) != n_samples:
             raise DataError(

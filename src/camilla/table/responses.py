@@ -734,7 +734,23 @@ class ResponseTable:
 
 
 class Canonical(NamedTuple):
-    """`table.learners[i]` is `learners[learner_order[i]]` of the original, samples alike."""
+    """A table in name order, and where each learner and sample was in the original.
+
+    Attributes
+    ----------
+    table : ResponseTable
+        The same responses in an order that does not depend on the order of rows.
+    learner_order : array
+        For each learner of `table`, its index in the original.
+    sample_order : array
+        For each sample of `table`, its index in the original.
+
+    Examples
+    --------
+    >>> table = camilla.simulate(4, 6, seed=1).table
+    >>> table.canonical().learner_order.tolist()
+    [0, 1, 2, 3]
+    """
 
     table: ResponseTable
     learner_order: NDArray[np.int64]

@@ -25,7 +25,9 @@ MISSING = 255  # in a byte of a dense shard; 0 is wrong and 1 right
 DENSE_SHARE = (
     0.25  # of cells with a response: from here a byte for each cell is less than four for each response
 )
-BATCH_ROWS = 1_000_000  # rows of a file held at a time: names as text take a hundred bytes per row
+BATCH_ROWS = (
+    524_288  # rows held at a time, two of Polars' row groups: names as text take a hundred bytes each
+)
 SHARD_BYTES = 64_000_000
 LARGE_ROWS = 30_000_000  # of Parquet files: from here a table is read in shards without being asked to
 INDEX = "shards.json"

@@ -543,13 +543,43 @@ class Tournament:
 
 
 class Tournaments(NamedTuple):
-    """The tournaments of a table by name, and what is wrong with those that cannot be used."""
+    """The tournaments of a table by name, and what is wrong with those that cannot be used.
+
+    Attributes
+    ----------
+    usable : dict
+        The tournaments that can be ranked, by name.
+    problems : dict
+        What is wrong with the others, by name.
+
+    Examples
+    --------
+    >>> from camilla.table.score_tables import ScoreTable
+    >>> tables = {"x": ScoreTable(("a", "b"), ("t1",), np.array([[3.0], [2.0]]))}
+    >>> tournaments = camilla.Tournament.each(tables, lower_is_better=False)
+    >>> list(tournaments.usable)
+    ['x']
+    """
 
     usable: dict[str, Tournament]
     problems: dict[str, str]
 
     def report(self) -> str:
-        """The first problem with its tournament's name, and how many others there are."""
+        """Returns the first problem with its tournament's name, and how many others there are.
+
+        Returns
+        -------
+        str
+            A sentence.
+
+        Examples
+        --------
+        >>> from camilla.table.score_tables import ScoreTable
+        >>> tables = {"x": ScoreTable(("a", "b"), ("t1",), np.array([[3.0], [2.0]]))}
+        >>> tournaments = camilla.Tournament.each(tables, lower_is_better=False)
+        >>> type(tournaments)({}, {"x": "it has one player"}).report()[:40]
+        "tournament 'x': it has one player"
+        """
         (name, problem), *others = self.problems.items()
         more = (
             f" {len(others)} more cannot be used: {quoted([other for other, _ in others])}." if others else ""

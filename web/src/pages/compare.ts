@@ -18,7 +18,7 @@ export const compare: Page = (view) => {
   };
   const rest = learners.name.map((_, i) => i).filter((i) => !chosen.includes(i));
   return [
-    heading("Compare learners", "Side by side, with what the data can and cannot tell apart."),
+    heading("Compare learners", "Side by side: which differences the data show, and which they cannot."),
     h(
       "div",
       { class: "controls" },

@@ -40,7 +40,7 @@ export const epp: Page = (view) => {
 function described(board: Board): HTMLElement[] {
   const p = board.fit.p_value_rounds ?? board.fit.p_value;
   if (p === null || board.player.length < 2) return [];
-  const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP says, see the fit below." : "Pairs do not deviate from EPP by more than chance would let them.";
+  const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP says, see the fit below." : "Pairs do not deviate from EPP by more than chance.";
   return [h("p", { class: "verdict" }, `${text} p = ${pValue(p)}, ${board.fit.p_value_rounds !== null ? "rounds" : "matches"} as units.`)];
 }
 

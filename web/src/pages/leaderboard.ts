@@ -121,7 +121,7 @@ export const leaderboard: Page = (view) => {
 
 function leadOf(view: View, skill: number): string {
   const ties = view.of.learners.ties;
-  if (skill >= 0) return "Ability on one skill, plain accuracy on its samples beside it. Overlapping intervals mean that the order is not sure.";
+  if (skill >= 0) return "Ability on one skill, plain accuracy on its samples beside it. Overlapping intervals mean that the order is uncertain.";
   if (!view.of.learners.rank_low) return "Ability with its 95 % interval; plain accuracy beside it.";
   const runs = ties.slice(0, 3).map(([first, last]) => `${first + 1}–${last + 1}`);
   const tail = ties.length > 3 ? ` and ${ties.length - 3} more runs` : "";

@@ -9,36 +9,36 @@ const MODELS: Record<string, string> = {
   vanilla: "A learner's ability is its mean response; nothing is modelled.",
   "skill-vanilla": "A learner's ability on a skill is its mean response on the samples that need it; nothing else is modelled.",
   irt: "Item response theory: the chance of a right response is σ(a·(θ − b)), with one ability θ per learner, and difficulty b and discrimination a for each sample.",
-  bayes: "Item response theory with many dimensions, of which draws are made from the posterior: the expected score of a learner is its mean chance over these samples, and intervals, ranks and ties are read from the draws.",
-  gaussian: "Learners correlate in any way: the response of one is expected from those of the others.",
-  mirt: "Multidimensional item response theory: the logit of the chance is a sum of abilities times the sample's loadings, less its difficulty.",
+  bayes: "Item response theory with many dimensions, estimated by draws from the posterior: the expected score of a learner is its mean chance of a right response over these samples, and intervals, ranks and ties come from the draws.",
+  gaussian: "Learners may correlate in any way: a learner's response is predicted from the responses of the others.",
+  mirt: "Multidimensional item response theory: the logit of the chance is the sum of abilities times the sample's loadings, minus its difficulty.",
   mf: "Matrix factorisation: learners and samples are vectors whose product is the logit of the expected response.",
-  dina: "DINA: a learner has or lacks each skill; it is right, but for slips and guesses, when it has all that a sample needs.",
-  "neural-cd": "NeuralCD: mastery of each skill, difficulty and discrimination go through a monotone network.",
-  "camilla-base": "Camilla-Base: a learner has one ability on each skill; the chance of a right response is σ(b·(ability − difficulty)) on the skill that a sample needs (their sum, where it needs several). Overall ability is the mean over what the samples ask.",
-  camilla: "Camilla: abilities on latent skills, which a network finds together with what each sample asks of them.",
+  dina: "DINA: a learner has or lacks each skill. Apart from slips and guesses, it is right when it has all skills that a sample needs.",
+  "neural-cd": "NeuralCD: a monotone network turns mastery of each skill, difficulty and discrimination into the chance of a right response.",
+  "camilla-base": "Camilla-Base: a learner has one ability on each skill; the chance of a right response is σ(b·(ability − difficulty)) on the skill that a sample needs (the sum, if it needs several). Overall ability is the mean over the skills of the samples.",
+  camilla: "Camilla: abilities on latent skills. A network estimates them together with how much each sample needs of each skill.",
 };
 
 const MEANINGS: [string, string][] = [
-  ["Ability", "Where a learner stands, from its responses and the samples they were given on. It is the expected score on these samples, from 0 to 1, where the diagnoser is auto or bayes; a mean response where the diagnoser counts; else standard deviations of the pool (0 is the mean learner)."],
-  ["95 % interval", "The range that holds the true value in 95 of 100 such data sets, if the diagnoser's model is right. What it rests on stands under “interval”."],
-  ["Accuracy", "The plain mean of a learner's responses, no model. Its interval is Wilson's for right and wrong, normal for scores between. Missing responses are left out, never counted as 0."],
-  ["Mastery", "Ability on a skill squeezed to 0–1 by σ(x) = 1/(1+e⁻ˣ), for drawing beside accuracy."],
-  ["These samples, samples like these", "An expected score and its interval are about these samples: what the learners would score if they answered them again. Accuracy and its interval, and tests by counting, are about samples like these, which another test would draw anew: they are less certain."],
-  ["Rank may be", "With draws of a posterior: the middle 95 % of a learner's ranks over the draws. Else the ranks left open by Wald tests of the learner against each other one, Holm-adjusted, at 95 %."],
-  ["Ties", "With draws: learners that the first of their run is better than with at most 95 % probability, pair by pair. Else runs of neighbours in which no Wald test, Holm-adjusted over all pairs, finds a difference; errors of two learners count as independent, which is cautious when they answered the same samples."],
-  ["One level for all skills", "What a learner of this mean would score on samples as hard as these: the Rasch model that reproduces the mean of every learner and of every sample. Responses on a skill are held against it."],
+  ["Ability", "A learner's level, estimated from its responses. For auto and bayes it is the expected score on these samples, from 0 to 1; for vanilla diagnosers it is a mean response; otherwise it is in standard deviations of the pool (0 is the mean learner)."],
+  ["95 % interval", "A range that contains the true value in 95 of 100 such data sets, if the diagnoser's model is right. “interval” below names the method."],
+  ["Accuracy", "The plain mean of a learner's responses, without a model. Its interval is Wilson's for right/wrong responses and normal for fractional scores. Missing responses are left out, never counted as 0."],
+  ["Mastery", "Ability on a skill transformed to 0–1 by σ(x) = 1/(1+e⁻ˣ), so that it can be drawn next to accuracy."],
+  ["These samples, samples like these", "An expected score and its interval refer to these samples: what the learners would score if they answered them again. Accuracy, its interval and tests by counting refer to samples like these, as if another test drew new ones, and are less certain."],
+  ["Rank may be", "With posterior draws: the middle 95 % of a learner's ranks over the draws. Otherwise: the ranks that Wald tests of the learner against every other one leave open (Holm-adjusted, 95 %)."],
+  ["Ties", "With posterior draws: the first learner of a run is better than each of the others with at most 95 % probability. Otherwise: runs of neighbouring ranks in which no Wald test, Holm-adjusted over all pairs, is significant; the errors of two learners count as independent, which is conservative if they answered the same samples."],
+  ["One level for all skills", "What a learner of this mean would score on samples as hard as these: the Rasch model that reproduces the mean of every learner and of every sample. Responses on a skill are compared with it."],
   ["Exact p", "McNemar's test: of the samples that exactly one of two learners solved, how unusual is this split if both were equally good? It uses no model."],
-  ["Difficulty", "The level at which a learner is right half the time. It is on the scale of abilities where those are in standard deviations of the pool; where abilities are scores from 0 to 1, difficulties have that scale for themselves. Left empty where the discrimination's interval holds 0, because there it can come out as anything."],
-  ["Discrimination", "How sharply a sample separates able from less able learners. Negative: the able fail it and the others solve it, a sign of a wrong label or a broken question."],
-  ["Infit, outfit", "How erratic responses are against what the diagnoser expects; 1 is expected for right and wrong. Infit weighs informative responses more, outfit all alike."],
+  ["Difficulty", "The level at which a learner is right half the time. It is on the scale of abilities where those are in standard deviations of the pool; if abilities are scores from 0 to 1, difficulties still have that other scale. It is empty if the discrimination's interval contains 0, because difficulty is then undetermined."],
+  ["Discrimination", "How sharply a sample separates able from less able learners. Negative: able learners fail it and weaker ones solve it, a sign of a wrong label or a broken question."],
+  ["Infit, outfit", "How erratic responses are, compared with the diagnoser's expectation; 1 is expected for right/wrong responses. Infit gives informative responses more weight; outfit weights all responses equally."],
   ["Expected", "The response that the diagnoser expects of a learner on a sample."],
   ["Surprising", "Responses farthest from the expectation, by more than one half."],
-  ["Strengths", "How far a learner is from its own level on a skill: its ability on the skill less its ability overall, both from the pool's mean, or its responses less those of one level for all skills; listed when significant at 95 %, Holm-adjusted over its skills."],
+  ["Strengths", "How far a learner is from its overall level on a skill: its ability on the skill minus its overall ability, both relative to the pool's mean; without abilities by skill, its responses minus those expected from one level for all skills. Listed if significant at 95 %, Holm-adjusted over its skills."],
 ];
 
 const LIMITS = [
-  "It describes these learners on these samples. Another pool or another choice of samples moves the scale.",
+  "The diagnosis describes these learners on these samples. Another pool or another choice of samples shifts the scale.",
   "Skills mean what the skill map says; the diagnosis cannot tell whether the map is right.",
   "A tie means that these data cannot tell two learners apart, not that they are equal.",
   "Intervals cover uncertainty from the responses. They do not cover contamination, changes of prompts or how the samples were chosen.",
@@ -57,7 +57,7 @@ export const made: Page = (view) => {
   return [
     heading("How this was made", `By camilla ${view.report.version}. ${view.report.diagnoses.some((one) => one.content?.folder) ? "This page" : "This page is one file: it"} holds its data, asks nothing of any network and fits nothing.`),
     ...sections,
-    ...(view.report.tables ? [h("p", { class: "callout" }, "All rows lie beside this page in ", name(view.report.tables), ": learners, samples, skills and responses as Parquet.")] : []),
+    ...(view.report.tables ? [h("p", { class: "callout" }, "The full tables are next to this page in ", name(view.report.tables), ": learners, samples, skills and responses as Parquet.")] : []),
     ...(view.report.diagnoses.length && view.of.content ? [h("p", { class: "callout" }, whatIsHeld(view.of.content))] : []),
     h("section", { class: "card prose" }, h("h2", {}, "What each number means"), h("dl", { class: "meanings" }, ...meanings.flatMap(([word, text]) => [h("dt", {}, kept(word)), h("dd", {}, kept(text))]))),
     h("section", { class: "card prose" }, h("h2", {}, "What it cannot tell"), h("ul", {}, ...LIMITS.map((text) => h("li", {}, text)))),
@@ -65,7 +65,7 @@ export const made: Page = (view) => {
       "section",
       { class: "card prose" },
       h("h2", {}, "Saving and sharing"),
-      h("p", {}, "Charts save as SVG and PNG, tables as CSV. In CSV, text that a spreadsheet would take for a formula starts with an apostrophe. The address keeps the view: copy it to send someone to the same place of the same file."),
+      h("p", {}, "Charts save as SVG and PNG, tables as CSV. In CSV, text that a spreadsheet would read as a formula starts with an apostrophe. The address stores the view: copy it to send someone to the same place in the same file."),
     ),
   ];
 };
@@ -74,7 +74,7 @@ function model(view: View): HTMLElement {
   const made = view.of.provenance;
   const words = MODELS[String(made["diagnoser"])] ?? "";
   const notes = Array.isArray(made["notes"]) ? made["notes"].map(String) : [];
-  const state = made["converged"] === false ? "The fit stopped before it converged: take its numbers as provisional." : "The fit converged.";
+  const state = made["converged"] === false ? "The fit stopped before it converged: treat its numbers as provisional." : "The fit converged.";
   return h("section", { class: "card prose" }, h("h2", {}, "In a sentence"), h("p", {}, `${words} ${state}`), h("p", { class: "mono quiet formula" }, view.of.model), ...notes.map((note) => h("p", { class: "callout" }, shown(note))));
 }
 
@@ -92,16 +92,16 @@ const ABOUT: Record<string, string> = {
   skill_graph: "which skill builds on which",
   validation_loss: "on the held-out tenth",
   steps: "of the fit",
-  gradient_norm: "where the fit ended; near 0 when it arrived",
-  placed: "whether every learner stands where it would be placed anew",
-  converged: "whether the fit arrived",
+  gradient_norm: "where the fit ended; near 0 after convergence",
+  placed: "whether every learner has the ability that placing it again would give",
+  converged: "whether the fit converged",
   interval: "what the intervals rest on",
   estimand: "what an ability is",
   combined: "what predictions are made of, and with which weights",
-  effective_draws: "how many independent draws tell as much",
-  notes: "what to know before reading the numbers",
+  effective_draws: "how many independent draws the draws are worth",
+  notes: "what to know before you read the numbers",
   scale: "what abilities are measured in",
-  temperature: "by which logits are divided, fitted on held-out responses",
+  temperature: "what logits are divided by, fitted on held-out responses",
   loss: "mean over responses, priors included",
   versions: "of the software",
 };

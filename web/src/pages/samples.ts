@@ -245,7 +245,7 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", `${of.difficulty_means}; empty where discrimination is not told from 0`),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if the weak solve it and the able miss it: 2 is a hundred times, below 0 less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
+    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if weak learners solve it and able ones miss it: 2 means a hundred times, below 0 means less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
     ...wrongAnswers(view),
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
     ...prompts(view),

@@ -41,7 +41,7 @@ function best(view: View, k: number): number {
 }
 
 function allSkills(view: View): Node[] {
-  const about = view.of.latent ? "The diagnoser found these skills itself; each is named by the samples that ask most of it." : "What each skill contains and how learners spread on it.";
+  const about = view.of.latent ? "The diagnoser found these skills itself; each is named by the samples that ask most of it." : "What each skill contains, and how learners differ on it.";
   return [heading("Skills", about), overview(view), spreads(view), ...strengthsMap(view)];
 }
 

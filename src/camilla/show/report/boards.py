@@ -145,8 +145,8 @@ def comparison_page(
 
 
 MEASURE_WORDS = {
-    "reliability": "How well diagnosers predict responses they have not seen, over seeds.",
-    "rank-consistency": "Whether ability orders learners as mean responses do, also those no fit saw.",
+    "reliability": "How well diagnosers predict held-out responses, over seeds.",
+    "rank-consistency": "Whether ability orders learners as mean responses do, in sample and held out.",
     "rank-stability": "Whether abilities from disjoint sets of samples order the learners alike.",
 }
 JUDGED = {"reliability": "log_loss", "rank-consistency": "kendall", "rank-stability": "kendall"}

@@ -26,7 +26,25 @@ MARK = ".camilla-report"  # in a folder that a report may replace
 
 
 class Written(NamedTuple):
-    """Where a report lies, and the folders beside it: all rows of large tables, and content that is large."""
+    """The files of a report: the page, and folders beside it for large tables and content.
+
+    Attributes
+    ----------
+    page : Path
+        The HTML file.
+    tables : Path or None
+        Folder beside it with all rows of large tables.
+    files : Path or None
+        Folder beside it with large content.
+    notes : tuple of str
+        Sentences that a reader must know before using the result.
+
+    Examples
+    --------
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> camilla.report(diagnosis.save("saved"), "report.html").tables is None
+    True
+    """
 
     page: Path
     tables: Path | None
@@ -68,8 +86,8 @@ def report(
 
     Examples
     --------
-    >>> found = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
-    >>> camilla.report(found.save("saved"), "report.html").page.name
+    >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+    >>> camilla.report(diagnosis.save("saved"), "report.html").page.name
     'report.html'
     """
     target = Path(output)

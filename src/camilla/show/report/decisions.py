@@ -40,7 +40,7 @@ def decision_section(path: Path) -> dict[str, Any]:
 
 def _route(name: str, document: dict[str, Any]) -> dict[str, Any]:
     words = [
-        "Every figure is on samples that had no part in the choice it judges. Lots are drawn between "
+        "Every figure is measured on held-out samples. Lots are drawn between "
         "learners "
         "at the same cost; an oracle knows every response beforehand."
     ]
@@ -121,7 +121,7 @@ def _committee(name: str, document: dict[str, Any]) -> dict[str, Any]:
     bound = (
         "" if document["exact"] else " Answers are not known, so accuracies of committees are lower bounds."
     )
-    words = [f"Every figure is on samples that had no part in the choice it judges.{bound}"]
+    words = [f"Every figure is measured on held-out samples.{bound}"]
     ways = [row for row in document["ways"] if row["difference"] is not None]
     gaps = [
         dot(row["way"], row["difference"], {"low": row["difference_low"], "high": row["difference_high"]})

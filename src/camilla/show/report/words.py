@@ -371,7 +371,7 @@ def _arrived(of: Diagnosed) -> Statement:
         sure = (
             "The fit converged."
             if made["converged"]
-            else "The fit stopped before it converged: take its numbers as provisional."
+            else "The fit stopped before it converged: treat its numbers as provisional."
         )
         return draft.say(sure).done()
     draft.say("Its ").count("draws", made["steps"]).say(" draws are worth ")
