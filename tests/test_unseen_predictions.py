@@ -42,6 +42,25 @@ def test_intervals_of_new_samples_hold_their_success_rates() -> None:
     assert np.mean(error) < 0.5 * np.mean(constant)
 
 
+def test_intervals_hold_where_the_regression_is_wrong() -> None:
+    """Easiness with sign, sine and heavy tails, 600 new samples of three worlds."""
+    inside = []
+    for seed in range(3):
+        rng = np.random.default_rng(70 + seed)
+        x, ability = rng.normal(size=(360, 4)), rng.normal(size=40)
+        easiness = 1.5 * np.sin(2 * x[:, 0]) + np.sign(x[:, 1]) * np.abs(rng.normal(size=360))
+        easiness += 0.5 * rng.standard_t(2, size=360)
+        chance = 1 / (1 + np.exp(-(np.outer(ability, np.exp(0.4 * rng.normal(size=360))) + easiness)))
+        table = camilla.ResponseTable.from_matrix((rng.random(chance.shape) < chance) * 1.0)
+        known = {"sample": table.samples, **{f"x{k}": x[:, k] for k in range(4)}}
+        table = table.with_features(samples=pl.DataFrame(known))
+        seen, new = table.take_samples(np.arange(160)), table.take_samples(np.arange(160, 360))
+        found = camilla.diagnose(seen, "bayes", dimensions=2, draws=150)
+        rows, rate = found.predict_new(samples=new.sample_features).samples, new.sample_means().mean
+        inside += ((rate >= rows["low"].to_numpy()) & (rate <= rows["high"].to_numpy())).tolist()
+    assert 0.9 < np.mean(inside) < 0.99
+
+
 def test_intervals_of_new_learners_hold_their_scores() -> None:
     """40 learners left out of four worlds of 40 samples: at least .85, three spreads of .034 below .95."""
     inside, gain = [], []

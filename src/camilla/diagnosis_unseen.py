@@ -16,12 +16,14 @@ from camilla.fitting.feature_priors import Regressed
 from camilla.fitting.laplace import sample_covariance
 from camilla.fitting.layout import layout_of
 from camilla.fitting.regression import Expansion
+from camilla.fitting.smoothing import smoothed
 from camilla.table.encoding import Encoder
 from camilla.table.features import Features
 
 DRAWS = 2000  # of new samples or learners, several per draw of the posterior
 CHUNK_NUMBERS = 20_000_000  # draws × learners × samples at a time
 ENDS = (0.025, 0.975)
+NEWTON_STEPS, LONGEST_STEP, LEAST_SLOPE = 4, 1.0, 0.002
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -93,6 +95,7 @@ class _Side(NamedTuple):
     names: tuple[str, ...]
     known: NDArray[np.intp] | None  # indices of those that were fitted; None: new ones
     columns: Floats | None  # of the regression, for new ones with features
+    beyond: Floats | None = None  # variance that the columns of the last kernel do not have
 
 
 def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPredictions:
@@ -138,9 +141,11 @@ def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes
         )
         return _Side(_names(given, of), None, None)
     features = Features.read(given, of=of, kinds=encoder.kinds)
-    columns = Expansion.restored(basis).of(encoder.matrix(features))
+    rows, expansion = encoder.matrix(features), Expansion.restored(basis)
+    columns = expansion.of(rows)
+    beyond = expansion.kernels[-1].left(rows) if expansion.kernels else None
     notes += [*features.notes, *encoder.unknown_categories(features)]
-    return _Side(features.names, None, columns)
+    return _Side(features.names, None, columns, beyond)
 
 
 def _names(given: Any, of: Any) -> tuple[str, ...]:
@@ -168,8 +173,25 @@ def _by_draws(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
     for part in _chunks(len(samples.names), len(draw) * len(learners.names)):
         factor = np.stack([_factors(params, d, samples, part, rng) for d in draw])
         logit = np.matmul(factor[:, :, 1:], ability.transpose(0, 2, 1)) + factor[:, :, :1]
-        chance = sigmoid(logit)
+        chance = sigmoid(_corrected(params, logit, samples, part, learners))
         yield _Block(part, chance, _responses(rng, chance, dispersion))
+
+
+def _corrected(params: Any, logit: Floats, samples: _Side, part: slice, learners: _Side) -> Floats:
+    """Draws of logits, each pair's shifted so that its mean chance goes some way to the smoothed one."""
+    weights, share = getattr(params, "sample_chance", None), getattr(params, "sample_share", None)
+    if weights is None or share is None or samples.columns is None or learners.known is None:
+        return logit
+    other = smoothed(weights[:, learners.known], samples.columns[part])
+    wanted, shift = None, np.zeros(other.shape, logit.dtype)
+    for _ in range(NEWTON_STEPS if share[0] > 0 else 0):
+        chance = sigmoid(logit + shift)
+        mean = chance.mean(axis=0, dtype=np.float64)
+        wanted = (1 - share[0]) * mean + share[0] * other if wanted is None else wanted
+        slope = mean - (chance**2).mean(axis=0, dtype=np.float64)
+        step = (wanted - mean) / np.maximum(slope, LEAST_SLOPE)
+        shift += np.clip(step, -LONGEST_STEP, LONGEST_STEP).astype(logit.dtype)
+    return np.asarray(logit + shift)
 
 
 def _abilities(params: Any, draw: int, learners: _Side, rng: np.random.Generator) -> Floats:
@@ -192,6 +214,9 @@ def _factors(params: Any, draw: int, samples: _Side, part: slice, rng: np.random
         return fitted[rng.integers(0, len(fitted), part.stop - part.start)]
     mean = params.sample_mean[draw] + samples.columns[part] @ params.sample_weight[draw]
     noise = rng.standard_normal(mean.shape) @ params.sample_root[draw].T
+    if params.sample_beyond is not None and samples.beyond is not None:
+        own = rng.standard_normal(mean.shape) * params.sample_beyond[draw]
+        noise += own * np.sqrt(samples.beyond[part])[:, None]
     return (mean + noise).astype(np.float32)
 
 

@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 
+from camilla.fitting.layout import Encoded
 from camilla.fitting.regression import Expansion, Kernel, Regression
 from camilla.fitting.sampler import Chain, Design, Designs, Responses
+from camilla.fitting.smoothing import learned_share, smoothed, smoothing
 
 
-def test_weights_have_the_posterior_of_a_multivariate_regression() -> None:
+@pytest.mark.parametrize("n_orthogonal", [0, 2])
+def test_weights_have_the_posterior_of_a_multivariate_regression(n_orthogonal: int) -> None:
     """vec W is normal with precision Q ⊗ Z'Z + D⁻¹ and linear term vec(Z'FQ); 4,000 draws."""
     rng = np.random.default_rng(0)
     design = rng.normal(size=(30, 3))
     design -= design.mean(axis=0)
+    if n_orthogonal:
+        design[:, 1:] = np.linalg.svd(design[:, 1:], full_matrices=False)[0] * [5.0, 3.0]
     target = rng.normal(size=(30, 2))
     precision = np.array([[2.0, 0.8], [0.8, 1.0]])
     variance = np.array([[0.5, 0.1], [0.05, 1.0]])
@@ -19,7 +24,7 @@ def test_weights_have_the_posterior_of_a_multivariate_regression() -> None:
     wanted = np.kron(precision, design.T @ design) + np.diag(1 / variance[block].T.ravel())
     covariance = np.linalg.inv(wanted)
     mean = covariance @ (design.T @ target @ precision).T.ravel()
-    regression = Regression(design, block, np.ones(2))
+    regression = Regression(design, block, np.ones(2), n_orthogonal)
     draws = np.empty((4000, 6))
     for step in range(len(draws)):
         regression.variance = variance.copy()
@@ -95,3 +100,65 @@ def test_an_expansion_comes_back_from_its_arrays() -> None:
     again = Expansion.restored(expansion.arrays())
     assert np.array_equal(again.of(rows), expansion.of(rows))
     assert np.array_equal(again.block, expansion.block)
+
+
+def test_a_kernel_knows_what_its_columns_leave() -> None:
+    """k(x, x) − k(x, Z) K⁻¹ k(Z, x) over the centred trace, and nothing at the rows it was fitted to."""
+    rng = np.random.default_rng(5)
+    rows, new = rng.normal(size=(30, 2)), rng.normal(size=(4, 2))
+    kernel = Kernel.fit(rows, 1.5)
+    assert kernel is not None
+
+    def plain(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        return np.exp(-np.sqrt(((one[:, None] - other[None]) ** 2).sum(axis=2)) / 1.5)
+
+    across, whole = plain(new, rows), plain(rows, rows)
+    left = 1 - np.einsum("ij,ji->i", across, np.linalg.solve(whole, across.T))
+    away = whole - whole.mean(axis=0)
+    total = (away - away.mean(axis=1, keepdims=True)).trace() / len(rows)
+    assert kernel.left(new) == pytest.approx(left / total, rel=0.02, abs=0.02)
+    assert kernel.left(rows) == pytest.approx(0, abs=0.02)
+
+
+def test_smoothed_chances_are_ridge_regression_with_the_best_left_out_error() -> None:
+    """Penalty by refitting without each row, weights by normal equations."""
+    rng = np.random.default_rng(6)
+    columns = np.linalg.svd(rng.normal(size=(40, 6)) - 0.0, full_matrices=False)[0] * 6
+    columns -= columns.mean(axis=0)
+    columns = np.linalg.svd(columns, full_matrices=False)[0] * [6.0, 5, 4, 3, 2, 1]
+    chance = 0.5 + 0.05 * columns @ rng.normal(size=(6, 3)) + 0.1 * rng.normal(size=(40, 3))
+
+    def fit(rows: np.ndarray, penalty: float) -> np.ndarray:
+        x, y = columns[rows], chance[rows]
+        centre = x.mean(axis=0)
+        weight = np.linalg.solve((x - centre).T @ (x - centre) + penalty * np.eye(6), (x - centre).T @ y)
+        return np.vstack([y.mean(axis=0) - centre @ weight, weight])
+
+    def error(penalty: float) -> float:
+        left = [fit(np.delete(np.arange(40), j), penalty) for j in range(40)]
+        return float(np.mean([(chance[j] - w[0] - columns[j] @ w[1:]) ** 2 for j, w in enumerate(left)]))
+
+    wanted = fit(np.arange(40), min(np.logspace(-2, 5, 15), key=error))
+    found = smoothing(columns, chance)
+    assert found == pytest.approx(wanted, abs=1e-9)
+    inside = np.clip(found[0] + columns @ found[1:], 0.002, 0.998)
+    assert smoothed(found, columns) == pytest.approx(inside)
+
+
+def test_smoothed_chances_count_only_where_the_regression_of_logits_is_wrong() -> None:
+    """Not in a linear world; but in one of signs, sines, heavy tails and slopes of its own per sample."""
+    shares = []
+    for linear in (True, False):
+        rng = np.random.default_rng(1002)
+        x, ability = rng.normal(size=(160, 4)), rng.normal(size=40)
+        level, slope = x @ [1.0, 0.5, 0, 0] + 0.7 * rng.normal(size=160), np.ones(160)
+        if not linear:
+            level = 1.5 * np.sin(2 * x[:, 0]) + np.sign(x[:, 1]) * np.abs(rng.normal(size=160))
+            level += 0.5 * rng.standard_t(2, size=160)
+            slope = np.exp(0.4 * rng.normal(size=160))
+        chance = 1 / (1 + np.exp(-(np.outer(slope, ability) + level[:, None])))
+        data = Responses(np.ones(chance.shape), (rng.random(chance.shape) < chance) * 1.0, False)
+        features = Encoded((x - x.mean(axis=0)) / x.std(axis=0), np.zeros(4, np.intp))
+        shares.append(learned_share(data, features, 2, np.random.default_rng(0)))
+    assert shares[0] <= 0.15
+    assert shares[1] >= 0.2

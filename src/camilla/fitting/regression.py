@@ -16,8 +16,8 @@ from scipy.linalg import solve_triangular
 from camilla.arrays import Floats
 
 FREEDOM = 1.0  # of the half-t standard deviations: half-Cauchy
-LANDMARKS = 100  # of a kernel expansion
-REACHES = (1.0, 8.0)  # of the kernels, over the root mean square distance between rows
+LANDMARKS = 500  # of a kernel expansion, at most
+REACHES = (4.0,)  # of the kernels, over the root mean square distance between rows
 TINY = 1e-10
 
 
@@ -43,7 +43,7 @@ class Kernel(NamedTuple):
         plain = _kernel(rows, landmark, reach) @ root
         centre = plain.mean(axis=0)
         value, vector = np.linalg.eigh(np.atleast_2d(np.cov(plain.T, bias=True)))
-        kept = value > 1e-5 * max(value.sum(), TINY)
+        kept = value > 1e-7 * max(value.sum(), TINY)
         if not kept.any():
             return None
         root = root @ vector[:, kept][:, ::-1] / np.sqrt(value[kept].sum())
@@ -52,6 +52,14 @@ class Kernel(NamedTuple):
     def of(self, rows: Floats) -> Floats:
         """[rows, rank], with mean 0 and total variance 1 over the rows it was fitted to."""
         return _kernel(rows, self.landmark, self.reach) @ self.root - self.centre
+
+    def left(self, rows: Floats) -> Floats:
+        """Variance of the kernel at these rows that no landmark tells of, in the columns' unit."""
+        inner = _kernel(self.landmark, self.landmark, self.reach)
+        unit = self.root[:, 0] @ inner @ self.root[:, 0]
+        across = _kernel(rows, self.landmark, self.reach)
+        known = np.linalg.solve(inner + 1e-8 * np.eye(len(inner)), across.T)
+        return np.asarray(unit * np.maximum(1 - (across * known.T).sum(axis=1), 0))
 
 
 def _squared_distance(one: Floats, other: Floats) -> Floats:
@@ -94,6 +102,11 @@ class Expansion(NamedTuple):
         own = [np.full(one.root.shape[1], number + k) for k, one in enumerate(kernels)]
         return cls(kernels, np.concatenate([block, *own]).astype(np.intp))
 
+    @property
+    def n_orthogonal(self) -> int:
+        """Columns of the last kernel, principal directions of the rows it was fitted to."""
+        return self.kernels[-1].root.shape[1] if self.kernels else 0
+
     def arrays(self) -> tuple[Floats, ...]:
         """Everything that `restored` needs, as arrays."""
         parts: list[Floats] = [self.block.astype(np.float64)]
@@ -114,33 +127,65 @@ class Expansion(NamedTuple):
         return np.hstack([rows, *(one.of(rows) for one in self.kernels)])
 
 
+class _ArrowGram(NamedTuple):
+    """Z'Z of columns of which the last are orthogonal to one another: dense, beside a diagonal."""
+
+    dense: Floats  # [first, first]
+    across: Floats  # [first, orthogonal]
+    square: Floats  # [orthogonal]
+
+    @classmethod
+    def of(cls, design: Floats, n_first: int) -> Self:
+        first, last = design[:, :n_first], design[:, n_first:]
+        return cls(first.T @ first, first.T @ last, (last**2).sum(axis=0))
+
+    def times(self, weight: Floats) -> Floats:
+        """Z'Z weight"""
+        first, last = np.split(weight, [len(self.dense)])
+        return np.concatenate(
+            [self.dense @ first + self.across @ last, first @ self.across + self.square * last]
+        )
+
+    def draw(self, rng: np.random.Generator, by: float, prior: Floats, linear: Floats) -> Floats:
+        """N(P⁻¹ linear, P⁻¹) with P = by · Z'Z + diag(prior): the first columns, then the others."""
+        of_first, of_last = np.split(prior, [len(self.dense)])
+        towards, rest = np.split(linear, [len(self.dense)])
+        own = by * self.square + of_last
+        onto = by * self.across / own
+        information = by * (self.dense - onto @ self.across.T) + np.diag(of_first)
+        root = np.linalg.cholesky(information)
+        noise = rng.standard_normal(len(linear))
+        first = solve_triangular(root, towards - onto @ rest, lower=True, check_finite=False)
+        first = solve_triangular(root, first + noise[: len(first)], lower=True, trans=1, check_finite=False)
+        last = rest / own - first @ onto + noise[len(first) :] / np.sqrt(own)
+        return np.concatenate([first, last])
+
+
 class Regression:
     """Weights in a chain: `draw` draws them, and their standard deviations, given the factors."""
 
-    def __init__(self, design: Floats, block: NDArray[np.intp], scale: Floats) -> None:
-        """`design` has columns of mean 0; `scale` [factors] is of the half-t standard deviations."""
+    def __init__(self, design: Floats, block: NDArray[np.intp], scale: Floats, n_orthogonal: int = 0) -> None:
+        """`design` has columns of mean 0; `scale` [factors] is of the half-t standard deviations.
+
+        The last `n_orthogonal` columns are orthogonal to one another, which makes hundreds of them cheap.
+        """
         self.design, self.block = design, block
         self.n_blocks = int(block.max()) + 1
         self.sizes = np.bincount(block, minlength=self.n_blocks)
         self.scale = np.broadcast_to(scale, (self.n_blocks, len(scale)))
-        self.gram = design.T @ design
+        self.gram = _ArrowGram.of(design, design.shape[1] - n_orthogonal)
         self.weight = np.zeros((design.shape[1], len(scale)))
         self.variance: Floats = 0.1 * self.scale**2  # of weights: [blocks, factors]
         self.mean: Floats = np.zeros((len(design), len(scale)))
 
     def draw(self, rng: np.random.Generator, target: Floats, precision: Floats) -> None:
         """Weights given factors less their overall mean, whose residuals have this precision."""
-        left = self.design.T @ target - self.gram @ self.weight  # Z'(target − ZW)
+        left = self.design.T @ (target - self.mean)
         for k in range(self.weight.shape[1]):
-            own = precision[k, k]
-            information: Floats = own * self.gram
-            information[np.diag_indices(len(information))] += 1 / self.variance[self.block, k]
-            linear: Floats = left @ precision[:, k] + own * (self.gram @ self.weight[:, k])
-            root = np.linalg.cholesky(information)
-            drawn = solve_triangular(root, linear, lower=True, check_finite=False)
-            drawn += rng.standard_normal(len(linear))
-            drawn = solve_triangular(root, drawn, lower=True, trans=1, check_finite=False)
-            left[:, k] -= self.gram @ (drawn - self.weight[:, k])
+            own, last = precision[k, k], self.weight[:, k]
+            linear: Floats = left @ precision[:, k] + own * self.gram.times(last)
+            drawn = self.gram.draw(rng, own, 1 / self.variance[self.block, k], linear)
+            left[:, k] -= self.gram.times(drawn - last)
             self.weight[:, k] = drawn
         self._draw_variances(rng)
         self.mean = self.design @ self.weight

@@ -158,6 +158,7 @@ class Design(NamedTuple):
 
     columns: Floats  # [rows, columns]
     block: NDArray[np.intp]  # [columns]
+    n_orthogonal: int = 0  # columns at the end that are orthogonal to one another
 
 
 class Designs(NamedTuple):
@@ -170,9 +171,13 @@ class Designs(NamedTuple):
         """At their start; `scale` is that of the samples' factors."""
         samples, learners = self
         return Regressions(
-            None if samples is None else Regression(*samples, scale),
-            None if learners is None else Regression(*learners, np.full(len(scale) - 1, ABILITY_SCALE)),
+            None if samples is None else _regression(samples, scale),
+            None if learners is None else _regression(learners, np.full(len(scale) - 1, ABILITY_SCALE)),
         )
+
+
+def _regression(design: Design, scale: Floats) -> Regression:
+    return Regression(design.columns, design.block, scale, design.n_orthogonal)
 
 
 NO_DESIGNS = Designs()

@@ -17,6 +17,7 @@ from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.regression import Expansion
 from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses, Sums
+from camilla.fitting.smoothing import learned_share, smoothing
 from camilla.parallel import in_order
 from camilla.statistics.posterior import effective_draws, r_hat
 
@@ -56,6 +57,9 @@ class BayesParams(NamedTuple):
     sample_root: Floats | None = None  # [kept, 1 + dims, 1 + dims], and the covariance root root'
     sample_weight: Floats | None = None  # [kept, columns, 1 + dims]
     sample_basis: tuple[Floats, ...] | None = None  # of the columns, see Expansion
+    sample_chance: Floats | None = None  # [1 + columns, learners], chances smoothed over the last kernel
+    sample_share: Floats | None = None  # [1], of these in a prediction
+    sample_beyond: Floats | None = None  # [kept, 1 + dims], standard deviations of the last kernel's weights
     learner_weight: Floats | None = None  # [kept, columns, dims]
     learner_basis: tuple[Floats, ...] | None = None
     chain: NDArray[np.int64] | None = None  # [chains], draws of each; with one chain there is none
@@ -112,6 +116,9 @@ class Bayes:
         "sample_root": ("", "latent", "latent"),
         "sample_weight": ("", "", "latent"),
         "sample_basis": ("",),
+        "sample_chance": ("", "learner"),
+        "sample_share": ("",),
+        "sample_beyond": ("", "latent"),
         "learner_weight": ("", "", "latent"),
         "learner_basis": ("",),
         "chain": ("",),
@@ -187,7 +194,8 @@ class Bayes:
                 draws = [self._run(data, rng, bases, plan, device, watch)]
             else:
                 draws = self._run_chains(data, rng, bases, plan.split(self.chains), device, watch)
-        params = _params(draws, _first_alike(weight, response), bases)
+            params = _params(draws, _first_alike(weight, response), bases)
+            params = params._replace(**self._smoothed(params, data, rng, bases))
         p = sigmoid(params.logit.astype(np.float64))
         if self.size.fractional:
             params = params._replace(dispersion=_unseen_dispersion(params, p, weight, response))
@@ -216,6 +224,18 @@ class Bayes:
                 if step % 50 == 49:
                     watch(f"{step + 1} of {plan.draws} draws")
         return record.draws()
+
+    def _smoothed(
+        self, params: BayesParams, data: Responses, rng: np.random.Generator, bases: "_Bases"
+    ) -> dict[str, Any]:
+        """What the kernel alone makes of the fitted chances, and how much it counts on new samples."""
+        features, basis = self.size.sample_features, bases.samples
+        if features is None or basis is None or not basis.n_orthogonal:
+            return {}
+        columns = basis.of(features.columns)[:, -basis.n_orthogonal :]
+        chance = smoothing(columns, sigmoid(params.logit.astype(np.float64))).astype(np.float32)
+        share = learned_share(data, features, self.n_dims, rng)
+        return {"sample_chance": chance, "sample_share": np.array([share])}
 
     def _run_chains(
         self, data: Responses, rng: np.random.Generator, bases: "_Bases", plans: "list[_Plan]",
@@ -287,7 +307,9 @@ class _Bases(NamedTuple):
         both = zip(self, (size.sample_features, size.learner_features), strict=True)
         return Designs(
             *(
-                None if basis is None or known is None else Design(basis.of(known.columns), basis.block)
+                None
+                if basis is None or known is None
+                else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
                 for basis, known in both
             )
         )
@@ -369,7 +391,7 @@ class _Record:
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
-        self.regression = _RegressionDraws([], [], [], [])
+        self.regression = _RegressionDraws([], [], [], [], [])
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -449,6 +471,7 @@ class _RegressionDraws(NamedTuple):
     mean: list[Floats]
     root: list[Floats]
     weight: list[Floats]
+    beyond: list[Floats]
     learner_weight: list[Floats]
 
     def add(self, chain: Chain) -> None:
@@ -457,6 +480,7 @@ class _RegressionDraws(NamedTuple):
             self.mean.append(chain.hyper.mean)
             self.root.append(np.linalg.inv(np.linalg.cholesky(chain.hyper.precision)).T)
             self.weight.append(chain.regressions.samples.weight.copy())
+            self.beyond.append(np.sqrt(chain.regressions.samples.variance[-1]))
         if chain.regressions.learners is not None:
             self.learner_weight.append(chain.regressions.learners.weight.copy())
 
@@ -469,6 +493,7 @@ class _RegressionDraws(NamedTuple):
                 "sample_root": np.array(self.root, np.float32),
                 "sample_weight": np.array(self.weight, np.float32),
                 "sample_basis": bases.samples.arrays(),
+                "sample_beyond": np.array(self.beyond, np.float32),
             }
         if bases.learners is not None:
             found["learner_weight"] = np.array(self.learner_weight, np.float32)
