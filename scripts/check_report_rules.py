@@ -58,7 +58,8 @@ def compare_numbers(said: dict[str, Any], truth: Truth) -> None:
             need(text == wanted, f"{name}: {text!r} is said, {wanted!r} is true")
             continue
         right, tolerance = wanted if isinstance(wanted, tuple) else (wanted, 1e-6)
-        points = 100.0 if said["kind"] in POINTS and name.startswith(("difference", "lost")) else 1.0
+        shares = ("difference", "lost") if said["kind"].startswith("features") else ("difference",)
+        points = 100.0 if said["kind"] in POINTS and name.startswith(shares) else 1.0
         value, rounding = shown(text)
         off = abs(value - points * right)
         need(
@@ -85,7 +86,6 @@ POINTS = (
     "route not better",
     "committee better",
     "no committee better",
-    "features most",
     "features most",
 )
 

@@ -37,6 +37,7 @@ def dying(folder: Path, times: int) -> Callable[[int], int]:
     return work
 
 
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # of JAX, which another test may have loaded
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_results_come_in_the_order_of_the_works(backend: str) -> None:
     ended: list[int] = []

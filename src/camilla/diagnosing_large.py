@@ -354,11 +354,11 @@ class _ByBatches:
     """camilla: batches drawn from the shards."""
 
     def check(self, where: Where) -> None:
-        workers_for(*where)
         if where.backend == RAY:
             raise SettingError(
                 "camilla is trained on one machine, not on a Ray cluster; leave out --backend ray."
             )
+        workers_for(*where)
         if where.device == "gpu":
             from camilla.fitting.device_turns import room
 

@@ -219,7 +219,7 @@ def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path) -> None
         ("rank-stability", {"sizes": [80]}, "sizes run from 2"),
         ("reliability", {"sizes": [20]}, "sizes are of rank-stability"),
         ("reliability", {"store": tmp_path / "results.csv"}, "kept in Parquet"),
-        ("reliability", {"diagnosers": ["auto:precision=3"]}, "takes none"),
+        ("reliability", {"diagnosers": ["auto:precision=3"]}, "takes only chains and draws"),
         ("reliability", {"diagnosers": ["irt:search=3"]}, "as_published"),
         ("reliability", {"diagnosers": ["irt", "oracle"]}, "no diagnoser"),
     ):
