@@ -26,15 +26,12 @@ class InFolder:
             )  # fmt: skip
 
     def kept(self) -> State | None:
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                if str(file["tag"]) != self.tag:
-                    return None
-                ends = np.cumsum(self.sizes)[:-1]
-                parts = zip(np.split(file["loading"], ends), np.split(file["intercept"], ends), strict=True)
-                return State(int(file["sweep"]), file["ability"], tuple(SampleState(*part) for part in parts))
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        arrays = _read(self.path, self.tag)
+        if arrays is None:
             return None
+        ends = np.cumsum(self.sizes)[:-1]
+        samples = map(SampleState, np.split(arrays["loading"], ends), np.split(arrays["intercept"], ends))
+        return State(int(arrays["sweep"]), arrays["ability"], tuple(samples))
 
 
 class KeptArrays:
@@ -51,8 +48,13 @@ class KeptArrays:
             np.savez(file, tag=np.array(self.tag), **arrays)
 
     def kept(self) -> dict[str, Any] | None:
-        try:
-            with np.load(self.path, allow_pickle=False) as file:
-                return dict(file) if str(file["tag"]) == self.tag else None
-        except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-            return None
+        return _read(self.path, self.tag)
+
+
+def _read(path: Path, tag: str) -> dict[str, Any] | None:
+    """All arrays of a file; None where there is none, it is damaged, or it is of another fit."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            return dict(file) if str(file["tag"]) == tag else None
+    except (OSError, EOFError, ValueError, TypeError, KeyError, zipfile.BadZipFile):
+        return None
