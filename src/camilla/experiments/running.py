@@ -256,8 +256,8 @@ def _frames(
 ) -> Iterator[pl.DataFrame]:
     """The rows of each task, in the order tasks end."""
     with parallel(backend, jobs):
-        works = [(ordered[task.table], task) for task in left]
-        yield from (frame for _, frame in in_turn(_done, works))
+        tasks = [(ordered[task.table], task) for task in left]
+        yield from (frame for _, frame in in_turn(_done, tasks))
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.display import counted
 from camilla.errors import SettingError
 from camilla.extras import may_accelerate
 from camilla.fitting.layout import Layout, Size
@@ -75,11 +76,6 @@ class _Plan(NamedTuple):
 
     def split(self, chains: int) -> "list[_Plan]":
         """The draws dealt out to chains, each with a burn-in of its own."""
-        if self.draws < SHORTEST_CHAIN * chains:
-            raise SettingError(
-                f"bayes: {self.draws} draws leave fewer than {SHORTEST_CHAIN} for each of {chains} chains. "
-                "Ask for fewer chains, or for more draws with bayes:draws=2000."
-            )
         shares = ([len(part) for part in np.array_split(np.arange(n), chains)] for n in self[1:])
         burn_in = min(self.burn_in, LONGEST_BURN_IN)
         return [_Plan(burn_in, *numbers) for numbers in zip(*shares, strict=True)]
@@ -175,6 +171,13 @@ class Bayes:
     def _plan(self, device: str | None) -> _Plan:
         """All draws where an accelerator makes them, else as many as a core can afford for each chain."""
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
+        least = SHORTEST_CHAIN * self.chains
+        if self.draws < least:
+            raise SettingError(
+                f"bayes: draws={self.draws} is too few for {counted(self.chains, 'chain')}; each chain needs "
+                f"{SHORTEST_CHAIN} draws. Ask for bayes:draws={least} or more"
+                + (", or for fewer chains." if self.chains > 1 else ".")
+            )
         draws = self.draws
         if device is None:
             draws = min(draws, self.chains * max(FEWEST_DRAWS, self._affordable()))
@@ -242,13 +245,13 @@ class Bayes:
         device: str | None, watch: Watch,
     ) -> "list[_Draws]":  # fmt: skip
         """Every chain with a seed of its own; an accelerator runs one after the other."""
-        works = [
+        tasks = [
             (self, data, seed, bases, plan, device, _unwatched)
             for seed, plan in zip(rng.spawn(len(plans)), plans, strict=True)
         ]
         if device is not None:
-            return [Bayes._run(*work) for work in works]
-        return in_order(Bayes._run, works, lambda count: watch(f"{count} of {len(works)} chains"))
+            return [Bayes._run(*task) for task in tasks]
+        return in_order(Bayes._run, tasks, lambda count: watch(f"{count} of {len(tasks)} chains"))
 
     def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
         return params.logit[sample, learner].astype(np.float64)
