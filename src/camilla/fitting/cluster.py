@@ -18,7 +18,7 @@ from camilla.extras import needing
 from camilla.fitting.alternating import SETTLED, LearnerSums, Move, SampleState, SampleSums, WorkerLostError
 from camilla.fitting.factors import Bilinear
 from camilla.fitting.shards import Held, Threads, added
-from camilla.parallel import cluster
+from camilla.parallel import cluster, processes_of
 from camilla.table.shards import ShardFolder, open_shards
 
 with needing("fitting on a cluster"):
@@ -61,16 +61,19 @@ class RayWorkers:
 
     settled = SETTLED
 
-    def __init__(self, folder: ShardFolder, *, workers: int | None = None) -> None:
-        """On the cluster that `parallel` would take, as many workers as it has cores."""
+    def __init__(self, folder: ShardFolder, *, jobs: int = -1) -> None:
+        """On the cluster that `parallel` would take, no more workers than it has cores."""
         self.folder, self.n_learners = folder, len(folder.learners)
-        self.cluster = ExitStack()
-        self.cluster.enter_context(cluster())
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        n = max(1, min(workers or cores, len(folder.shards)))
-        self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
-        self.replaced = 0
-        self.actors = [self._actor(part) for part in self.numbers]
+        with ExitStack() as joined:
+            joined.enter_context(cluster())
+            cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            n = min(
+                processes_of(jobs, cores), cores, len(folder.shards)
+            )  # more would wait for a core for ever
+            self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
+            self.replaced = 0
+            self.actors = [self._actor(part) for part in self.numbers]
+            self.cluster = joined.pop_all()
 
     def _actor(self, numbers: Sequence[int]) -> Any:
         kind = ray.remote(num_cpus=1)(_Actor)
