@@ -34,13 +34,13 @@ class _Actor:
     def __init__(self, folder: str, numbers: Sequence[int], digest: str) -> None:
         from pathlib import Path
 
-        found = open_shards(Path(folder))
-        if found is None or found.digest != digest:
+        opened = open_shards(Path(folder))
+        if opened is None or opened.digest != digest:
             raise SettingError(
                 f"{folder}: a worker of the cluster does not find the shards there. Put them on "
                 "a disk that every machine of the cluster sees under the same path, with --shards."
             )
-        self.held = [Held(found.shards[number]) for number in numbers]
+        self.held = [Held(opened.shards[number]) for number in numbers]
 
     def start(self, problem: Bilinear, parts: Sequence[tuple[Any, SampleState | None]]) -> None:
         for held, (free, state) in zip(self.held, parts, strict=True):
@@ -92,8 +92,8 @@ class RayWorkers:
         self._ask(begin)
 
     def sweep(self, ability: Floats, move: Move | None) -> tuple[LearnerSums, SampleSums]:
-        there = ray.put(ability)
-        return added(self._ask(lambda actor, _: actor.sweep.remote(there, move)))
+        sent = ray.put(ability)
+        return added(self._ask(lambda actor, _: actor.sweep.remote(sent, move)))
 
     def states(self) -> tuple[SampleState, ...]:
         return tuple(state for part in self._ask(lambda actor, _: actor.states.remote()) for state in part)
@@ -112,9 +112,9 @@ class RayWorkers:
         """What every actor answers, in their order; those that are lost are replaced first."""
         asked = [question(actor, part) for actor, part in zip(self.actors, self.numbers, strict=True)]
         answers, lost = [], []
-        for place, one in enumerate(asked):
+        for place, pending in enumerate(asked):
             try:
-                answers.append(ray.get(one))
+                answers.append(ray.get(pending))
             except (RayActorError, RaySystemError) as error:
                 if isinstance(error.__cause__, SettingError):
                     raise error.__cause__ from None

@@ -188,7 +188,7 @@ def streamed_block_notes(
     answered = np.flatnonzero(counts[0])
     if counts[1].max() == len(answered):  # one sample joins them all
         return []
-    part = np.arange(len(names))
+    part: NDArray[np.integer] = np.arange(len(names))
     first = np.full(len(counts[1]), -1)
     for learner, sample in cells:
         unseen = first[sample] < 0
