@@ -259,3 +259,19 @@ def test_what_is_wrong_with_features_is_said_by_a_mode_as_by_draws() -> None:
     with pytest.raises(camilla.DataError, match="inf"):
         found.predict_new(samples=pl.DataFrame({"sample": ["n"], "x": [float("inf")]}))
     assert "random one of the table" in found.predict_new(learners=["late"]).notes[0]
+
+
+def test_learners_of_equal_responses_differ_by_their_features() -> None:
+    """Four samples, all answered right by learners of which features say very different things."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=60)
+    chance = 1 / (1 + np.exp(-(1.5 * u + 0.3 * rng.normal(size=60))[:, None] * np.ones(4)))
+    right = (rng.random(chance.shape) < chance) * 1.0
+    table = camilla.ResponseTable.from_matrix(right)
+    table = table.with_features(learners=pl.DataFrame({"learner": table.learners, "u": u}))
+    rows = camilla.diagnose(table, "bayes", draws=200).ability()
+    ability = dict(rows.select("learner", "ability").iter_rows())
+    alike = [k for k in range(60) if right[k].all()]
+    values = [ability[table.learners[k]] for k in alike]
+    assert len(alike) > 5
+    assert np.corrcoef(u[alike], values)[0, 1] > 0.7
