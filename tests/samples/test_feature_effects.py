@@ -192,3 +192,13 @@ def test_a_sample_is_predicted_without_its_own_responses() -> None:
     before, after = (frame["predicted"].to_numpy() for frame in frames)
     assert after[0] == pytest.approx(before[0], abs=3e-4)
     assert np.abs(after - before).max() > 0.01
+
+
+def test_a_feature_may_be_called_missing() -> None:
+    """Names are names: a feature explains as much whatever it is called."""
+    features = TABLE.sample_features
+    assert features is not None
+    renamed = features.to_frame().rename({"steps": "steps is missing"})
+    found = camilla.feature_effects(TABLE.with_features(samples=renamed))
+    assert found.explained.value == pytest.approx(FOUND.explained.value, abs=1e-9)
+    assert "steps is missing" in found.features["feature"]

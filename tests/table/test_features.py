@@ -132,10 +132,12 @@ def test_blocks_have_mean_0_and_total_variance_1() -> None:
     features = Features.from_frame(frame)
     encoder = Encoder.fit(features)
     matrix = encoder.matrix(features)
-    blocks = np.array(encoder.block)
+    of_column = np.array(encoder.feature)
     assert matrix.mean(axis=0) == pytest.approx(np.zeros(matrix.shape[1]), abs=1e-12)
-    for block in ("a", "a is missing", "b", "v"):
-        assert matrix[:, blocks == block].var(axis=0).sum() == pytest.approx(1)
+    assert encoder.columns[:2] == ("a", "a is missing")
+    for feature, total in (("a", 2), ("b", 1), ("v", 1)):  # a number and the mark of where it is missing
+        assert matrix[:, of_column == feature].var(axis=0).sum() == pytest.approx(total)
+    assert matrix[:, :2].var(axis=0) == pytest.approx([1, 1])
     again = Encoder.restored(encoder.document(), encoder.arrays)
     assert np.array_equal(again.matrix(features), matrix)
 

@@ -23,7 +23,7 @@ from camilla.statistics.row_effects import Effect, Regression, contrasts, joint_
 from camilla.statistics.row_levels import Grid as Responses
 from camilla.statistics.row_levels import RowLevels, grid_of, row_levels, shrunk_logits
 from camilla.table.encoding import Encoder
-from camilla.table.features import Features
+from camilla.table.features import Features, something_differs
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable, check_diagnosable
 
@@ -438,12 +438,12 @@ def _encoded(
 ) -> dict[str, tuple[Floats, Floats]]:
     """The columns of each feature for seen and for held-out rows; constant ones are left out."""
     seen = features.take(train)
-    if not any(seen.frame[name].n_unique() > 1 for name in seen.kinds):
+    if not something_differs(seen):
         return {}
     encoder = Encoder.fit(seen)
     x, new = encoder.matrix(features, train), encoder.matrix(features, test)
-    block = np.array([name.removesuffix(" is missing") for name in encoder.block])
-    return {name: (x[:, block == name], new[:, block == name]) for name in features.kinds if name in block}
+    of = np.array(encoder.feature)
+    return {name: (x[:, of == name], new[:, of == name]) for name in features.kinds if name in of}
 
 
 def _features(features: Features, fitted: _Fitted, held: _Predictions) -> pl.DataFrame:
