@@ -56,8 +56,9 @@ def test_a_matrix_of_another_length_is_refused(tmp_path: Path) -> None:
     with pytest.raises(camilla.DataError, match="has 3 rows for 4 samples"):
         table().with_features(samples=tmp_path / "e.npy")
     (tmp_path / "bad.npy").write_text("no matrix")
-    with pytest.raises(camilla.DataError, match="is not a matrix of numbers"):
+    with pytest.raises(camilla.DataError, match="is not a matrix of numbers") as caught:
         table().with_features(samples=tmp_path / "bad.npy")
+    assert str(caught.value).endswith("it holds objects, or no array. Write the numbers with numpy.save.")
 
 
 def test_notes_say_what_was_done() -> None:

@@ -696,8 +696,13 @@ def _read_matrix(path: Path, of: Of, names: Sequence[str] | None) -> Features:
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file of features.") from error
     except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0][:120]
-        raise DataError(f"{path}: is not a matrix of numbers that NumPy wrote (.npy): {reason}.") from error
+        reason = (
+            "it holds objects, or no array" if "pickle" in str(error) else str(error).splitlines()[0][:120]
+        )
+        raise DataError(
+            f"{path}: is not a matrix of numbers that NumPy wrote (.npy): {reason.rstrip('.')}. Write the "
+            "numbers with numpy.save."
+        ) from error
     if names is None:
         names = [f"row {number}" for number in range(1, len(np.atleast_1d(matrix)) + 1)]
     return Features.from_matrix(matrix, names, of=of, source=str(path))
