@@ -135,7 +135,7 @@ class Diagnosis(Printable):
 
         Where the diagnosis was made with features, new ones are predicted from theirs; the intervals hold
         what is not known of the weights, and how far samples of the same features differ. Else every new one
-        is expected to be as a random one of the table, and a note says so.
+        is predicted to be like a random one of the table, and a note says so.
 
         Parameters
         ----------

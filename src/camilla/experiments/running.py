@@ -12,7 +12,7 @@ from camilla.arrays import Watch, one_blas_thread
 from camilla.diagnosing import contender
 from camilla.display import watching
 from camilla.errors import DataError, SettingError
-from camilla.experiments.contenders import check_names, every, fitted_contender
+from camilla.experiments.contenders import check_names, check_uses_features, every, fitted_contender
 from camilla.experiments.protocols import (
     assumptions,
     check_sizes,
@@ -247,7 +247,9 @@ def _predictor(text: str, table: ResponseTable, units: Units) -> Predictor:
             f"no contender {text!r} for {units.name}; there are {', '.join(BASELINES)}, and diagnosers such "
             "as bayes."
         )
-    check_names(contender(text), size_of(table))
+    one, size = contender(text), size_of(table)
+    check_names(one, size)
+    check_uses_features(one, size)
     return diagnoser_predictor(text)
 
 

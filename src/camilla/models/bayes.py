@@ -13,7 +13,7 @@ from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.display import counted
 from camilla.errors import SettingError
 from camilla.extras import may_accelerate
-from camilla.fitting.layout import Layout, Size
+from camilla.fitting.layout import Encoded, Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.regression import Expansion
@@ -197,7 +197,8 @@ class Bayes:
                 draws = [self._run(data, rng, bases, plan, device, watch)]
             else:
                 draws = self._run_chains(data, rng, bases, plan.split(self.chains), device, watch)
-            params = _params(draws, _first_alike(weight, response), bases)
+            alike = _first_alike(weight, response, self.size.learner_features)
+            params = _params(draws, alike, bases)
             params = params._replace(**self._smoothed(params, data, rng, bases))
         p = sigmoid(params.logit.astype(np.float64))
         if self.size.fractional:
@@ -538,9 +539,11 @@ def _spaced(n_steps: int, n_kept: int) -> list[int]:
     return [(k + 1) * n_steps // n_kept - 1 for k in range(n_kept)]
 
 
-def _first_alike(weight: Floats, response: Floats) -> NDArray[np.intp]:
-    """For each learner the first one with the same responses to the same samples."""
+def _first_alike(weight: Floats, response: Floats, features: Encoded | None) -> NDArray[np.intp]:
+    """For each learner the first one with the same features and the same responses to the same samples."""
     rows = np.concatenate([weight, response]).T
+    if features is not None:
+        rows = np.hstack([rows, features.columns])
     keys = [row.tobytes() for row in np.ascontiguousarray(rows)]
     first: dict[bytes, int] = {}
     return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.intp)
