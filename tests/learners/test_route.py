@@ -417,6 +417,11 @@ def test_costs_of_single_answers_are_averaged_and_paid() -> None:
         ({"a": 1, "b": None, "c": 1}, r"the cost of learner 'b' is missing"),
         ("a=1,b=1,d=1", r"learner 'c' has no cost"),
         (pl.DataFrame({"learner": ["a", "b", "c"], "cost": ["1", "", "2"]}), r"learner 'b' is missing"),
+        ({"a": 1, "b": "2", "c": 1}, r"the cost of learner 'b' is '2'\. A cost is a number from 0 on"),
+        (
+            pl.DataFrame({"learner": ["a", "b", "c"], "cost": ["1", "two", "2"]}),
+            r"the costs, row 1: column 'cost' holds 'two'; a number was wanted\. A cost is",
+        ),
         (pl.DataFrame({"learner": ["a", "b", "c"], "price": [1, 1, 2]}), r"no column 'cost'"),
         (pl.DataFrame({"learner": ["a", "a", "b", "c"], "cost": [1, 2, 1, 2]}), r"'a' has several costs"),
     ],
@@ -425,6 +430,11 @@ def test_a_wrong_cost_names_its_learner(costs: Any, message: str) -> None:
     table, features = routed_table(6, 60)
     with pytest.raises(DataError, match=message):
         route(table, features=features, costs=costs, **QUIET)
+
+
+def test_a_learner_has_one_cost() -> None:
+    with pytest.raises(SettingError, match=r"--costs: learner 'a' has two costs\. Keep one\."):
+        costs_of("a=1,b=2,a=3", ["a", "b"], ["s"])
 
 
 def test_costs_of_zero_are_costs() -> None:
