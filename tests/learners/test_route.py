@@ -521,6 +521,85 @@ def test_a_saved_route_is_checked(tmp_path: Path) -> None:
         saved_route.save(tmp_path / "route.pkl")
 
 
+def written_by(way: str) -> Route:
+    """A route of this way from a number, a category of digits, and a confidence."""
+    rng, n = np.random.default_rng(2), 400
+    x = rng.normal(size=n)
+    right = rng.random((2, n)) < expit(np.array([2 * x, -2 * x]))
+    table = replace(
+        ResponseTable.from_matrix(right.astype(float), learners=["a", "b"]),
+        task=tuple(f"0{i % 2}" for i in range(n)),
+    )
+    given: dict[str, Any] = {
+        "features": pl.DataFrame({"sample": table.samples, "x": x, "code": [f"0{i % 3}" for i in range(n)]})
+    }
+    if way == "cascade":
+        sure = pl.DataFrame({"learner": "a", "sample": table.samples, "confidence": expit(2 * x)})
+        given = {"confidence": sure}
+    found = route(
+        table, costs={"a": 1, "b": 3}, partitions=1, methods=["tasks", "regression"], **given, **QUIET
+    )
+    assert found.route.way == way
+    return found.route
+
+
+@pytest.mark.parametrize("way", ["by sample", "cascade"])
+def test_a_route_whose_numbers_do_not_fit_is_refused_when_it_is_read(way: str, tmp_path: Path) -> None:
+    """Not when it is used: then somebody would be told of a product of matrices."""
+    path = written_by(way).save(tmp_path / "route.json")
+    saved = json.loads(path.read_text())
+    weights = saved["arrays"]["regression.weights"]
+    turned = saved["arrays"] | {"regression.weights": weights | {"shape": weights["shape"][::-1]}}
+    for wrong in (
+        {"arrays": turned},
+        {"encoder": None},
+        {"encoder": saved["encoder"] | {"codings": []}},
+        {"means": [*saved["means"], 0.5]},
+        {"learners": ["a", "a"], "single": "a", "first": ""},
+        {"costs": [1, -3]},
+        {"price": -1},
+        {"middle": [0, 0]},
+    ):
+        path.write_text(json.dumps(saved | wrong))
+        with pytest.raises(FormatError, match=r"route\.json: the route is damaged: "):
+            Route.load(path)
+    one = Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").to_document() | {"means": [0.5]}
+    path.write_text(json.dumps(one))
+    with pytest.raises(FormatError, match="it has not one mean per learner"):
+        Route.load(path)
+
+
+def test_cells_of_a_file_are_read_as_they_are_written(tmp_path: Path) -> None:
+    """007 stays 007, and the code 01 is the 01 that the route was made with."""
+    made = written_by("by sample")
+    new = pl.DataFrame({"sample": ["007", "8"], "task": ["00", "01"], "x": [0.1, -0.1], "code": ["01", "02"]})
+    new.write_csv(tmp_path / "new.csv")
+    assert made.choose(tmp_path / "new.csv").equals(made.choose(new))
+    assert made.choose(new)["sample"].to_list() == ["007", "8"]
+
+
+def test_what_a_route_cannot_use_is_said_with_its_place(tmp_path: Path) -> None:
+    made, cascade = written_by("by sample"), written_by("cascade")
+    path = tmp_path / "new.csv"
+    path.write_text("sample,task,x,code\n1,00,0.5,01\n2,00,much,01\n")
+    with pytest.raises(DataError, match=r"column 'x' holds numbers, and 'much' in line 3"):
+        made.choose(path)
+    with pytest.raises(DataError, match=r"new\.csv: no column 'name' that names the samples"):
+        made.choose(path, sample="name")
+    path.write_text("sample,task,confidence\n1,00,0.5\n2,01,high\n")
+    with pytest.raises(DataError, match=r"new\.csv, line 3: column 'confidence' holds 'high'; a number"):
+        cascade.choose(path)
+    path.write_text("sample,task,confidence\n1,00,inf\n")
+    with pytest.raises(DataError, match=r"new\.csv, line 2: column 'confidence' holds inf; a finite number"):
+        cascade.choose(path)
+
+
+@pytest.mark.parametrize("way", ["by sample", "cascade"])
+def test_no_samples_get_no_learners(way: str) -> None:
+    none = pl.DataFrame(schema={"task": pl.String, "x": pl.Float64, "code": pl.String})
+    assert written_by(way).choose(none).height == 0
+
+
 def test_missing_responses_help_to_fit_and_do_not_judge() -> None:
     table, features = routed_table(9, 500)
     holes = table.keep(~((table.learner == 0) & (table.sample % 5 == 0)))

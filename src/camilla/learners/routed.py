@@ -60,7 +60,7 @@ class Problem:
     def known(self, sight: Sight, rows: Indices) -> Known:
         """What is known of some samples."""
         if self.features is None or (sight.encoder is None and not sight.task_column):
-            return Known(np.zeros((len(rows), 0)), np.full(len(rows), -1, np.int64), 0)
+            return sight.nothing(len(rows))
         return sight.known(self.features, rows)
 
 
