@@ -398,6 +398,44 @@ def test_budget_and_quality_pick_the_point() -> None:
         route(table, features=features, costs=costs, budget=0.5, **QUIET)
 
 
+def unrelated(n: int = 400) -> pl.DataFrame:
+    """Four learners whose responses have nothing to do with the five tasks; the second best costs most."""
+    rng = np.random.default_rng(0)
+    right = {"cheap": 0.5, "middle": 0.7, "good": 0.9, "dear": 0.85}
+    names = [f"s{i}" for i in range(n)]
+    return pl.concat(
+        pl.DataFrame({"learner": name, "sample": names, "response": (rng.random(n) < p).astype(float),
+                      "task": [f"t{i % 5}" for i in range(n)]})
+        for name, p in right.items()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cost", [1.01, 2.37, 3.31, 4.7])
+def test_a_route_to_one_learner_reaches_the_quality(cost: float) -> None:
+    """Whatever the learner costs: the budgets that are compared need not be the cost of any learner."""
+    table = unrelated()
+    mean = table.group_by("learner").agg(pl.col("response").mean())
+    means = dict(zip(mean["learner"], mean["response"], strict=True))
+    costs = {"cheap": 1, "middle": cost, "good": 4.777, "dear": 10}
+    for quality, wanted in ((0.4, "cheap"), (0.68, "middle"), (means["middle"], "middle"), (0.8, "good")):
+        found = route(table, costs=costs, quality=quality, methods=["tasks"], partitions=1, **QUIET)
+        assert not found.better
+        assert (found.route.single, found.route.choose({"task": "t1"})["learner"][0]) == (wanted, wanted)
+        assert found.budget >= costs[wanted] - 1e-9
+        assert found.learners.filter(pl.col("share") == 1)["learner"].to_list() == [wanted]
+        expected = found.route.facts["expected"]
+        assert expected["cost"] == pytest.approx(costs[wanted])
+        assert expected["quality"] == pytest.approx(means[wanted])
+
+
+def test_a_route_to_one_learner_is_the_best_within_the_budget() -> None:
+    costs = {"cheap": 1, "middle": 2.37, "good": 4.777, "dear": 10}
+    for budget, wanted in ((1, "cheap"), (2.36, "cheap"), (2.37, "middle"), (4, "middle"), (20, "good")):
+        found = route(unrelated(), costs=costs, budget=budget, methods=["tasks"], partitions=1, **QUIET)
+        assert (found.better, found.route.single) == (False, wanted)
+        assert found.route.facts["expected"]["cost"] == costs[wanted]
+
+
 def test_costs_of_single_answers_are_averaged_and_paid() -> None:
     table, features = routed_table(5, 120)
     rows = table.to_long().select("learner", "sample")

@@ -38,7 +38,7 @@ class Routing(Printable):
     level : float
         Coverage of the intervals.
     budget : float
-        Mean cost per sample of the route.
+        The budget per sample at which `ways` compares; a route does not cost more.
     gain : mapping
         How much better choosing is than drawing lots: difference, interval, p-value.
     apgr : DataFrame
@@ -80,7 +80,7 @@ class Routing(Printable):
     single: str  # the best single learner
     weak: str  # the best learner of the lowest cost
     level: float
-    budget: float  # mean cost per sample of the route
+    budget: float  # per sample, at which `ways` compares
     gain: Mapping[str, Any]  # difference, low, high, p_value, over: what it is an average of and over
     apgr: pl.DataFrame  # way, apgr, low, high; empty where the best single learner is the cheapest
     frontier: pl.DataFrame  # way, budget, quality, low, high, over_mixing, over_mixing_low, over_mixing_high
