@@ -436,6 +436,27 @@ def test_a_route_to_one_learner_is_the_best_within_the_budget() -> None:
         assert found.route.facts["expected"]["cost"] == costs[wanted]
 
 
+@pytest.mark.parametrize("share", [0.55, 0.45], ids=["the first is the better one", "the second is"])
+def test_a_cascade_beyond_all_doubt_is_taken(share: float) -> None:
+    """The first learner knows when it is wrong, and the other one is right exactly then.
+
+    So p is too small for a number. Where the first is the better one, nothing dearer is, and the cascade
+    gains 1 − m on it, m its mean: on new samples with variance m(1 − m)/n.
+    """
+    rng, n = np.random.default_rng(0), 3000
+    first = (rng.random(n) < share).astype(float)
+    table = ResponseTable.from_matrix(np.array([first, 1 - first]), learners=["a", "b"])
+    table = replace(table, task=tuple(f"t{i % 2}" for i in range(n)))
+    sure = pl.DataFrame({"learner": "a", "sample": table.samples, "confidence": first})
+    found = route(table, costs={"a": 1, "b": 4}, confidence=sure, methods=["tasks"], partitions=1, **QUIET)
+    assert (found.better, found.way, found.route.way) == (True, "cascade", "cascade")
+    assert "p < 1e-300" in found.answer
+    if share > 0.5:
+        spread = math.sqrt(first.mean() * (1 - first.mean()) / n)
+        assert found.gain["difference"] == pytest.approx(1 - first.mean())
+        assert found.gain["high"] - found.gain["low"] == pytest.approx(2 * 1.96 * spread, rel=0.01)
+
+
 def test_costs_of_single_answers_are_averaged_and_paid() -> None:
     table, features = routed_table(5, 120)
     rows = table.to_long().select("learner", "sample")

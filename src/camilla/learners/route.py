@@ -1,6 +1,6 @@
 """Which learner should answer each sample, at what cost: chosen on some samples and judged on others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -227,7 +227,7 @@ def _result(
                   asked.level)  # fmt: skip
     way = _judged_way(problem, parts, judge)
     gain = _gain(problem, parts, way, judge)
-    better = bool(gain["difference"] > 0 and gain["p_value"] < 1 - asked.level)
+    better = _is_ahead(gain, asked.level)
     curves = parts[0].curves
     single = None if better else _single(problem, curves, asked)
     at = _point(problem, parts, way, asked, single)
@@ -273,8 +273,12 @@ def _judged_way(problem: Problem, parts: list[Partition], judge: Judge) -> str:
     row = judge.difference(
         _between(problem, parts, CASCADE, ROUTED), ("difference", "low", "high", "p_value")
     )
-    ahead = (row["difference"] or 0) > 0 and (row["p_value"] or 1) < 1 - judge.level
-    return CASCADE if ahead else ROUTED
+    return CASCADE if _is_ahead(row, judge.level) else ROUTED
+
+
+def _is_ahead(row: Mapping[str, Any], level: float) -> bool:
+    """Whether a difference is above 0, and significantly so."""
+    return bool(row["difference"] > 0 and row["p_value"] < 1 - level)
 
 
 def _expected(
@@ -294,13 +298,15 @@ def _range(problem: Problem, curves: Curves) -> tuple[float, float]:
 
 
 def _between(problem: Problem, parts: list[Partition], way: str, other: str) -> list[Floats]:
-    """What each sample says of a way beyond another one, averaged over the budgets."""
+    """What each sample says of a way beyond another one, averaged over the budgets, or at the highest one."""
     low, high = _range(problem, parts[0].curves)
     out = []
     for part in parts:
-        curves = part.curves
-        one, beyond = (curves.ways[name].between(curves.budgets, low, high) for name in (way, other))
-        out.append(one - beyond)
+        curves, one, beyond = part.curves, part.curves.ways[way], part.curves.ways[other]
+        if high > low:
+            out.append(one.between(curves.budgets, low, high) - beyond.between(curves.budgets, low, high))
+        else:
+            out.append(one.at_budget[-1] - beyond.at_budget[-1])
     return out
 
 

@@ -349,7 +349,8 @@ def _curve(
         cost.append(path.earned(np.repeat(costs[:, None], len(inside), axis=1), budgets))
         paid.append(path.earned(cells, budgets))
     right, spent, bill = (in_order(folds, part) for part in (quality, cost, paid))
-    return Curve(right, bill, at_fixed_cost(right, budgets, spent))
+    end = max(float(path.cost[-1]) for path in paths)
+    return Curve(right, bill, at_fixed_cost(right, budgets, spent, end))
 
 
 def _mixed(problem: Problem, folds: list[Fold], budgets: Floats) -> Curve:

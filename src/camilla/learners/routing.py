@@ -173,7 +173,8 @@ class Routing(Printable):
 def _points(row: Mapping[str, Any], level: float) -> str:
     value, low, high = (row[name] for name in ("difference", "low", "high"))
     ends = f", {percent(level)} CI {signed(100 * low)} to {signed(100 * high)}" if low is not None else ""
-    p = f"; p = {row['p_value']:.2g}" if row.get("p_value") is not None else ""
+    p = "" if row.get("p_value") is None else f"; p = {row['p_value']:.2g}"
+    p = "; p < 1e-300" if row.get("p_value") == 0 else p
     return f"{signed(100 * value)} points{ends}{p}"
 
 
@@ -192,9 +193,9 @@ def _answer(found: Routing) -> str:
 def _saving(found: Routing) -> str:
     """What the quality of the best single learner costs with the route."""
     same = found.same_quality
-    if found.gain["beyond"] != MIXING or same["cost"] is None or not same["single_cost"] > 0:
-        return ""
     single = same["single_cost"]
+    if found.gain["beyond"] != MIXING or same["cost"] is None or not same["cost"] < single:
+        return ""
     low = f"{same['low']:.3g}" if same["low"] is not None else f"{same['cost']:.3g}"
     ends = f"{low} to {same['high']:.3g}" if same["high"] is not None else f"from {low}, with no upper end"
     return (
