@@ -283,6 +283,19 @@ def test_a_saved_committee_answers_as_it_did(tmp_path: Path) -> None:
     assert by_sample == found["answer"].to_list()
 
 
+@pytest.mark.parametrize("answers", [(True, True, False), (7.0, 7, "7"), ("x", "y", "y")])
+def test_one_sample_and_many_are_answered_alike(answers: tuple[Any, ...]) -> None:
+    committee = Committee(("a", "b", "c"), (1.0, 1.0, 1.0))
+    one = dict(zip("abc", answers, strict=True))
+    many = committee.apply({name: [value] for name, value in one.items()})
+    assert many["answer"].to_list() == [committee.answer(one)]
+
+
+def test_no_answers_are_no_table() -> None:
+    with pytest.raises(DataError, match="the answers hold no sample"):
+        Committee(("a", "b"), (1.0, 1.0)).apply({"a": [], "b": []})
+
+
 def test_long_and_wide_answers_and_tables_give_the_same() -> None:
     table = answers_table()
     committee = ensemble(table, sizes=[3], splits=2).chosen

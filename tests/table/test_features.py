@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import camilla
+from camilla.errors import FormatError
 from camilla.table.encoding import Encoder
 from camilla.table.features import Features
 
@@ -167,3 +168,19 @@ def test_other_features_than_those_fitted_on_are_refused() -> None:
         encoder.matrix(Features.from_frame(of(length=[1, 2, 3, 4])))
     with pytest.raises(camilla.DataError, match="is a category; a number was fitted on"):
         encoder.matrix(Features.from_frame(of(words=["p", "q", "p", "q"])))
+
+
+def test_a_saved_encoding_whose_numbers_do_not_belong_together_is_refused() -> None:
+    letters = [("p", "q", "r")[k % 3] for k in range(9)]
+    frame = pl.DataFrame({"sample": [str(k) for k in range(9)], "b": letters, "v": np.eye(9)[:, :3].tolist()})
+    encoder = Encoder.fit(Features.from_frame(frame))
+    document = encoder.document()
+    levels = [one | {"shares": [1.0]} if "shares" in one else one for one in document["codings"]]
+    for wrong, arrays, message in (
+        (document | {"codings": []}, encoder.arrays, "has no feature"),
+        (document | {"codings": levels}, encoder.arrays, "the numbers of 'b' are of another size"),
+        (document, {"v.centre": np.zeros(2)}, "the numbers of 'v' are of another size"),
+        (document, {}, r"has lost 'v\.centre'"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            Encoder.restored(wrong, arrays)
