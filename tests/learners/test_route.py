@@ -436,6 +436,21 @@ def test_a_route_to_one_learner_is_the_best_within_the_budget() -> None:
         assert found.route.facts["expected"]["cost"] == costs[wanted]
 
 
+def test_learners_are_compared_on_the_samples_that_all_answered() -> None:
+    """b answered the easy half alone: .8 of it, and a .9 of it, but .6 of all."""
+    easy, n = np.arange(400) < 200, 400
+    rng = np.random.default_rng(1)
+    a = (rng.random(n) < np.where(easy, 0.9, 0.3)).astype(float)
+    b = np.where(easy, rng.random(n) < 0.8, np.nan)
+    table = replace(
+        ResponseTable.from_matrix(np.array([a, b]), learners=["a", "b"]),
+        task=tuple(f"t{i % 2}" for i in range(n)),
+    )
+    for aim in ({}, {"budget": 1.0}, {"quality": 0.85}):
+        found = route(table, costs={"a": 1, "b": 1}, methods=["tasks"], partitions=1, **aim, **QUIET)
+        assert (found.single, found.route.single) == ("a", "a")
+
+
 @pytest.mark.parametrize("share", [0.55, 0.45], ids=["the first is the better one", "the second is"])
 def test_a_cascade_beyond_all_doubt_is_taken(share: float) -> None:
     """The first learner knows when it is wrong, and the other one is right exactly then.
