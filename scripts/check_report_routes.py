@@ -260,8 +260,8 @@ def lots(means: Array, costs: Array, budgets: Array) -> Array:
     ]).T  # fmt: skip
 
 
-def corrected(quality: Array, budgets: Array, cost: Array) -> Array:
-    """Each sample's part in the quality at a fixed mean cost."""
+def corrected(quality: Array, budgets: Array, cost: Array, end: float = math.inf) -> Array:
+    """Each sample's part in the quality at a fixed mean cost; from `end` on the cost is not fixed."""
     if len(budgets) < 2:
         return quality
     k = np.arange(len(budgets))
@@ -269,6 +269,7 @@ def corrected(quality: Array, budgets: Array, cost: Array) -> Array:
     a, b = np.maximum(k - reach, 0), np.minimum(k + reach, len(k) - 1)
     mean = quality.mean(axis=1)
     slope = (mean[b] - mean[a]) / (budgets[b] - budgets[a])
+    slope[budgets >= end - 1e-12] = 0
     return quality - slope[:, None] * (cost - cost.mean(axis=1, keepdims=True))
 
 
@@ -336,19 +337,21 @@ class Anew:
         """Quality, and quality corrected for costs, of every way: [budgets, samples]."""
         n, flat = self.y.shape[1], np.repeat(self.c[:, None], self.y.shape[1], axis=1)
         out = {key: np.empty((len(self.grid), n)) for key in (ROUTED, ORACLE, LOTS, "cost", "dear")}
-        single, chosen = np.empty(n), np.empty(n, int)
+        single, chosen, ends = np.empty(n), np.empty(n, int), {ROUTED: 0.0, ORACLE: 0.0}
         for at, one, mean in zip(inside, q, means, strict=True):
             for key, spent, path in (
                 (ROUTED, "cost", moves(one, self.c)), (ORACLE, "dear", moves(self.y[:, at], self.c))
             ):  # fmt: skip
                 out[key][:, at] = path.earned(self.y[:, at], self.grid)
                 out[spent][:, at] = path.earned(flat[:, at], self.grid)
+                ends[key] = max(ends[key], path.knots[-1])
             out[LOTS][:, at] = lots(mean, self.c, self.grid) @ self.y[:, at]
             top = np.flatnonzero(mean >= mean.max() - 1e-9)
             single[at] = self.y[top[np.argmin(self.c[top])], at]
         fixed = {
-            f"{ROUTED} fixed": corrected(out[ROUTED], self.grid, out["cost"]),
-            f"{ORACLE} fixed": corrected(out[ORACLE], self.grid, out["dear"]), f"{LOTS} fixed": out[LOTS],
+            f"{ROUTED} fixed": corrected(out[ROUTED], self.grid, out["cost"], ends[ROUTED]),
+            f"{ORACLE} fixed": corrected(out[ORACLE], self.grid, out["dear"], ends[ORACLE]),
+            f"{LOTS} fixed": out[LOTS],
         }  # fmt: skip
         return out | fixed | {SINGLE: single, "chosen": chosen}
 

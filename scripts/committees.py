@@ -33,8 +33,8 @@ NAMES = {
     "cifar100": "CIFAR-100 test, 42 learners × 10,000 pictures, right/wrong only: lower bounds",
 }
 REMARKS = {
-    "cifar100": "All figures of committees are lower bounds, those of all learners voting too: the "
-    "differences from all voting compare two bounds, and say nothing of the votes themselves.\n\n",
+    "cifar100": "All figures of committees are lower bounds, and so are those of all learners voting. The "
+    "differences from all voting compare two bounds, so they do not tell which votes are better.\n\n",
 }
 
 
@@ -161,61 +161,63 @@ def simulated(name: str, worlds: int, before: dict[str, Any]) -> dict[str, Any]:
 
 HEAD = """# Committees
 
-`camilla ensemble` with committees of 3, 5 and 9. Samples are split into halves ten times. One half
-chooses members, votes and size, and the best single learner; the other half judges them, and the other
-way round. Differences are from that best single learner, in points (hundredths of the accuracy). p and the
-ends of intervals are medians over splits, of the exact McNemar test and Tango's interval; for sizes and all
-learners p is adjusted (Holm).
-EPP has twenty parts of the samples as rounds. Members were chosen with all samples, which flatters them
-beside committees.
+`camilla ensemble` tries committees of 3, 5 and 9. Samples are split into halves ten times. One half chooses
+the members, the votes, the size and the best single learner; the other half judges them. Then the halves
+swap roles. Differences are from that best single learner, in points (hundredths of the accuracy). The
+p-value and the ends of intervals are medians over splits, of the exact McNemar test and of Tango's
+interval. For single sizes and for all learners voting, p is adjusted (Holm). EPP has twenty parts of the
+samples as rounds. Members were chosen with all samples, which flatters them in comparison with committees.
 
-How members are found and weights are learned was settled on digits and Titanic. CIFAR-100 was looked at
-once, after that.
+The ways to find members and to learn weights were settled on digits and Titanic. CIFAR-100 was looked at
+only once, after that.
 """
 WORLDS_HEAD = """
 ## Pools in which the truth is known
 
-Two possible answers per sample, committees of 3 and 5, ten splits.
+Each sample has two possible answers, committees have 3 or 5 members, and there are ten splits.
 
-* **equals**: everybody gets 70 % of the samples right. On 15 % every learner is right with probability
-  .7, on 15 % with .3, independently. A weighted vote is then right with probability q on the former and
-  1 − q on the latter. So every committee is exactly as good as every learner (.85), whatever is chosen.
+* **equals**: every learner gets 70 % of the samples right. On another 15 % each learner is right with
+  probability .7, and on the last 15 % with probability .3, independently. A weighted vote is right with
+  probability q on the former and 1 − q on the latter. So every committee is exactly as good as every
+  learner (.85), whatever is chosen.
 * **copies**: all learners give the same answers.
-* **alike**: all learners are nearly as good as each other, and samples are very easy or very hard.
-* **one ahead**: one learner is better than five others by .6 logits. A committee with them is worse.
-* **graded**: eight learners of rising ability, each with samples that it finds easy. A committee is better.
-* **independent**: every learner is right with .7, independently. Three are right with .784, five with
-  .837 (Condorcet).
+* **alike**: all learners are nearly equally good, and samples are very easy or very hard.
+* **one ahead**: one learner is better than all others by .6 logits. A committee with the others is worse.
+* **graded**: learners differ in ability, and each has samples that it finds easy. A committee is better.
+* **independent**: every learner is right with probability .7, independently. A majority of three is right
+  with probability .784, a majority of five with .837 (Condorcet).
 
-The truth is the gain of committees that were chosen on halves, over the best single learner of the half, on
-20,000 samples more. *held* says how often the 95 % interval of the difference holds it, *of all* how often it
-holds that of the committee chosen on all samples, over the best single learner of all. How intervals are made
-was settled on seeds below 1,000; the tables here have others. The test has an error rate of 5 %, in both
-directions together.
+The truth is what committees chosen on halves gain over the best single learner of the half, on 20,000
+further samples. *held* is the share of tables whose 95 % interval of the difference contains it. *of all*
+is the share whose interval contains the gain of the committee chosen on all samples over the best single
+learner of all samples. How intervals are made was settled on seeds below 1,000; the tables here have other
+seeds. The test has an error rate of 5 %, in both directions together.
 
 | pool | tables | a committee is better | is worse | held | of all | accuracy held | gain | true |
 |---|---|---|---|---|---|---|---|---|
 """
 TAIL = """
-The interval is of committees chosen on half of the samples. Among 460 tables for settling (equals, alike,
-graded, independent, one ahead) it held their gain in 100, 99, 96, 100 and 97 %. Among equals it is wider than
-need be: the mean over ten splits varies less there than one split. Narrower ones would not hold the gain
-where learners differ. The committee that is saved was chosen on all samples. Where one learner is ahead,
-halves often miss it, and all samples do not: beside it, the saved committee is then worse than the interval
-says (held in 79 % of the tables for settling; in 88 % where learners are graded, in 99 % elsewhere).
+The interval is for committees chosen on half of the samples. In the 460 tables on which the method was
+settled (equals, alike, graded, independent, one ahead) it held their gain in 100, 99, 96, 100 and 97 %.
+Among equals it is wider than necessary, because the mean over ten splits varies less there than a single
+split does. A narrower interval would not hold the gain where learners differ. The saved committee is chosen
+on all samples. Where one learner is ahead, half of the samples often miss it, and all samples do not.
+Compared with that learner, the saved committee is then worse than the interval says: the interval held its
+gain in 79 % of those 460 tables with one learner ahead, in 88 % of those with graded learners, and in 99 %
+of the others.
 
-**Why not twice the median.** Twice the median of the p-values over splits is valid whatever they have in
-common (Rüger, 1978). It was used before, with intervals of half the error rate. Those held the truth in 99
-to 100 % of the tables for settling. The median alone errs here no more often than the test allows.
+**Why not twice the median?** Twice the median of the p-values over splits is valid however the splits
+depend on each other (Rüger, 1978). It was used before, with intervals of half the error rate. Those held
+the truth in 99 to 100 % of the 460 tables. The median alone errs here no more often than the test allows.
 
-**Why halves.** Ten folds were tried first, with one paired test over all held-out samples. That test
-called a committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples). Its
-statistic varied 1.46 times as much as it should. The choices of ten folds use nearly the same samples. Among
-equals, a learner is then chosen in just those folds in which it does worse. With halves it was 5.5 %, and
-0.97 times.
+**Why halves?** Ten folds were tried first, with one paired test over all held-out samples. That test called
+a committee of 3 better or worse in 20 % of 600 tables of equals (12 learners × 400 samples), and its
+statistic varied 1.46 times as much as it should. The reason is that the choices of ten folds use nearly the
+same samples: among equals, a learner is then chosen in exactly those folds in which it does worse. With
+halves the share was 5.5 %, and the statistic varied 0.97 times as much as it should.
 
-Made by `python scripts/committees.py --out docs/results/committees.md`, with `--worlds` for more; every
-figure is in [data/committees.json](data/committees.json).
+This page is made by `python scripts/committees.py --out docs/results/committees.md`; `--worlds` adds
+tables. Every figure is in [data/committees.json](data/committees.json).
 """
 
 

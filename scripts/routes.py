@@ -102,21 +102,22 @@ def scenarios() -> dict[str, Any]:
 
 HEAD = """# Routes
 
-`camilla route`: a learner is chosen per sample from what is known before it is answered. Samples are dealt
-into 5 folds, and each is judged by a route made on the other four: encoding, penalties and weights of methods
-included. This is done five times, three times where there are more than 5,000 samples. Intervals are of the
-route made of all samples, on samples that nobody has seen
-([how](../commands/route.md#what-is-chosen-and-how-it-is-judged)).
-[What APGR is](../commands/route.md#apgr).
+`camilla route` chooses a learner for each sample from what is known before the sample is answered. Samples
+are dealt into 5 folds. Each fold is judged by a route made on the other four: encoding, penalties and
+weights of methods included. This is repeated five times, or three times if there are more than 5,000
+samples. Intervals are of the route made of all samples, on samples that nobody has seen
+([how](../commands/route.md#what-is-chosen-and-how-it-is-judged)). APGR is the average performance gap
+recovered ([definition](../commands/route.md#apgr)).
 
 ## RouteLLM
 
-Right or wrong answers of Mixtral-8x7B (weak) and GPT-4-1106 (strong) to the prompts of MMLU (14,042 of 57
-subjects) and GSM8K (1,319); each is a table of its own. Known of a prompt: its subject, TF-IDF of its
-words and pairs of words (50 directions), and its length. A budget is the share of prompts that go to the
-strong model. *half* is the accuracy where half of them do. The settings of the methods were chosen with
-partitions 101 to 106 of the same prompts: the partitions judged here had no part in that, the prompts did.
-That a method is used as soon as its weight is above 0 was settled in simulated worlds.
+The tables hold right and wrong answers of Mixtral-8x7B (weak) and GPT-4-1106 (strong) to the prompts of
+MMLU (14,042 prompts of 57 subjects) and of GSM8K (1,319 prompts). Three things are known of a prompt: its
+subject, TF-IDF of its words and pairs of words (50 directions), and its length. A budget is the share of
+prompts that go to the strong model; *half* is the accuracy if half of them do. The settings of the methods
+were chosen on partitions 101 to 106 of the same prompts. So the partitions judged here are new, but the
+prompts are not. The rule that a method is used as soon as its weight is above 0 was settled in simulated
+worlds.
 
 """
 
@@ -165,17 +166,16 @@ def routellm_text(name: str, found: dict[str, Any]) -> str:
         f"Each run of the command deals the samples {found['partitions']} times.\n\n"
         "| seed | APGR | 95 % CI | half | 95 % CI | CPU s |\n|---|---|---|---|---|---|\n"
         f"{rows}\n{others}"
-        f"Oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); drawing lots: .500. Reached "
-        "elsewhere: "
-        f"{FLOORS[name]}.{found.get('note', '')}\n\n"
+        f"APGR of the oracle: {found['oracle']['apgr']:.3f} ({ends(found['oracle'])}); of drawing lots: "
+        f".500. Reached by other methods: {FLOORS[name]}.{found.get('note', '')}\n\n"
     )
 
 
 def helm_text(found: dict[str, Any]) -> str:
     text = (
-        "## HELM Lite by scenario\n\n30 models on 10,200 samples of 28 scenarios, which are all that is "
-        "known of "
-        f"a sample; no costs. The best single model of the other folds is {found['single']}.\n\n"
+        "## HELM Lite by scenario\n\n30 models answered 10,200 samples of 28 scenarios. The scenario is all "
+        "that is known of a sample, and all models cost the same. The best single model of the other folds "
+        f"is {found['single']}.\n\n"
         f"{found['answer']}\n\n| scenario | samples | most chosen | chosen | single | gain, points | 95 % "
         f"CI | "
         "p (Holm) |\n|---|---|---|---|---|---|---|---|\n"
@@ -206,11 +206,12 @@ NAMES = {"gain": "gain", "apgr": "APGR", "middle": "mean response at the middle 
 def worlds_text(rows: dict[str, list[dict[str, Any]]]) -> str:
     text = (
         "## Worlds in which the truth is known\n\nLearners have equal or different costs, samples are easy "
-        "or hard, and features say much, little or nothing of who is better on a sample "
-        "(`scripts/route_worlds.py`). The truth is that of the route made of all samples of the table, on at "
-        "least 10,000 samples more. *Held* is the share of tables whose 95 % interval holds it. Where all "
-        "learners cost the same, the gain is that over the best single learner, and there is no APGR. How "
-        f"intervals are made was settled on seeds below {JUDGED_FROM}; the tables here have others.\n\n"
+        "or hard, and features say much, little or nothing about who is better on a sample "
+        "(`scripts/route_worlds.py`). The truth is that of the route made of all samples of a table, on at "
+        "least 10,000 further samples. *Held* is the share of tables whose 95 % interval contains the truth; "
+        "*better* and *worse* are the shares of tables with a significant difference. Where all learners "
+        "cost the same, the gain is the one over the best single learner, and there is no APGR. How "
+        f"intervals are made was settled on seeds below {JUDGED_FROM}; the tables here have other seeds.\n\n"
         "| world | tables | better | worse | held: gain | held: APGR | held: middle budget | gain | true |\n"
         "|---|---|---|---|---|---|---|---|---|\n"
     )
@@ -242,10 +243,11 @@ def _in_all(every: dict[str, dict[str, Any]]) -> str:
     body = "\n".join(lines)
     return (
         f"\nIn all {tables} tables:\n\n{body}\n* Where nothing can be gained, choosing was called better in "
-        f"{claimed} of {of} tables, and was significantly worse in {worse}.\n* p < .05 and an interval "
-        f"without 0 disagreed in {odd} of {tables} tables.\n\nGains are in points. Made by `python "
-        "scripts/routes.py --out docs/results/routes.md`, with `--worlds` for more; every figure is in "
-        "[data/routes.json](data/routes.json) and [data/route_worlds.json](data/route_worlds.json).\n"
+        f"{claimed} of {of} tables, and was significantly worse in {worse}.\n* The test (p < .05) and the "
+        f"interval (without 0) disagreed in {odd} of {tables} tables.\n\nGains are in points, hundredths of "
+        "the mean response. This page is made by `python scripts/routes.py --out docs/results/routes.md`; "
+        "`--worlds` adds tables. Every figure is in [data/routes.json](data/routes.json) and "
+        "[data/route_worlds.json](data/route_worlds.json).\n"
     )
 
 

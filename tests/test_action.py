@@ -41,6 +41,9 @@ class Runner:
         (folder / "bin").mkdir(parents=True)
         (folder / "bin/gh").write_text(GH)
         (folder / "bin/gh").chmod(0o755)
+        (folder / "camilla/bin").mkdir(parents=True)  # what the first step makes
+        for name in ("camilla", "python"):
+            (folder / "camilla/bin" / name).symlink_to(Path(sys.executable).parent / name)
         defaults = {name: str(one.get("default", "")) for name, one in ACTION["inputs"].items()}
         given = defaults | {name.replace("_", "-"): value for name, value in inputs.items()}
         self.values = {f"inputs.{name}": value for name, value in given.items()} | {
@@ -54,11 +57,10 @@ class Runner:
         step = STEPS[name]
         given = {key: EXPRESSION.sub(self._value, value) for key, value in step.get("env", {}).items()}
         files = {
-            key: str(self.folder / key) for key in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_PATH")
+            key: str(self.folder / key)
+            for key in ("GITHUB_OUTPUT", "GITHUB_STEP_SUMMARY", "GITHUB_PATH", "GITHUB_ENV")
         }
-        path = os.pathsep.join(
-            [str(self.folder / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]
-        )
+        path = os.pathsep.join([str(self.folder / "bin"), os.environ["PATH"]])
         environment = os.environ | files | given | {
             "PATH": path, "RUNNER_TEMP": str(self.folder), "FORGE": str(self.folder), "OMP_NUM_THREADS": "1"
         }  # fmt: skip
@@ -107,7 +109,7 @@ def test_the_action_comments_and_fails_by_the_gate(
     runner = Runner(tmp_path, baseline=str(logs / a), candidate=str(logs / b))
     ended = runner.run("compare")
     assert ended.code == 0, ended.printed
-    comment = (tmp_path / "camilla-comment.md").read_text(encoding="utf-8")
+    comment = Path(runner.values["steps.compare.outputs.comment-file"]).read_text(encoding="utf-8")
     lines = comment.split("\n")
     assert lines[:3] == ["<!-- camilla compare -->", "", f"### Camilla: {headline}"]
     assert gate in comment
@@ -117,7 +119,7 @@ def test_the_action_comments_and_fails_by_the_gate(
     assert (tmp_path / "GITHUB_STEP_SUMMARY").read_text(encoding="utf-8") == comment
     outputs = {key: runner.values[f"steps.compare.outputs.{key}"] for key in ("verdict", "failed")}
     assert outputs == {"verdict": verdict, "failed": str(code == 3).lower()}
-    document = json.loads((tmp_path / "camilla-compare.json").read_text())
+    document = json.loads(Path(runner.values["steps.compare.outputs.json-file"]).read_text())
     assert (document["gate"]["failed"], document["verdict"]) == (code == 3, verdict)
     assert runner.run("gate").code == code
 
@@ -153,6 +155,33 @@ def test_inputs_are_words_and_never_code(logs: Path, tmp_path: Path) -> None:
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize("name", ["by_task", "fail", "comment"])
+@pytest.mark.parametrize("word", ["yes", "True", ""])
+def test_a_switch_is_true_or_false(logs: Path, tmp_path: Path, name: str, word: str) -> None:
+    """Any other word would switch the gate off without saying so."""
+    given = {"baseline": str(logs / "svm rbf"), "candidate": str(logs / "ridge"), name: word}
+    ended = Runner(tmp_path, **given).run("compare")
+    assert ended.code == 2
+    assert f"error: the input {name.replace('_', '-')} is" in ended.printed
+    assert "true or false was wanted" in ended.printed
+    assert not (tmp_path / "GITHUB_OUTPUT").exists()
+
+
+def test_two_comparisons_of_a_job_keep_their_files(logs: Path, tmp_path: Path) -> None:
+    runner = Runner(tmp_path, baseline=str(logs / "ridge"), candidate=str(logs / "svm rbf"))
+    files = []
+    for _ in range(2):
+        assert runner.run("compare").code == 0
+        files += [Path(runner.values[f"steps.compare.outputs.{kind}-file"]) for kind in ("comment", "json")]
+    assert len(set(files)) == 4
+    assert all(file.stat().st_size for file in files)
+
+
+def test_later_steps_find_the_python_that_they_had() -> None:
+    """The environment of the action is on no path but its own."""
+    assert not [name for name, step in STEPS.items() if re.search("GITHUB_(PATH|ENV)", step["run"])]
+
+
 def test_no_expression_is_written_into_a_script() -> None:
     """What `${{ … }}` stands for would be run as code; it may only be the value of a variable."""
     assert [name for name, step in STEPS.items() if "${{" in step["run"]] == []
@@ -160,7 +189,7 @@ def test_no_expression_is_written_into_a_script() -> None:
         one for step in STEPS.values() for text in step["env"].values() for one in EXPRESSION.findall(text)
     }
     inputs = {one.removeprefix("inputs.") for one in used if one.startswith("inputs.")}
-    assert inputs == set(ACTION["inputs"]) - {"comment"}
+    assert inputs == set(ACTION["inputs"])
     assert "inputs.comment == 'true'" in STEPS["comment"]["if"]
 
 

@@ -128,6 +128,13 @@ def test_a_comment_that_cannot_be_written_is_refused(
     assert not list(folder.glob("comment*"))
 
 
+def test_a_task_may_lose_one_thing(camilla: Camilla) -> None:
+    words = ("--fail-if-worse", "--by", "task", "--allow", "law=0.02", "--allow", "law=0.05")
+    ran = camilla("compare", "runs.csv", "good", "bad", *words)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert "--allow 'law=0.05': 'law' may already lose 0.02. Keep one." in ran.stderr
+
+
 def test_rank_prints_a_board_and_as_json_its_pairs(camilla: Camilla) -> None:
     shown = camilla("rank", "runs.csv")
     assert shown.returncode == 0, shown.stderr

@@ -206,6 +206,7 @@ def test_one_cluster_has_no_interval_and_a_margin_is_not_shown() -> None:
     found = compare(table_of(np.ones(6), np.r_[np.ones(5), 0], cluster=["c"] * 6), "a", "b")
     assert np.isnan((found.overall.low, found.overall.high)).all()
     assert "no interval" in found.notes[0]
+    assert "on 6 shared samples in 1 cluster, too few" in found.text()
     assert found.is_worse(0.5)
 
 

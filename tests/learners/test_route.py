@@ -398,6 +398,80 @@ def test_budget_and_quality_pick_the_point() -> None:
         route(table, features=features, costs=costs, budget=0.5, **QUIET)
 
 
+def unrelated(n: int = 400) -> pl.DataFrame:
+    """Four learners whose responses have nothing to do with the five tasks; the second best costs most."""
+    rng = np.random.default_rng(0)
+    right = {"cheap": 0.5, "middle": 0.7, "good": 0.9, "dear": 0.85}
+    names = [f"s{i}" for i in range(n)]
+    return pl.concat(
+        pl.DataFrame({"learner": name, "sample": names, "response": (rng.random(n) < p).astype(float),
+                      "task": [f"t{i % 5}" for i in range(n)]})
+        for name, p in right.items()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("cost", [1.01, 2.37, 3.31, 4.7])
+def test_a_route_to_one_learner_reaches_the_quality(cost: float) -> None:
+    """Whatever the learner costs: the budgets that are compared need not be the cost of any learner."""
+    table = unrelated()
+    mean = table.group_by("learner").agg(pl.col("response").mean())
+    means = dict(zip(mean["learner"], mean["response"], strict=True))
+    costs = {"cheap": 1, "middle": cost, "good": 4.777, "dear": 10}
+    for quality, wanted in ((0.4, "cheap"), (0.68, "middle"), (means["middle"], "middle"), (0.8, "good")):
+        found = route(table, costs=costs, quality=quality, methods=["tasks"], partitions=1, **QUIET)
+        assert not found.better
+        assert (found.route.single, found.route.choose({"task": "t1"})["learner"][0]) == (wanted, wanted)
+        assert found.budget >= costs[wanted] - 1e-9
+        assert found.learners.filter(pl.col("share") == 1)["learner"].to_list() == [wanted]
+        expected = found.route.facts["expected"]
+        assert expected["cost"] == pytest.approx(costs[wanted])
+        assert expected["quality"] == pytest.approx(means[wanted])
+
+
+def test_a_route_to_one_learner_is_the_best_within_the_budget() -> None:
+    costs = {"cheap": 1, "middle": 2.37, "good": 4.777, "dear": 10}
+    for budget, wanted in ((1, "cheap"), (2.36, "cheap"), (2.37, "middle"), (4, "middle"), (20, "good")):
+        found = route(unrelated(), costs=costs, budget=budget, methods=["tasks"], partitions=1, **QUIET)
+        assert (found.better, found.route.single) == (False, wanted)
+        assert found.route.facts["expected"]["cost"] == costs[wanted]
+
+
+def test_learners_are_compared_on_the_samples_that_all_answered() -> None:
+    """b answered the easy half alone: .8 of it, and a .9 of it, but .6 of all."""
+    easy, n = np.arange(400) < 200, 400
+    rng = np.random.default_rng(1)
+    a = (rng.random(n) < np.where(easy, 0.9, 0.3)).astype(float)
+    b = np.where(easy, rng.random(n) < 0.8, np.nan)
+    table = replace(
+        ResponseTable.from_matrix(np.array([a, b]), learners=["a", "b"]),
+        task=tuple(f"t{i % 2}" for i in range(n)),
+    )
+    for aim in ({}, {"budget": 1.0}, {"quality": 0.85}):
+        found = route(table, costs={"a": 1, "b": 1}, methods=["tasks"], partitions=1, **aim, **QUIET)
+        assert (found.single, found.route.single) == ("a", "a")
+
+
+@pytest.mark.parametrize("share", [0.55, 0.45], ids=["the first is the better one", "the second is"])
+def test_a_cascade_beyond_all_doubt_is_taken(share: float) -> None:
+    """The first learner knows when it is wrong, and the other one is right exactly then.
+
+    So p is too small for a number. Where the first is the better one, nothing dearer is, and the cascade
+    gains 1 − m on it, m its mean: on new samples with variance m(1 − m)/n.
+    """
+    rng, n = np.random.default_rng(0), 3000
+    first = (rng.random(n) < share).astype(float)
+    table = ResponseTable.from_matrix(np.array([first, 1 - first]), learners=["a", "b"])
+    table = replace(table, task=tuple(f"t{i % 2}" for i in range(n)))
+    sure = pl.DataFrame({"learner": "a", "sample": table.samples, "confidence": first})
+    found = route(table, costs={"a": 1, "b": 4}, confidence=sure, methods=["tasks"], partitions=1, **QUIET)
+    assert (found.better, found.way, found.route.way) == (True, "cascade", "cascade")
+    assert "p < 1e-300" in found.answer
+    if share > 0.5:
+        spread = math.sqrt(first.mean() * (1 - first.mean()) / n)
+        assert found.gain["difference"] == pytest.approx(1 - first.mean())
+        assert found.gain["high"] - found.gain["low"] == pytest.approx(2 * 1.96 * spread, rel=0.01)
+
+
 def test_costs_of_single_answers_are_averaged_and_paid() -> None:
     table, features = routed_table(5, 120)
     rows = table.to_long().select("learner", "sample")
@@ -417,6 +491,11 @@ def test_costs_of_single_answers_are_averaged_and_paid() -> None:
         ({"a": 1, "b": None, "c": 1}, r"the cost of learner 'b' is missing"),
         ("a=1,b=1,d=1", r"learner 'c' has no cost"),
         (pl.DataFrame({"learner": ["a", "b", "c"], "cost": ["1", "", "2"]}), r"learner 'b' is missing"),
+        ({"a": 1, "b": "2", "c": 1}, r"the cost of learner 'b' is '2'\. A cost is a number from 0 on"),
+        (
+            pl.DataFrame({"learner": ["a", "b", "c"], "cost": ["1", "two", "2"]}),
+            r"the costs, row 1: column 'cost' holds 'two'; a number was wanted\. A cost is",
+        ),
         (pl.DataFrame({"learner": ["a", "b", "c"], "price": [1, 1, 2]}), r"no column 'cost'"),
         (pl.DataFrame({"learner": ["a", "a", "b", "c"], "cost": [1, 2, 1, 2]}), r"'a' has several costs"),
     ],
@@ -425,6 +504,11 @@ def test_a_wrong_cost_names_its_learner(costs: Any, message: str) -> None:
     table, features = routed_table(6, 60)
     with pytest.raises(DataError, match=message):
         route(table, features=features, costs=costs, **QUIET)
+
+
+def test_a_learner_has_one_cost() -> None:
+    with pytest.raises(SettingError, match=r"--costs: learner 'a' has two costs\. Keep one\."):
+        costs_of("a=1,b=2,a=3", ["a", "b"], ["s"])
 
 
 def test_costs_of_zero_are_costs() -> None:
@@ -509,6 +593,85 @@ def test_a_saved_route_is_checked(tmp_path: Path) -> None:
         Route.load(path)
     with pytest.raises(SettingError, match=r"written as \.json"):
         saved_route.save(tmp_path / "route.pkl")
+
+
+def written_by(way: str) -> Route:
+    """A route of this way from a number, a category of digits, and a confidence."""
+    rng, n = np.random.default_rng(2), 400
+    x = rng.normal(size=n)
+    right = rng.random((2, n)) < expit(np.array([2 * x, -2 * x]))
+    table = replace(
+        ResponseTable.from_matrix(right.astype(float), learners=["a", "b"]),
+        task=tuple(f"0{i % 2}" for i in range(n)),
+    )
+    given: dict[str, Any] = {
+        "features": pl.DataFrame({"sample": table.samples, "x": x, "code": [f"0{i % 3}" for i in range(n)]})
+    }
+    if way == "cascade":
+        sure = pl.DataFrame({"learner": "a", "sample": table.samples, "confidence": expit(2 * x)})
+        given = {"confidence": sure}
+    found = route(
+        table, costs={"a": 1, "b": 3}, partitions=1, methods=["tasks", "regression"], **given, **QUIET
+    )
+    assert found.route.way == way
+    return found.route
+
+
+@pytest.mark.parametrize("way", ["by sample", "cascade"])
+def test_a_route_whose_numbers_do_not_fit_is_refused_when_it_is_read(way: str, tmp_path: Path) -> None:
+    """Not when it is used: then somebody would be told of a product of matrices."""
+    path = written_by(way).save(tmp_path / "route.json")
+    saved = json.loads(path.read_text())
+    weights = saved["arrays"]["regression.weights"]
+    turned = saved["arrays"] | {"regression.weights": weights | {"shape": weights["shape"][::-1]}}
+    for wrong in (
+        {"arrays": turned},
+        {"encoder": None},
+        {"encoder": saved["encoder"] | {"codings": []}},
+        {"means": [*saved["means"], 0.5]},
+        {"learners": ["a", "a"], "single": "a", "first": ""},
+        {"costs": [1, -3]},
+        {"price": -1},
+        {"middle": [0, 0]},
+    ):
+        path.write_text(json.dumps(saved | wrong))
+        with pytest.raises(FormatError, match=r"route\.json: the route is damaged: "):
+            Route.load(path)
+    one = Route("single", ("a", "b"), (1.0, 5.0), 0.0, "a").to_document() | {"means": [0.5]}
+    path.write_text(json.dumps(one))
+    with pytest.raises(FormatError, match="it has not one mean per learner"):
+        Route.load(path)
+
+
+def test_cells_of_a_file_are_read_as_they_are_written(tmp_path: Path) -> None:
+    """007 stays 007, and the code 01 is the 01 that the route was made with."""
+    made = written_by("by sample")
+    new = pl.DataFrame({"sample": ["007", "8"], "task": ["00", "01"], "x": [0.1, -0.1], "code": ["01", "02"]})
+    new.write_csv(tmp_path / "new.csv")
+    assert made.choose(tmp_path / "new.csv").equals(made.choose(new))
+    assert made.choose(new)["sample"].to_list() == ["007", "8"]
+
+
+def test_what_a_route_cannot_use_is_said_with_its_place(tmp_path: Path) -> None:
+    made, cascade = written_by("by sample"), written_by("cascade")
+    path = tmp_path / "new.csv"
+    path.write_text("sample,task,x,code\n1,00,0.5,01\n2,00,much,01\n")
+    with pytest.raises(DataError, match=r"column 'x' holds numbers, and 'much' in line 3"):
+        made.choose(path)
+    with pytest.raises(DataError, match=r"new\.csv: no column 'name' that names the samples"):
+        made.choose(path, sample="name")
+    path.write_text("sample,task,confidence\n1,00,0.5\n2,01,high\n")
+    with pytest.raises(DataError, match=r"new\.csv, line 3: column 'confidence' holds 'high'; a number"):
+        cascade.choose(path)
+    path.write_text("sample,task,confidence\n1,00,inf\n")
+    with pytest.raises(DataError, match=r"new\.csv, line 2: column 'confidence' holds inf; a finite number"):
+        cascade.choose(path)
+
+
+@pytest.mark.parametrize("way", ["by sample", "cascade"])
+def test_no_samples_get_no_learners(way: str) -> None:
+    none = pl.DataFrame(schema={"task": pl.String, "x": pl.Float64, "code": pl.String})
+    assert written_by(way).choose(none).height == 0
 
 
 def test_missing_responses_help_to_fit_and_do_not_judge() -> None:

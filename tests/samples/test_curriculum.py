@@ -1,5 +1,6 @@
 """Samples in the order that a learner's probabilities say, with weights that sum to their number."""
 
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -123,3 +124,19 @@ def test_a_diagnosis_without_skills_has_no_blocks() -> None:
         curriculum(plain, "learner-0", by_skill=True)
     with pytest.raises(DataError, match="keeps none of 30"):
         curriculum(plain, "learner-0", only="unanswered")
+
+
+def test_one_sample_is_the_first_sample(found: Diagnosis) -> None:
+    text = curriculum(found, LEARNER).text(samples=1)
+    assert ("\nThe first sample\n" in text, "\nThe last sample\n" in text) == (True, True)
+
+
+def test_information_takes_a_discrimination(found: Diagnosis) -> None:
+    """Else the order would be that of the names, and called the most informative first."""
+    samples = found.samples.with_columns(discrimination=pl.lit(None, pl.Float64))
+    blind = replace(found, samples=samples)
+    for given in ({"order": "information"}, {"weigh": "information"}):
+        with pytest.raises(DataError, match="the discrimination of none of 60 samples is known"):
+            curriculum(blind, LEARNER, **given)
+    (note,) = curriculum(blind, LEARNER).notes
+    assert note == "60 samples without a known discrimination count as not informative."

@@ -7,6 +7,7 @@ import polars as pl
 import pytest
 
 import camilla
+from camilla.errors import FormatError
 from camilla.table.encoding import Encoder
 from camilla.table.features import Features
 
@@ -182,3 +183,19 @@ def test_a_number_that_was_fitted_on_may_be_missing_for_every_new_sample() -> No
     for gap in (pl.Series([None], dtype=pl.Float64), pl.Series([""]), pl.Series([float("nan")])):
         new = Features.read(pl.DataFrame({"sample": ["n"], "words": gap}), kinds=encoder.kinds)
         assert encoder.matrix(new).tolist() == [[0.0]]
+
+
+def test_a_saved_encoding_whose_numbers_do_not_belong_together_is_refused() -> None:
+    letters = [("p", "q", "r")[k % 3] for k in range(9)]
+    frame = pl.DataFrame({"sample": [str(k) for k in range(9)], "b": letters, "v": np.eye(9)[:, :3].tolist()})
+    encoder = Encoder.fit(Features.from_frame(frame))
+    document = encoder.document()
+    levels = [one | {"shares": [1.0]} if "shares" in one else one for one in document["codings"]]
+    for wrong, arrays, message in (
+        (document | {"codings": []}, encoder.arrays, "has no feature"),
+        (document | {"codings": levels}, encoder.arrays, "the numbers of 'b' are of another size"),
+        (document, {"v.centre": np.zeros(2)}, "the numbers of 'v' are of another size"),
+        (document, {}, r"has lost 'v\.centre'"),
+    ):
+        with pytest.raises(FormatError, match=message):
+            Encoder.restored(wrong, arrays)

@@ -142,13 +142,16 @@ def _losses(given: list[str]) -> dict[str, float]:
     """What each task may lose, from TASK=0.02."""
     from camilla.errors import SettingError
 
-    losses = {}
+    losses: dict[str, float] = {}
     for text in given:
         task, _, loss = text.rpartition("=")
         try:
-            losses[task] = float(loss)
+            allowed = float(loss)
         except ValueError:
             task = ""
         if not task:
             raise SettingError(f"--allow {text!r}: a task and what it may lose were wanted, TASK=0.02.")
+        if task in losses:
+            raise SettingError(f"--allow {text!r}: {task!r} may already lose {losses[task]:g}. Keep one.")
+        losses[task] = allowed
     return losses

@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.completing import names_of, one_of
-from camilla.display import aside, print_json, say
+from camilla.display import aside, counted, print_json, say
 
 
 def curriculum(
@@ -75,4 +75,4 @@ def curriculum(
         return
     say(found.text(samples=samples))
     if output is not None:
-        aside(f"{found.samples.height} samples written to {output}.")
+        aside(f"{counted(found.samples.height, 'sample')} written to {output}.")

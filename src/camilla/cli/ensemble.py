@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import aside, print_json, progress, say
+from camilla.display import aside, counted, print_json, progress, say
 
 OF_ANSWERS = {"learner", "sample", "answer"}  # options that apply to answers alone
 
@@ -108,7 +108,7 @@ def _apply(
     found = committee.apply(tables[0], **named)
     if output is not None:
         write_frame(found, output)
-        aside(f"Answers to {found.height} samples written to {output}.")
+        aside(f"Answers to {counted(found.height, 'sample')} written to {output}.")
     if json:
         document = {"verdict": "answered", "committee": committee.to_document(), "answers": found.to_dicts()}
         print_json(document, "ensemble-answers")

@@ -8,7 +8,7 @@ from typer.core import TyperGroup
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import aside, print_json, progress, say
+from camilla.display import aside, counted, print_json, progress, say
 
 APPLY, MAKE = "apply", "make"
 
@@ -58,7 +58,7 @@ def apply(
     chosen = Route.load(route).choose(samples, sample=sample)
     if output is not None:
         write_frame(chosen, output)
-        aside(f"Learners for {chosen.height} samples written to {output}.")
+        aside(f"Learners for {counted(chosen.height, 'sample')} written to {output}.")
     if json:
         print_json({"verdict": "chosen", "samples": chosen.to_dicts()}, "route-apply")
 

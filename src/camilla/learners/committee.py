@@ -125,7 +125,7 @@ class Committee(Printable):
         for learner, weight in zip(self.members, self.weights, strict=True):
             given = answers.get(learner)
             if given is not None and given == given:
-                text = str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
+                text = _text(given)
                 votes[text] = votes.get(text, 0.0) + weight
         most = max(votes.values(), default=0.0)
         return next((text for text, total in votes.items() if total >= most - SAME), None)
@@ -162,6 +162,8 @@ class Committee(Printable):
         """
         rows = _long(answers, learner, sample, answer, self.members)
         known = set(rows["learner"])
+        if not known:
+            raise DataError("the answers hold no sample; answers of the members to one at least were wanted.")
         if absent := [name for name in self.members if name not in known]:
             raise DataError(
                 f"{counted(len(absent), 'member')} of the committee gave no answer: {quoted(absent)}. "
@@ -271,6 +273,13 @@ class Committee(Printable):
     def _restored(cls, saved: _Saved) -> Self:
         members = tuple(one.learner for one in saved.members)
         return cls(members, tuple(one.weight for one in saved.members), saved.vote, saved.facts)
+
+
+def _text(given: Any) -> str:
+    """An answer as a table writes it: 7 for 7.0, true for True."""
+    if isinstance(given, bool | np.bool_):
+        return str(given).lower()
+    return str(int(given)) if isinstance(given, float) and given.is_integer() else str(given)
 
 
 def _long(answers: Any, learner: str, sample: str, answer: str, members: tuple[str, ...]) -> pl.DataFrame:

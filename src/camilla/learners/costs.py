@@ -50,7 +50,7 @@ def costs_of(source: Any, learners: Sequence[str], samples: Sequence[str]) -> Co
         if twice := names.filter(names.is_duplicated()).to_list():
             raise DataError(
                 f"{origin.name}: learner {in_quotes(twice[0])} has several costs and there is no column of "
-                f"samples ({', '.join(SAMPLE_COLUMNS)}). Keep one cost per learner, or say whose they are."
+                f"samples ({', '.join(SAMPLE_COLUMNS)}). Keep one cost per learner, or add that column."
             )
         by_name = dict(zip(names.to_list(), values.tolist(), strict=True))
         return _everywhere(_by_name(by_name, learners, origin.name), len(samples), given=True)
@@ -68,11 +68,11 @@ def confidences_of(source: Any, learners: Sequence[str], samples: Sequence[str])
     frame, origin = found.frame, found.origin
     names = name_column(frame, _column(frame, LEARNER_COLUMNS, "learner", origin), origin).column("learner")
     sample = name_column(frame, _column(frame, SAMPLE_COLUMNS, "sample", origin), origin).column("sample")
-    values = _parsed(pick(frame, found.column, origin))
-    if values.is_infinite().any() or values.null_count() == len(values):
+    values = confidences_in(pick(frame, found.column, origin), origin)
+    if values.null_count() == len(values):
         raise DataError(
-            f"{origin.name}: column {in_quotes(found.column)} of confidence holds "
-            f"{'infinite numbers' if values.is_infinite().any() else 'no number'}; finite ones were wanted."
+            f"{origin.name}: column {in_quotes(found.column)} of confidence holds no number; finite ones "
+            "were wanted."
         )
     cells = _cells(names, sample, values.to_numpy(), learners, samples)
     if np.isnan(cells).all():
@@ -119,7 +119,19 @@ def _column(frame: pl.DataFrame, usual: Sequence[str], kind: str, origin: Origin
     return found
 
 
-def _parsed(series: pl.Series) -> pl.Series:
+def confidences_in(series: pl.Series, origin: Origin) -> pl.Series:
+    """Finite numbers, null where there is none."""
+    remedy = "Leave the cell empty where the confidence is not known."
+    values = _parsed(series, origin, remedy)
+    for row in values.is_infinite().fill_null(value=False).arg_true():
+        raise DataError(
+            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} holds {values[row]:g}; a "
+            f"finite number was wanted. {remedy}"
+        )
+    return values
+
+
+def _parsed(series: pl.Series, origin: Origin, remedy: str) -> pl.Series:
     """Numbers, null where there is none; a column of text is read."""
     if series.dtype.is_numeric():
         return series.cast(pl.Float64).fill_nan(None)
@@ -127,24 +139,35 @@ def _parsed(series: pl.Series) -> pl.Series:
     text = text.set((text == "") | text.str.to_lowercase().is_in(MISSING_WORDS), None)
     numbers = text.cast(pl.Float64, strict=False).fill_nan(None)
     wrong = numbers.is_null() & text.is_not_null()
-    if wrong.any():
+    for row in wrong.arg_true():
         raise DataError(
-            f"column {in_quotes(series.name)} holds {in_quotes(text.filter(wrong)[0])}; a number was wanted."
+            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} holds "
+            f"{in_quotes(text[row])}; a number was wanted. {remedy}"
         )
     return numbers
 
 
 def _numbers(frame: pl.DataFrame, column: str, names: pl.Series, origin: Origin) -> Floats:
     """Costs of a column; a wrong one is named with its learner."""
-    numbers = _parsed(pick(frame, column, origin))
+    numbers = _parsed(pick(frame, column, origin), origin, REMEDY)
     for row in (numbers.is_null() | (numbers < 0) | numbers.is_infinite()).fill_null(value=True).arg_true():
         raise _wrong_cost(names[row], numbers[row], f"{origin.name}, {origin.place(row)}")
     return numbers.to_numpy()
 
 
-def _wrong_cost(learner: str, cost: float | None, where: str) -> DataError:
-    what = "is missing" if cost is None or cost != cost else f"is {cost:g}"
+def _wrong_cost(learner: str, cost: Any, where: str) -> DataError:
+    what = (
+        "is missing"
+        if cost is None or cost != cost
+        else f"is {cost:g}"
+        if _is_number(cost)
+        else f"is {cost!r}"
+    )
     return DataError(f"{where}: the cost of learner {in_quotes(learner)} {what}. {REMEDY}")
+
+
+def _is_number(cost: Any) -> bool:
+    return isinstance(cost, int | float | np.number) and not isinstance(cost, bool)
 
 
 def _cells(
@@ -170,10 +193,8 @@ def _by_name(given: Mapping[str, Any], learners: Sequence[str], where: str) -> F
                 f"{where}: learner {in_quotes(name)} has no cost. {nearest(name, list(given))} {REMEDY}"
             )
         cost = given[name]
-        if isinstance(cost, bool) or not isinstance(cost, int | float | np.number):
-            cost = None
-        if cost is None or not 0 <= float(cost) < np.inf:
-            raise _wrong_cost(name, None if cost is None else float(cost), where)
+        if not _is_number(cost) or not 0 <= float(cost) < np.inf:
+            raise _wrong_cost(name, cost, where)
         out[number] = float(cost)
     return out
 
@@ -184,13 +205,17 @@ def _everywhere(mean: Floats, n_samples: int, *, given: bool) -> Costs:
 
 def _spelled(text: str) -> dict[str, float]:
     """name=cost,name=cost; a name may hold "=", for the cost stands behind the last one."""
-    out = {}
+    costs: dict[str, float] = {}
     for part in text.split(","):
         name, sign, cost = part.rpartition("=")
+        name = name.strip()
         try:
-            out[name.strip()] = float(cost) if sign else float("nan")
+            number = float(cost)
         except ValueError:
-            raise SettingError(f"--costs takes name=cost,name=cost or FILE; {part!r} is neither.") from None
+            sign = ""
         if not sign:
             raise SettingError(f"--costs takes name=cost,name=cost or FILE; {part!r} is neither.")
-    return out
+        if name in costs:
+            raise SettingError(f"--costs: learner {in_quotes(name)} has two costs. Keep one.")
+        costs[name] = number
+    return costs

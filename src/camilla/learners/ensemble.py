@@ -143,7 +143,7 @@ class Ensemble(Printable):
         """
         out: list[Part] = [self.answer, _ways_grid(self), _members_grid(self)]
         if self.pairs.height and pairs:
-            out += [_pairs_grid(self, pairs), _pairs_sentence(self)]
+            out += [_pairs_grid(self, pairs), *_pairs_sentence(self)]
         if self.epp.height:
             out.append(_epp_grid(self))
         return [*out, *(f"note: {note}" for note in self.notes)]
@@ -481,15 +481,20 @@ def _answer(found: Ensemble) -> str:
             f"samples: {size} members, {IN_WORDS[found.chosen.vote]}: {listed(found.chosen.members, 9)}. "
             f"Expected accuracy: {expected}; of the best single learner {single['accuracy']:.3f}."
         )
-    shown = "" if found.exact else "shown to be "
-    sizes = found.ways[2:-1].filter((pl.col("holm_p") < 1 - found.level) & (pl.col("difference") > 0))
-    hint = (
-        f" With its size fixed beforehand, the {sizes['way'][0]} is (Holm-adjusted p = "
-        f"{sizes['holm_p'][0]:.2g})."
-        if sizes.height
-        else ""
+    return (
+        f"No committee is shown to be better than the best single learner ({name}): {evidence}."
+        f"{_without_choosing(found)}"
     )
-    return f"No committee is {shown}better than the best single learner ({name}): {evidence}.{hint}"
+
+
+def _without_choosing(found: Ensemble) -> str:
+    """What a committee that was settled beforehand does: of one size, or all learners; Holm is over all."""
+    ways = found.ways[2:].filter((pl.col("holm_p") < 1 - found.level) & (pl.col("difference") > 0))
+    if not ways.height:
+        return ""
+    way = ways.sort(pl.col("holm_p").round(DECIMALS), maintain_order=True).row(0, named=True)
+    which = "a vote of " if way["way"] == found.ways["way"][-1] else "the "
+    return f" Settled beforehand, {which}{way['way']} is (Holm-adjusted p = {way['holm_p']:.2g})."
 
 
 def _ways_grid(found: Ensemble) -> Grid:
@@ -531,19 +536,22 @@ def _pairs_grid(found: Ensemble, most: int) -> Grid:
     return Grid(f"Members that err together{more}", frame, fixed=(interval,), spare=(interval,))
 
 
-def _pairs_sentence(found: Ensemble) -> str:
+def _pairs_sentence(found: Ensemble) -> list[str]:
+    """Who err together most; nothing where no two members can."""
     first = found.pairs.row(0, named=True)
+    if first["correlation"] is None:
+        return []
     text = (
         f"{brief(first['a'])} and {brief(first['b'])} err together most: both are wrong on "
         f"{counted(first['both_wrong'], 'sample')}; {first['by_chance']:.1f} would be expected if they erred "
         "independently."
     )
     if first["same"] is None:
-        return text
-    return (
+        return [text]
+    return [
         f"{text} On {first['same']} they give the same wrong answer; {first['same_by_chance']:.1f} would be "
         "expected of any two learners that are wrong there."
-    )
+    ]
 
 
 def _epp_grid(found: Ensemble) -> Grid:

@@ -161,12 +161,12 @@ def budgets_between(low: float, high: float, n_samples: int) -> Floats:
     return np.linspace(low, high, int(np.clip(MOST_CELLS // max(n_samples, 1), FEWEST_BUDGETS, GRID)))
 
 
-def at_fixed_cost(quality: Floats, budgets: Floats, cost: Floats) -> Floats:
+def at_fixed_cost(quality: Floats, budgets: Floats, cost: Floats, end: float = np.inf) -> Floats:
     """What each sample says of the mean quality at each budget: [budgets, samples].
 
     A sample that takes a dearer learner than others raises the price at which a budget is met: its quality
     less the slope of the frontier times its cost beyond the budget (the influence function of a mean under a
-    constraint on another mean).
+    constraint on another mean). From `end` on, where every move is paid for, a budget constrains nothing.
     """
     if len(budgets) < 2:
         return quality
@@ -174,5 +174,7 @@ def at_fixed_cost(quality: Floats, budgets: Floats, cost: Floats) -> Floats:
     at = np.arange(len(budgets))
     reach = max(len(budgets) // SLOPE_PART, 1)
     left, right = np.maximum(at - reach, 0), np.minimum(at + reach, len(budgets) - 1)
-    slope = (mean[right] - mean[left]) / (budgets[right] - budgets[left])
+    slope = np.where(
+        budgets < end * (1 - 1e-12), (mean[right] - mean[left]) / (budgets[right] - budgets[left]), 0.0
+    )
     return quality - slope[:, None] * (cost - cost.mean(axis=1)[:, None])

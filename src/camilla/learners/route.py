@@ -1,6 +1,6 @@
 """Which learner should answer each sample, at what cost: chosen on some samples and judged on others."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +30,7 @@ from camilla.learners.routed import (
     Curves,
     Partition,
     Problem,
+    best_single,
     cross_fitted,
     fit_on,
     partitions_of,
@@ -226,9 +227,10 @@ def _result(
                   asked.level)  # fmt: skip
     way = _judged_way(problem, parts, judge)
     gain = _gain(problem, parts, way, judge)
-    better = bool(gain["difference"] > 0 and gain["p_value"] < 1 - asked.level)
-    at = _point(problem, parts, way, asked, better=better)
+    better = _is_ahead(gain, asked.level)
     curves = parts[0].curves
+    single = None if better else _single(problem, curves, asked)
+    at = _point(problem, parts, way, asked, single)
     budget = float(curves.budgets[at])
     made = made_of(
         table, **asked._asdict(), costs=dict(zip(problem.learners, problem.costs.tolist(), strict=True))
@@ -236,10 +238,10 @@ def _result(
     ways = ways_at(parts, at, judge)
     facts = {
         "choosing_is_better": better,
-        "expected": next(row for row in ways.to_dicts() if row["way"] == (way if better else SINGLE)),
+        "expected": _expected(problem, curves, ways, way, single, judge),
         "provenance": made,
     }
-    fitted = _route(problem, parts, way, asked, facts, budget, better=better)
+    fitted = _route(problem, parts, way, asked, facts, budget, single)
     return Routing(
         fitted.route,
         better,
@@ -271,8 +273,22 @@ def _judged_way(problem: Problem, parts: list[Partition], judge: Judge) -> str:
     row = judge.difference(
         _between(problem, parts, CASCADE, ROUTED), ("difference", "low", "high", "p_value")
     )
-    ahead = (row["difference"] or 0) > 0 and (row["p_value"] or 1) < 1 - judge.level
-    return CASCADE if ahead else ROUTED
+    return CASCADE if _is_ahead(row, judge.level) else ROUTED
+
+
+def _is_ahead(row: Mapping[str, Any], level: float) -> bool:
+    """Whether a difference is above 0, and significantly so."""
+    return bool(row["difference"] > 0 and row["p_value"] < 1 - level)
+
+
+def _expected(
+    problem: Problem, curves: Curves, ways: pl.DataFrame, way: str, single: int | None, judge: Judge
+) -> dict[str, Any]:
+    """What the route reaches; of a route to another learner than the best, that learner's mean and cost."""
+    if single is None or single == curves.strong:
+        return ways.row(by_predicate=pl.col("way") == (way if single is None else SINGLE), named=True)
+    of_learner = judge.quality([problem.responses[single, problem.judged]])
+    return {"way": "single", "cost": float(problem.costs[single])} | of_learner
 
 
 def _range(problem: Problem, curves: Curves) -> tuple[float, float]:
@@ -282,13 +298,15 @@ def _range(problem: Problem, curves: Curves) -> tuple[float, float]:
 
 
 def _between(problem: Problem, parts: list[Partition], way: str, other: str) -> list[Floats]:
-    """What each sample says of a way beyond another one, averaged over the budgets."""
+    """What each sample says of a way beyond another one, averaged over the budgets, or at the highest one."""
     low, high = _range(problem, parts[0].curves)
     out = []
     for part in parts:
-        curves = part.curves
-        one, beyond = (curves.ways[name].between(curves.budgets, low, high) for name in (way, other))
-        out.append(one - beyond)
+        curves, one, beyond = part.curves, part.curves.ways[way], part.curves.ways[other]
+        if high > low:
+            out.append(one.between(curves.budgets, low, high) - beyond.between(curves.budgets, low, high))
+        else:
+            out.append(one.at_budget[-1] - beyond.at_budget[-1])
     return out
 
 
@@ -302,14 +320,33 @@ def _gain(problem: Problem, parts: list[Partition], way: str, judge: Judge) -> d
     return judge.difference(over_single(parts, way, -1), names) | {"beyond": SINGLE, "budgets": []}
 
 
-def _point(problem: Problem, parts: list[Partition], way: str, asked: Settings, *, better: bool) -> int:
-    """Which budget the route is to meet."""
+def _single(problem: Problem, curves: Curves, asked: Settings) -> int:
+    """The learner of a route to one: the best within the budget, or the cheapest that reaches the quality."""
+    means, costs = problem.responses[:, problem.judged].mean(axis=1), problem.costs
+    if asked.budget is not None:
+        possible = np.flatnonzero(costs <= asked.budget)
+    elif asked.quality is not None:
+        enough = np.flatnonzero(means >= asked.quality - 1e-12)
+        if not len(enough):
+            raise DataError(
+                f"no learner reaches a mean response of {asked.quality:g}, and choosing per sample is not "
+                f"shown to be better; the highest mean is {means.max():.3f}. Ask for less, or add a better "
+                "learner."
+            )
+        possible = enough[costs[enough] <= costs[enough].min()]
+    else:
+        return curves.strong
+    return int(possible[best_single(means[possible], costs[possible])])
+
+
+def _point(problem: Problem, parts: list[Partition], way: str, asked: Settings, single: int | None) -> int:
+    """The budget of the route: the one asked for, the lowest that is enough, or a learner's cost."""
     curves = parts[0].curves
     budgets = curves.budgets
     if asked.budget is not None:
         return int(np.searchsorted(budgets, asked.budget))
-    if not better:
-        return _single_point(problem, curves, asked)
+    if single is not None:
+        return int(np.searchsorted(budgets * (1 + 1e-12), problem.costs[single]))
     quality = np.mean([part.curves.ways[way].quality.mean(axis=1) for part in parts], axis=0)
     target = asked.quality
     if target is None:
@@ -326,21 +363,6 @@ def _point(problem: Problem, parts: list[Partition], way: str, asked: Settings, 
     return int(np.argmax(np.round(quality, 9)))
 
 
-def _single_point(problem: Problem, curves: Curves, asked: Settings) -> int:
-    """The budget of the single learner to use: the best one, or the cheapest one that is good enough."""
-    learner = curves.strong
-    if asked.quality is not None:
-        means = problem.responses[:, problem.judged].mean(axis=1)
-        enough = np.flatnonzero(means >= asked.quality)
-        if not len(enough):
-            raise DataError(
-                f"no learner reaches a mean response of {asked.quality:g}, and choosing per sample is not "
-                f"shown to be better; the highest mean is {means.max():.3f}."
-            )
-        learner = int(enough[np.argmin(problem.costs[enough])])
-    return int(np.argmin(np.abs(curves.budgets - problem.costs[learner])))
-
-
 class _Fitted(NamedTuple):
     route: Route
     shares: Floats  # [learners], of the samples that each answers
@@ -350,9 +372,9 @@ class _Fitted(NamedTuple):
 
 def _route(
     problem: Problem, parts: list[Partition], way: str, asked: Settings, facts: dict[str, Any],
-    budget: float, *, better: bool,
+    budget: float, single: int | None,
 ) -> _Fitted:  # fmt: skip
-    """The route made of all samples, at the price that met the budget on held-out ones."""
+    """The route made of all samples, to one learner or at the price that met the budget on held-out ones."""
     fit = fit_on(
         problem, np.arange(len(problem.samples)), np.random.default_rng([asked.seed, 1]), asked.methods
     )
@@ -366,15 +388,13 @@ def _route(
     weights = [(name, expectation.contrast[name], expectation.common[name]) for name in expectation.contrast]
     kinds = {"method": pl.String, "contrast": pl.Float64, "common": pl.Float64}
     methods = pl.DataFrame(weights, schema=kinds, orient="row") if weights else pl.DataFrame(schema=kinds)
-    means, learners = expectation.means, problem.learners
-    affordable = np.flatnonzero(problem.costs <= budget * (1 + 1e-9))
-    single = int(affordable[np.argmax(np.round(means[affordable], 9))]) if len(affordable) else 0
-    if not better:
+    learners = problem.learners
+    if single is not None:
         only = Route("single", learners, tuple(problem.costs.tolist()), 0.0, learners[single],
                      expectation._replace(methods={}, contrast={}, common={}), facts=facts)  # fmt: skip
         return _Fitted(only, np.eye(len(learners))[single], methods, expectation.tells_apart)
     shares = _shares(path, len(learners), budget)
-    best = learners[int(np.argmax(np.round(means, 9)))]
+    best = learners[parts[0].curves.strong]
     first = problem.learners[problem.first] if way == CASCADE else ""
     made = Route(NAMES[way], learners, tuple(problem.costs.tolist()), price, best, expectation,
                  fit.sight, first, fit.middle, facts)  # fmt: skip

@@ -133,8 +133,12 @@ def same_quality(parts: list[Partition], way: str, judge: Judge) -> dict[str, An
     rows = [judge.difference(over_single(parts, way, at), names) for at in range(len(budgets))]
 
     def lowest(name: str) -> float | None:
-        found = [float(b) for b, row in zip(budgets, rows, strict=True) if (row[name] or 0) >= 0]
-        return found[0] if found else None
+        return next(
+            (float(budget) for budget, row in zip(budgets, rows, strict=True) if reaches(row[name])), None
+        )
+
+    def reaches(end: float | None) -> bool:
+        return end is not None and end >= 0
 
     return {
         "single_cost": _single_cost(parts),

@@ -60,7 +60,7 @@ class Problem:
     def known(self, sight: Sight, rows: Indices) -> Known:
         """What is known of some samples."""
         if self.features is None or (sight.encoder is None and not sight.task_column):
-            return Known(np.zeros((len(rows), 0)), np.full(len(rows), -1, np.int64), 0)
+            return sight.nothing(len(rows))
         return sight.known(self.features, rows)
 
 
@@ -349,7 +349,8 @@ def _curve(
         cost.append(path.earned(np.repeat(costs[:, None], len(inside), axis=1), budgets))
         paid.append(path.earned(cells, budgets))
     right, spent, bill = (in_order(folds, part) for part in (quality, cost, paid))
-    return Curve(right, bill, at_fixed_cost(right, budgets, spent))
+    end = max(float(path.cost[-1]) for path in paths)
+    return Curve(right, bill, at_fixed_cost(right, budgets, spent, end))
 
 
 def _mixed(problem: Problem, folds: list[Fold], budgets: Floats) -> Curve:

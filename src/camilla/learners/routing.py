@@ -38,7 +38,7 @@ class Routing(Printable):
     level : float
         Coverage of the intervals.
     budget : float
-        Mean cost per sample of the route.
+        The budget per sample at which `ways` compares; a route does not cost more.
     gain : mapping
         How much better choosing is than drawing lots: difference, interval, p-value.
     apgr : DataFrame
@@ -80,7 +80,7 @@ class Routing(Printable):
     single: str  # the best single learner
     weak: str  # the best learner of the lowest cost
     level: float
-    budget: float  # mean cost per sample of the route
+    budget: float  # per sample, at which `ways` compares
     gain: Mapping[str, Any]  # difference, low, high, p_value, over: what it is an average of and over
     apgr: pl.DataFrame  # way, apgr, low, high; empty where the best single learner is the cheapest
     frontier: pl.DataFrame  # way, budget, quality, low, high, over_mixing, over_mixing_low, over_mixing_high
@@ -173,7 +173,8 @@ class Routing(Printable):
 def _points(row: Mapping[str, Any], level: float) -> str:
     value, low, high = (row[name] for name in ("difference", "low", "high"))
     ends = f", {percent(level)} CI {signed(100 * low)} to {signed(100 * high)}" if low is not None else ""
-    p = f"; p = {row['p_value']:.2g}" if row.get("p_value") is not None else ""
+    p = "" if row.get("p_value") is None else f"; p = {row['p_value']:.2g}"
+    p = "; p < 1e-300" if row.get("p_value") == 0 else p
     return f"{signed(100 * value)} points{ends}{p}"
 
 
@@ -192,9 +193,9 @@ def _answer(found: Routing) -> str:
 def _saving(found: Routing) -> str:
     """What the quality of the best single learner costs with the route."""
     same = found.same_quality
-    if found.gain["beyond"] != MIXING or same["cost"] is None or not same["single_cost"] > 0:
-        return ""
     single = same["single_cost"]
+    if found.gain["beyond"] != MIXING or same["cost"] is None or not same["cost"] < single:
+        return ""
     low = f"{same['low']:.3g}" if same["low"] is not None else f"{same['cost']:.3g}"
     ends = f"{low} to {same['high']:.3g}" if same["high"] is not None else f"from {low}, with no upper end"
     return (

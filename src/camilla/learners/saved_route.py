@@ -15,20 +15,23 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.display import Grid, Part, Printable, brief, counted
 from camilla.errors import DataError, FormatError, SettingError
+from camilla.learners.costs import confidences_in
 from camilla.learners.decision_files import ROUTE
 from camilla.learners.expected import Expectation, Known, Neighbours, Regression, TaskMeans
 from camilla.learners.frontier import chosen_at
-from camilla.names import in_quotes, name_index, nearest, quoted
-from camilla.table.columns import Origin
+from camilla.names import in_quotes, name_index, nearest, quoted, repeated
+from camilla.table.columns import Origin, pick
 from camilla.table.encoding import Encoder
 from camilla.table.features import USUAL_NAMES, Features, Kind, features_in
-from camilla.table.frame_files import called, read_frame
+from camilla.table.frame_files import called, frame_with_lines, read_frame
 from camilla.table.frames import as_polars
 
 WAYS = ("single", "by sample", "cascade")
 _NEAR = ("x", "beyond", "answered")
 LENGTH_OF = "characters of "  # a feature made from a text
 CONFIDENCE = "confidence"
+SAMPLE = "sample"  # the column of names that need not be there
+TYPED = (".parquet", ".jsonl", ".ndjson", ".json")  # files that say of each cell what it is
 MANY = 50_000  # numbers of an array beyond which it is saved with half precision
 MOST_OF_HALF = 60_000.0
 
@@ -40,10 +43,12 @@ class Sight(NamedTuple):
     tasks: tuple[str, ...]  # levels of the column of tasks
     task_column: str  # "task" or "skill"; empty without tasks
 
-    def known(self, features: Features | None, rows: NDArray[np.integer] | None = None) -> Known:
+    def nothing(self, n: int) -> Known:
+        """Samples of which nothing is known."""
+        return Known(np.zeros((n, self.width)), np.full(n, -1, np.int64), len(self.tasks))
+
+    def known(self, features: Features, rows: NDArray[np.integer] | None = None) -> Known:
         """Features of samples as columns and tasks."""
-        if features is None:
-            return Known(np.zeros((0, 0)), np.zeros(0, np.int64), 0)
         part = features if rows is None else features.take(rows)
         n = len(part.names)
         x = np.zeros((n, 0)) if self.encoder is None else self.encoder.matrix(part)
@@ -53,6 +58,11 @@ class Sight(NamedTuple):
             named = part.frame[self.task_column].to_list()
             task = np.array([place.get(name, -1) for name in named], np.int64)
         return Known(x, task, len(self.tasks))
+
+    @property
+    def width(self) -> int:
+        """How many columns of numbers features become."""
+        return 0 if self.encoder is None else len(self.encoder.columns)
 
     @property
     def kinds(self) -> dict[str, Kind]:
@@ -171,6 +181,10 @@ class Route(Printable):
             raise SettingError(f"the way of a route is one of {', '.join(WAYS)}, not {self.way!r}.")
         if len(self.learners) != len(self.costs) or self.single not in self.learners:
             raise SettingError("a route has one cost per learner, and its single learner is one of them.")
+        if twice := repeated(self.learners):
+            raise SettingError(f"a route has each learner once; {quoted(twice)} is given more than once.")
+        if not all(0 <= number < np.inf for number in (*self.costs, self.price)):
+            raise SettingError("the costs and the price of a route are finite numbers from 0 on.")
         if self.way != "single" and (self.expectation is None or self.sight is None):
             raise SettingError(f"a route {self.way} needs expected responses.")
         if self.way == "cascade" and self.first not in self.learners:
@@ -243,24 +257,23 @@ class Route(Printable):
         ['tree 4', 'logistic shrunk']
         """
         frame, origin = _rows(samples)
-        names = _names(frame, sample)
+        names = _names(frame, sample, origin)
         if self.way == "single":
             return self._frame(names, np.full(len(names), self.learners.index(self.single)), None)
         assert self.sight is not None
         assert self.expectation is not None
-        features = _features(frame, self.sight.kinds, names, origin)
-        known = self.sight.known(features) if features is not None else _nothing_known(len(names))
+        features = _features(frame, self.sight.kinds, origin)
+        known = self.sight.known(features) if features is not None else self.sight.nothing(len(names))
         if self.way == "cascade":
-            return self._cascade(frame, names, known)
+            return self._cascade(known, _confidence(frame, origin), names)
         expected = self.expectation.expected(known)
         chosen = chosen_at(expected, np.asarray(self.costs), self.price)
         return self._frame(names, chosen, expected)
 
-    def _cascade(self, frame: pl.DataFrame, names: list[str], known: Known) -> pl.DataFrame:
+    def _cascade(self, known: Known, sure: Floats, names: list[str]) -> pl.DataFrame:
         """The first learner where its confidence is not known yet, or where it is worth staying with."""
         assert self.expectation is not None
-        at, n = self.learners.index(self.first), len(names)
-        sure = _confidence(frame, n)
+        at = self.learners.index(self.first)
         seen = ~np.isnan(sure)
         expected = self.expectation.expected(with_confidence(known, sure, self.middle))
         costs = cascade_costs(np.asarray(self.costs), at)
@@ -375,19 +388,24 @@ def cascade_costs(costs: Floats, first: int) -> Floats:
     return out
 
 
-def _nothing_known(n: int) -> Known:
-    return Known(np.zeros((n, 0)), np.full(n, -1, np.int64), 0)
-
-
 def _rows(samples: Any) -> tuple[pl.DataFrame, Origin]:
+    """The samples as a frame; cells of a text file are as they are written, as when the route was made."""
     if isinstance(samples, str | Path):
-        return read_frame(samples), Origin(called(samples))
+        path = Path(samples)
+        text = path.suffix.lower() not in TYPED
+        frame, place = frame_with_lines(read_frame(path, text=text), path)
+        return frame, Origin(called(path), place)
     if isinstance(samples, Mapping):
         return pl.DataFrame({str(name): [value] for name, value in samples.items()}), Origin("the sample")
     return as_polars(samples), Origin("the samples")
 
 
-def _names(frame: pl.DataFrame, sample: str) -> list[str]:
+def _names(frame: pl.DataFrame, sample: str, origin: Origin) -> list[str]:
+    if sample not in (*frame.columns, SAMPLE):
+        raise DataError(
+            f"{origin.name}: no column {in_quotes(sample)} that names the samples. "
+            f"{nearest(sample, frame.columns)}"
+        )
     column = next((name for name in (sample, *USUAL_NAMES["sample"]) if name in frame.columns), None)
     if column is None:
         return [str(number + 1) for number in range(frame.height)]
@@ -395,21 +413,18 @@ def _names(frame: pl.DataFrame, sample: str) -> list[str]:
     return [str(number + 1) if name is None else name for number, name in enumerate(names)]
 
 
-def _features(
-    frame: pl.DataFrame, kinds: Mapping[str, Kind], names: list[str], origin: Origin
-) -> Features | None:
+def _features(frame: pl.DataFrame, kinds: Mapping[str, Kind], origin: Origin) -> Features | None:
     """The columns a route needs, of the kinds that it was made with."""
     if not kinds:
         return None
     if absent := [name for name in kinds if name not in frame.columns]:
         raise DataError(
             f"{origin.name}: no column {in_quotes(absent[0])}, which the route needs to choose a learner. "
-            f"{nearest(absent[0], frame.columns)}"
+            f"{nearest(absent[0], frame.columns)} Add the column; leave cells empty where it is not known."
         )
     if not frame.height:
         return None
-    rows = frame.select(list(kinds)).with_columns(pl.Series("\0row", names, dtype=pl.String))
-    rows = rows.with_row_index("\0at").with_columns(pl.col("\0at").cast(pl.String)).drop("\0row")
+    rows = frame.select(list(kinds)).with_row_index("\0at").with_columns(pl.col("\0at").cast(pl.String))
     plain = {name: kind for name, kind in kinds.items() if frame[name].null_count() < frame.height}
     missing = [name for name in kinds if name not in plain]
     fields = features_in(rows, "\0at", list(plain), plain, "sample", origin)
@@ -426,13 +441,11 @@ def _features(
     return with_lengths(found)
 
 
-def _confidence(frame: pl.DataFrame, n: int) -> Floats:
+def _confidence(frame: pl.DataFrame, origin: Origin) -> Floats:
+    """How sure the first learner was of each sample; NaN where that is not known."""
     if CONFIDENCE not in frame.columns:
-        return np.full(n, np.nan)
-    values = frame[CONFIDENCE].cast(pl.Float64, strict=False).fill_nan(None)
-    if (values.is_null() & frame[CONFIDENCE].is_not_null()).any() or values.is_infinite().any():
-        raise DataError("column 'confidence' holds what is no finite number. Leave it empty where unknown.")
-    return values.fill_null(float("nan")).to_numpy()
+        return np.full(frame.height, np.nan)
+    return confidences_in(pick(frame, CONFIDENCE, origin), origin).fill_null(float("nan")).to_numpy()
 
 
 def _packed(values: Any) -> _Array:
@@ -470,23 +483,49 @@ def _fields(saved: _Saved) -> dict[str, Any]:
     """The fields of a route that was saved."""
     arrays = {name: _unpacked(one) for name, one in saved.arrays.items()}
     expectation = sight = None
+    if len(saved.means) not in (
+        (0, len(saved.learners)) if saved.way == "single" else (len(saved.learners),)
+    ):
+        raise FormatError("it has not one mean per learner.")
     if saved.means:
         expectation = Expectation(np.array(saved.means), {}, saved.contrast, saved.common)
-    if saved.way != "single":
-        if expectation is None or len(saved.means) != len(saved.learners):
-            raise FormatError("it has not one mean per learner.")
+    if saved.way != "single" and expectation is not None:
         expectation = expectation._replace(methods=_methods(saved, arrays))
         inside = {
             name.removeprefix("encoder."): one for name, one in arrays.items() if name.startswith("encoder.")
         }
         encoder = None if saved.encoder is None else Encoder.restored(saved.encoder, inside)
         sight = Sight(encoder, tuple(saved.tasks), saved.task_column)
+        _check_sizes(saved, sight, arrays)
     middle = (saved.middle[0], saved.middle[1]) if saved.middle else (0.0, 1.0)
+    if not middle[1] > 0:
+        raise FormatError("the standard deviation of its confidence is not above 0.")
     return {
         "way": saved.way, "learners": tuple(saved.learners), "costs": tuple(saved.costs),
         "price": saved.price, "single": saved.single, "expectation": expectation, "sight": sight,
         "first": saved.first, "middle": middle, "facts": saved.facts,
     }  # fmt: skip
+
+
+def _check_sizes(saved: _Saved, sight: Sight, arrays: Mapping[str, Floats]) -> None:
+    """Whether every method has numbers for these learners, tasks and features."""
+    learners, tasks = len(saved.learners), len(saved.tasks)
+    columns = sight.width + (2 if saved.way == "cascade" else 0)
+    near = len(arrays["neighbours.x"]) if "neighbours.x" in arrays else 0
+    wanted = {
+        "tasks.deviation": (learners, tasks),
+        "regression.intercept": (learners,),
+        "regression.weights": (learners, columns),
+        "regression.means": (learners,),
+        "neighbours.x": (near, columns),
+        "neighbours.beyond": (learners, near),
+        "neighbours.answered": (learners, near),
+    }
+    for name, shape in wanted.items():
+        if name in arrays and arrays[name].shape != shape:
+            raise FormatError(f"{name} has the shape {arrays[name].shape}; {shape} was wanted.")
+    if near and saved.neighbours < 1:
+        raise FormatError(f"it asks {saved.neighbours} neighbours; at least one was wanted.")
 
 
 def _methods(saved: _Saved, arrays: Mapping[str, Floats]) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from camilla.display import percent, signed
+from camilla.display import counted, percent, signed
 from camilla.statistics.strata import MacroEffect
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 def sentence(effect: "Effect", level: float) -> str:
     """The answer, the evidence, the caveat; differences in points, hundredths of the mean response."""
     difference, interval = in_points(effect, level)
-    over = "" if effect.n_clusters is None else f" in {effect.n_clusters} clusters"
+    over = "" if effect.n_clusters is None else f" in {counted(effect.n_clusters, 'cluster')}"
     test = f"p = {effect.p_value:.2g}, {_test_name(effect.test)}"
     verdict, n = effect.verdict(level), f"{effect.n} shared samples{over}"
     if verdict == "tied":

@@ -115,8 +115,9 @@ class Curriculum(Printable):
         if samples and frame.height <= 2 * samples:
             out.append(Grid("Samples in order", frame.select(columns)))
         elif samples:
-            out.append(Grid(f"The first {samples} samples", frame.head(samples).select(columns)))
-            out.append(Grid(f"The last {samples} samples", frame.tail(samples).select(columns)))
+            many = "sample" if samples == 1 else f"{samples} samples"
+            out.append(Grid(f"The first {many}", frame.head(samples).select(columns)))
+            out.append(Grid(f"The last {many}", frame.tail(samples).select(columns)))
         if self.skills.height:
             out.append(Grid("Skills, the weakest first", self.skills))
         return [*out, *(f"note: {note}" for note in self.notes)]
@@ -229,9 +230,20 @@ def curriculum(
         frame = frame.filter(_PART[only])
     if frame.height == 0:
         kept = f"only={only!r}" + (f" and skills={list(wanted)}" if wanted else "")
-        raise DataError(f"no sample is left for {learner!r}: {kept} keeps none of {len(found.sample_names)}.")
+        raise DataError(
+            f"no sample is left for {learner!r}: {kept} keeps none of {len(found.sample_names)}. Ask for "
+            "other samples."
+        )
     if unknown := frame["information"].null_count():
-        notes.append(f"{counted(unknown, 'sample')} without a known discrimination count as not informative.")
+        if unknown == frame.height and "information" in (order, weigh):
+            raise DataError(
+                f"the discrimination of none of {counted(unknown, 'sample')} is known, so that none is more "
+                "informative than another. Choose another order and other weights."
+            )
+        count = "counts" if unknown == 1 else "count"
+        notes.append(
+            f"{counted(unknown, 'sample')} without a known discrimination {count} as not informative."
+        )
     frame = frame.with_columns(weight=pl.Series(_weights(frame, weigh)))
     weakest = _weakness(found, learner)
     frame = _ordered(frame, order, weakest if by_skill else None)

@@ -204,6 +204,13 @@ class Encoder:
         wanted = {name for one in plain.codings for name in _arrays_of(one)}
         if absent := sorted(wanted - set(arrays)):
             raise FormatError(f"the saved encoding of features has lost {in_quotes(absent[0])}.")
+        if not plain.codings:
+            raise FormatError("the saved encoding of features has no feature.")
+        if wrong := [one.column for one in plain.codings if not _fits(one, arrays)]:
+            raise FormatError(
+                f"the saved encoding of features is damaged: the numbers of {in_quotes(wrong[0])} are of "
+                "another size than its words or levels."
+            )
         return found
 
 
@@ -295,6 +302,21 @@ def _arrays_of(coding: Coding) -> list[str]:
             return [f"{column}.centre"]
         case _:
             return []
+
+
+def _fits(coding: Coding, arrays: Mapping[str, Floats]) -> bool:
+    """Whether the numbers of a coding belong together."""
+    shapes = [arrays[name].shape for name in _arrays_of(coding)]
+    match coding:
+        case CategoryCoding(_, levels, shares):
+            return len(levels) == len(shares)
+        case TextCoding(_, words):
+            idf, components, centre = shapes
+            return idf == (len(words),) and components == (*centre, len(words))
+        case VectorCoding(_, length):
+            return shapes == [(length,)]
+        case _:
+            return True
 
 
 def _one_hot(series: pl.Series, levels: Sequence[str], shares: Sequence[float]) -> Floats:
