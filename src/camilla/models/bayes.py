@@ -78,7 +78,8 @@ class _Plan(NamedTuple):
         if self.draws < SHORTEST_CHAIN * chains:
             raise SettingError(
                 f"bayes: {self.draws} draws leave fewer than {SHORTEST_CHAIN} for each of {chains} chains. "
-                "Ask for fewer chains, or for more draws with bayes:draws=2000."
+                f"Ask for {max(1, self.draws // SHORTEST_CHAIN)} at most, or for "
+                f"draws={SHORTEST_CHAIN * chains} or more."
             )
         shares = ([len(part) for part in np.array_split(np.arange(n), chains)] for n in self[1:])
         burn_in = min(self.burn_in, LONGEST_BURN_IN)
