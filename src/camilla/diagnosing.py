@@ -329,10 +329,10 @@ def diagnose(
         watch("standard errors")
         readout = readout_of(found, ready.layout)
     if not found.fit.solution.converged:
-        warnings.warn(_what_to_try(found.fit, readout), ConvergenceWarning, stacklevel=2)
+        warnings.warn(_what_to_try(chosen.name, found.fit, readout), ConvergenceWarning, stacklevel=2)
     provenance = _provenance(ready, found, readout, seed=seed, as_published=as_published)
     notes += [
-        *chain_notes(readout, found.fit.solution.steps, ready.table),
+        *chain_notes(readout, chosen.name, found.fit, ready.table),
         *pair_notes(readout),
         *copy_notes(ready.table),
         *backwards_notes(readout, ready.table),
@@ -582,9 +582,9 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _what_to_try(fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
+def _what_to_try(name: str, fitted: fitting.FittedDiagnoser, readout: Readout) -> str:
     if readout.effective_draws is not None:
-        return too_few_draws(readout, fitted.diagnoser.name, fitted.solution.steps)
+        return too_few_draws(readout, name, fitted)
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
         "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "

@@ -1,12 +1,13 @@
 """What a diagnosis prints: sentences and tables made of its frames and its provenance."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import polars as pl
 
 from camilla.display import Grid, Part, brief, counted, intervals, listed, percent, signed
+from camilla.fitting.fit import FittedDiagnoser
 from camilla.fitting.protocol import Readout
 from camilla.statistics.discrimination import points_backwards
 from camilla.statistics.intervals import LEVEL
@@ -167,31 +168,40 @@ def draw_facts(readout: Readout) -> dict[str, Any]:
     }
 
 
-def chain_notes(readout: Readout, draws: int, table: ResponseTable) -> list[str]:
-    """Whose scores several chains do not agree on yet."""
+def chain_notes(readout: Readout, name: str, fitted: FittedDiagnoser, table: ResponseTable) -> list[str]:
+    """Whose scores several chains do not agree on yet; `name` is the diagnoser that was asked for."""
     if readout.r_hat is None or not (above := readout.r_hat > AGREEING).any():
         return []
     highest = int(np.argmax(readout.r_hat))
     return [
         f"The chains do not agree yet on {int(above.sum())} of {len(above)} learners: split-R̂ is above "
-        f"{AGREEING:g}, at most {readout.r_hat[highest]:.3f} ({table.learners[highest]}). Ask for more draws "
-        f"with bayes:draws={4 * draws}."
+        f"{AGREEING:g}, at most {readout.r_hat[highest]:.3f} ({table.learners[highest]}). "
+        f"{_more_draws(name, fitted)}"
     ]
 
 
-def too_few_draws(readout: Readout, name: str, draws: int) -> str:
-    """What to try where a posterior's draws do not do."""
+def _more_draws(name: str, fitted: FittedDiagnoser) -> str:
+    """How to get four times the draws; a large table gets no more than it can afford, whatever was asked."""
+    made, diagnoser = fitted.solution.steps, cast(Any, fitted.diagnoser)
+    if made < diagnoser.draws:
+        return (
+            f"A table of this size gets {made} draws at most with {counted(diagnoser.n_dims, 'dimension')}; "
+            "with fewer dimensions, learners or samples it gets more."
+        )
+    chains = f":chains={diagnoser.chains}" if diagnoser.chains > 1 else ""
+    return f"Ask for more draws with {name}{chains}:draws={4 * made}."
+
+
+def too_few_draws(readout: Readout, name: str, fitted: FittedDiagnoser) -> str:
+    """What to try where a posterior's draws do not do; `name` is the diagnoser that was asked for."""
+    draws, more = fitted.solution.steps, _more_draws(name, fitted)
     effective = np.zeros(1) if readout.effective_draws is None else readout.effective_draws
     worth = f"{np.median(effective):.0f} independent ones"
     if readout.r_hat is None or np.median(readout.r_hat) <= AGREEING:
-        return (
-            f"the {draws} draws of {name} are as good as only {worth}: intervals are rough. Ask for more "
-            "with bayes:draws=2000."
-        )
+        return f"the {draws} draws of {name} are as good as only {worth}: intervals are rough. {more}"
     return (
         f"the chains of {name} do not agree: split-R̂ of the median learner is "
-        f"{np.median(readout.r_hat):.2f}, and their {draws} draws are as good as {worth}. "
-        f"Ask for more with bayes:draws={4 * draws}."
+        f"{np.median(readout.r_hat):.2f}, and their {draws} draws are as good as {worth}. {more}"
     )
 
 

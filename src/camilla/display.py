@@ -32,13 +32,14 @@ EXCERPT_LINES = 12
 EXCERPT_TITLE = 200
 NOT_A_TERMINAL = 200  # columns of a file or a pipe
 SCREEN = (110, 30)  # columns and lines of a result's repr
-PROBABILITY = re.compile("(.*_)?(p|q|p_value)")  # columns whose small values matter
+PROBABILITY = re.compile(r"(.*_)?(p|q|p_value)|p \(.*\)")  # columns whose small values matter
 STEERING = (
     re.compile(  # control characters, direction marks, invisible ones; JSON escapes those below a space
         "[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb"
         "\U000e0000-\U000e0fff]"
     )
 )
+NO_DIFFERENCE = 1e-8  # of a number from a whole one
 GAP = "   "
 WIDER = "Use a wider terminal or --json."
 PRINT_IT = "print(result.text(width=200)) shows them."
@@ -239,9 +240,14 @@ def _cells(frame: "pl.DataFrame", fixed: Sequence[str], longest: int) -> list[_C
 def _numbers(values: Sequence[float | None], *, fine: bool) -> list[str]:
     """Three decimals, or none where the whole column needs none."""
     texts = ["" if value is None or value != value else _number(value, fine) for value in values]
-    if all(not text or text.endswith(".000") or "." not in text for text in texts):
+    if all("." not in text or _is_whole(value, text) for text, value in zip(texts, values, strict=True)):
         return [text.removesuffix(".000") for text in texts]
     return texts
+
+
+def _is_whole(value: float | None, text: str) -> bool:
+    """Whether a number is whole but for errors of arithmetic: 1.0003, shown as 1.000, is not."""
+    return value is not None and text.endswith(".000") and abs(value - round(value)) < NO_DIFFERENCE
 
 
 def _number(value: float, fine: bool) -> str:

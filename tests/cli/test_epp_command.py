@@ -274,7 +274,10 @@ def test_plans_friedman_and_elo_are_printed_and_in_json(scores, here):
     assert "Plan: " in run.stdout
     assert "Friedman over " in run.stdout
     assert "Elo" in run.stdout
-    document = json.loads(here(scores, *COLUMNS, "--plan", "0.5", "--friedman", "--json").stdout)
+    document = json.loads(here(scores, *COLUMNS, "--plan", "0.5", "--friedman", "--elo", "--json").stdout)
+    for row in document["players"]:
+        for points, strength in (("elo", "epp"), ("elo_low", "low"), ("elo_high", "high")):
+            assert row[points] == pytest.approx(1500 + 400 / np.log(10) * row[strength])
     assert document["plan"]["low"] <= document["plan"]["needed"] <= document["plan"]["high"]
     assert set(document["friedman"]["mean_rank"]) == {row["player"] for row in document["players"]}
     assert sum(document["friedman"]["mean_rank"].values()) == pytest.approx(

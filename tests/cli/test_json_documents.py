@@ -173,6 +173,8 @@ COMMANDS = {
     "epp teams.csv --teams members.csv": ("epp", 0),
     "epp tried.csv --search 5": ("epp", 0),
     "epp epp.csv --compat eloml-glm": ("epp", 0),
+    "epp epp.csv --elo": ("epp", 0),
+    "epp two.csv --tournament data --elo": ("epp-tournaments", 0),
     "pool classifiers data.csv -o unlucky --learners unlucky:learners --jobs 1": ("pool", 0),
     "pool classifiers data.csv -o pooled --learners own:learners --jobs 1": ("pool", 0),
     "store tokens s.db": ("store-tokens", 0),

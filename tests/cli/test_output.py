@@ -111,6 +111,20 @@ def test_a_column_has_the_decimals_it_needs() -> None:
     assert [row.split() for row in rows] == [["1.000", "1"], ["0.500", "2", "0"]]
 
 
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        ([1.0003], ["1.000"]),  # an end of an interval, not 1
+        ([0.9998, 0.0], ["1.000", "0.000"]),
+        ([2.0, None, 3.0], ["2", "", "3"]),
+        ([4.999999999999998, float("nan"), float("inf")], ["5", "", "inf"]),
+    ],
+)
+def test_only_a_whole_number_is_shown_as_one(values: list[float | None], cells: list[str]) -> None:
+    lines = as_text([Grid("", pl.DataFrame({"x": values}))]).splitlines()
+    assert [line.strip() for line in lines[-len(cells) :]] == cells
+
+
 def test_intervals_stand_below_each_other_and_none_is_empty() -> None:
     frame = pl.DataFrame({"low": [-0.5, 0.25, None], "high": [0.5, 10.0, 1.0]})
     assert intervals(frame, "low", "high", 2) == ["-0.50 to  0.50", " 0.25 to 10.00", None]
@@ -120,6 +134,7 @@ def test_intervals_stand_below_each_other_and_none_is_empty() -> None:
     ("column", "value", "printed"),
     [
         ("q", 4.2e-07, "4.2e-07"), ("holm_p", 1e-300, "1e-300"), ("p_value", 0.00049, "0.00049"),
+        ("p (Holm)", 4.2e-24, "4.2e-24"),
         ("p", 0.0, "0"), ("p", 0.0005, "0.001"), ("p", 1.0, "1"), ("difference", 5.6e-17, "0"),
     ],
 )  # fmt: skip

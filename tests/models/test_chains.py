@@ -1,5 +1,6 @@
 """Several chains of bayes: the same wherever they run, and the posterior of one long chain."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,32 @@ def test_auto_reads_several_chains(table: ResponseTable, tmp_path: Path) -> None
     again = Diagnosis.load(found.save(tmp_path / "saved"))
     assert same(again, found)
     assert np.array_equal(again.readout.r_hat, found.readout.r_hat)
+
+
+@pytest.mark.parametrize("name", ["bayes", "auto"])
+def test_the_note_asks_for_what_can_be_had(
+    table: ResponseTable, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """What it names is accepted, and draws four times as much in as many chains."""
+    short = camilla.diagnose(table, f"{name}:chains=4", draws=40)
+    (advice,) = re.findall(r"[\w:=]+draws=\d+", " ".join(short.provenance["notes"]))
+    assert advice.split(":")[0] == name
+    assert camilla.diagnose(table, advice).params.chain.tolist() == [40] * 4
+    # a table that affords no more than the fewest draws gets no more by asking
+    monkeypatch.setattr("camilla.models.bayes.SECONDS", 0.0)
+    monkeypatch.setattr("camilla.models.bayes.FEWEST_DRAWS", 10)
+    capped = camilla.diagnose(table, f"{name}:chains=4", draws=600)
+    said = " ".join(capped.provenance["notes"])
+    assert "A table of this size gets 40 draws at most with 13 dimensions" in said
+    assert "Ask for more draws" not in said
+
+
+def test_what_is_named_in_place_of_too_many_chains_is_accepted(table: ResponseTable) -> None:
+    with pytest.raises(SettingError) as refused:
+        camilla.diagnose(table, "bayes", chains=210, draws=40)
+    chains, draws = (int(number) for number in re.findall(r"\d+", str(refused.value).partition("Ask")[2]))
+    assert (chains, draws) == (4, 2100)
+    assert len(camilla.diagnose(table, "bayes", chains=chains, draws=40).params.chain) == chains
 
 
 def test_what_cannot_be_is_refused(table: ResponseTable) -> None:

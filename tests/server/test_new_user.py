@@ -136,13 +136,17 @@ def test_camilla_submit_says_where_the_learner_stands(
     server: Server, token: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = camilla.digits().take_learners([3]).to_long().with_columns(learner=pl.lit("by command"))
-    table.select("learner", "sample", "response").write_csv(folder / "command.csv")
+    own = table.select("learner", "sample", "response")
+    elsewhere = own.head(2).with_columns(sample="elsewhere/" + pl.col("sample"))
+    pl.concat([own, elsewhere]).write_csv(folder / "command.csv")
     monkeypatch.setenv("CAMILLA_TOKEN", token)
     done = run("submit", "command.csv", "--to", server.address, cwd=folder)
     assert done.returncode == 0, done.stderr
     row = row_of(server, "by command")
     assert "by command" in done.stdout
     assert f"{row['ability']:.3f}" in done.stdout
+    left_out = "note: of by command, 2 responses are to samples that digits does not have, and left out."
+    assert left_out in done.stderr
     again = run("submit", "command.csv", "--to", server.address, "--json", cwd=folder)
     document = json.loads(again.stdout)
     assert list(jsonschema_rs.validator_for(camilla.schema("submit")).iter_errors(document)) == []

@@ -256,7 +256,7 @@ def test_the_picture_has_every_way(folder: Path) -> None:
 
 def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text(json.dumps({"frontier": 3}))
-    with pytest.raises(FormatError, match="is no route, no committee and no table of effects"):
+    with pytest.raises(FormatError, match="looks like what camilla route --json prints, but is damaged"):
         decision_section(tmp_path / "broken.json")
     for wrong in ({"frontier": 3}, {"learners": []}):
         (tmp_path / "wrong.json").write_text(json.dumps(wrong))

@@ -19,6 +19,7 @@ from camilla.learners.compare import compare
 from camilla.learners.rank import rank
 from camilla.show.report import boards
 from camilla.show.report.build import report
+from camilla.show.report.decisions import decision_section
 
 
 @pytest.fixture(scope="module")
@@ -159,7 +160,7 @@ def test_rankings_and_comparisons_are_drawn_without_a_diagnosis(
 def test_a_comparison_is_told_in_points_with_its_p_value(tmp_path: Path) -> None:
     """A alone has 40 samples of 100 right, B alone 4: a difference of −.36; p by scipy's binomial test."""
     right = {"a": np.arange(100) < 96, "b": (np.arange(100) < 56) | (np.arange(100) >= 96)}
-    made = boards.comparison_section(_compared(tmp_path, right, cluster=None))
+    made = decision_section(_compared(tmp_path, right, cluster=None))
     p = binomtest(4, 44).pvalue
     assert p < 1e-6
     said = made["verdict"]["text"]
@@ -175,7 +176,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     right = {"a": np.arange(20) < 8, "b": np.arange(20) < 15}
     source = _compared(tmp_path, right, cluster="one")
     assert json.loads(source.read_text())["overall"]["low"] is None
-    section = boards.comparison_section(source)
+    section = decision_section(source)
     assert "+35.0 points" in section["verdict"]["text"]
     assert section["words"][1:] == ["all shared samples are of one cluster: no interval can be given."]
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
@@ -192,7 +193,7 @@ def test_every_pair_of_a_ranking_may_be_in_its_file(tmp_path: Path) -> None:
     right = {"a": np.arange(20) < 8, "b": np.arange(20) < 15}
     _compared(tmp_path, right, cluster=None)
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--pairs")
-    assert [row[1] for row in boards.comparison_section(ranked)["rows"]] == ["b", "a"]
+    assert [row[1] for row in decision_section(ranked)["rows"]] == ["b", "a"]
 
 
 def _compared(folder: Path, right: dict[str, Any], *, cluster: str | None) -> Path:
@@ -213,7 +214,23 @@ def _printed(target: Path, *arguments: str) -> Path:
     return target
 
 
-def test_another_json_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "other.json").write_text('{"a": 1}')
-    with pytest.raises(FormatError, match="is no ranking or comparison"):
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"a": 1}', "holds no result that the report knows"),
+        ("[1, 2]", "holds no result that the report knows"),
+        (
+            '{"format": "camilla route", "version": 1}',
+            "holds a decision to use ('camilla route'), without the figures",
+        ),
+        ('{"schema": {"name": "select", "version": 1}, "samples": []}', "is the document 'select'"),
+        ('{"schema": {"name": "judges"}, "groups": [], "learners": []}', "is the document 'judges'"),
+        ('{"a": ', "is not JSON: Expecting value: line 1 column 7 (char 6)"),
+    ],
+)
+def test_another_json_is_refused(tmp_path: Path, text: str, said: str) -> None:
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(FormatError) as refused:
         report([tmp_path / "other.json"], tmp_path / "page.html")
+    wanted = "The report shows what camilla rank, compare, route, ensemble or features prints with --json."
+    assert str(refused.value) == f"{tmp_path / 'other.json'}: {said}. {wanted}"

@@ -54,7 +54,8 @@ def test_the_same_input_gives_the_same_page(small: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("sources", "output", "said"),
     [
-        (["nothing"], "page.html", "is neither a diagnosis nor a leaderboard"),
+        (["nothing"], "page.html", "nothing: there is no such file or folder. Name a folder of"),
+        ([""], "page.html", "is neither a diagnosis nor a leaderboard"),
         ([], "page.html", "needs at least one"),
         (["found"], "no/where/page.html", "there is no folder"),
     ],

@@ -172,7 +172,7 @@ def epp(
         where = write_boards(boards, found.usable, output, findings, drawing=_drawing(picture))
         aside(f"Leaderboard written to {where}.")
     if json:
-        _print_json(boards, findings, problems)
+        _print_json(boards, findings, problems, elo=elo)
     else:
         say(_as_text(boards, findings, elo=elo))
 
@@ -239,12 +239,16 @@ def _findings(
 
 
 def _print_json(
-    boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", problems: dict[str, str]
+    boards: "dict[str, Leaderboard]",
+    findings: "dict[str, Findings]",
+    problems: dict[str, str],
+    *,
+    elo: bool,
 ) -> None:
     from camilla.ranking.board_folder import as_document
     from camilla.ranking.boards import compare_fits
 
-    documents = {name: as_document(board, findings[name]) for name, board in boards.items()}
+    documents = {name: as_document(board, findings[name], elo=elo) for name, board in boards.items()}
     if list(documents) == [""]:
         print_json({"verdict": boards[""].verdict} | documents[""], "epp")
         return

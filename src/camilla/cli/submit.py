@@ -7,7 +7,7 @@ import typer
 
 from camilla.cli import options
 from camilla.cli.options import TableOptions, reads_table
-from camilla.display import aside, print_frame, print_json, say
+from camilla.display import aside, counted, print_frame, print_json, say
 
 
 @reads_table()
@@ -43,6 +43,11 @@ def submit(
     for one in answer["received"]:
         if not one["new"]:
             aside(f"note: {one['submission']['learner']} was submitted before; nothing changed.")
+        if unknown := one["submission"]["n_unknown"]:
+            aside(
+                f"note: of {one['submission']['learner']}, {counted(unknown, 'response', 'is', 'are')} to "
+                f"samples that {name} does not have, and left out."
+            )
     rows = client.rows(answer)
     print_frame(rows, title=f"On the leaderboard {name}")
     say(f"To withdraw, log in at {client.address}/benchmarks/{name}/submissions.")

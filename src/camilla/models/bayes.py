@@ -175,8 +175,8 @@ class Bayes:
         if self.draws < least:
             raise SettingError(
                 f"bayes: draws={self.draws} is too few for {counted(self.chains, 'chain')}; each chain needs "
-                f"{SHORTEST_CHAIN} draws. Ask for bayes:draws={least} or more"
-                + (", or for fewer chains." if self.chains > 1 else ".")
+                f"{SHORTEST_CHAIN} draws. Ask for draws={least} or more"
+                + (f", or for {max(1, self.draws // SHORTEST_CHAIN)} at most." if self.chains > 1 else ".")
             )
         draws = self.draws
         if device is None:

@@ -24,10 +24,11 @@ PAIRED_PLAYERS = 500  # more have so many pairs that they are worked out when as
 MARKS = ("leaderboard.json", "comparison.json")  # files that show a folder to be ours
 
 
-def as_document(board: "Leaderboard", findings: Findings = NOTHING) -> dict[str, Any]:
-    """The leaderboard as plain JSON: no NaN, no infinity; what is not known is null."""
+def as_document(board: "Leaderboard", findings: Findings = NOTHING, *, elo: bool = False) -> dict[str, Any]:
+    """The leaderboard as plain JSON, with Elo if asked for: no NaN or infinity; what is not known is null."""
+    rows = board.rows()
     document: dict[str, Any] = {
-        "players": board.rows().to_dicts(),
+        "players": (rows.join(board.elo(), on="player", maintain_order="left") if elo else rows).to_dicts(),
         "deviance": board.fit.deviance,
         "df": board.fit.df,
         "standardised_deviance": board.fit.standardised,

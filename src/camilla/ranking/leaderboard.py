@@ -308,8 +308,9 @@ class Leaderboard(Printable):
         >>> board.elo()["elo"].round(0).to_list()
         [1560.0, 1500.0, 1440.0]
         """
-        points = {"elo": self.epp - self.epp.mean(), "elo_low": self.low, "elo_high": self.high}
-        shifted = {name: ELO_MEAN + ELO_POINTS / math.log(10) * value for name, value in points.items()}
+        points = {"elo": self.epp, "elo_low": self.low, "elo_high": self.high}
+        mean, unit = self.epp.mean(), ELO_POINTS / math.log(10)
+        shifted = {name: ELO_MEAN + unit * (value - mean) for name, value in points.items()}
         return pl.DataFrame({"player": self.players, **shifted})
 
     @property

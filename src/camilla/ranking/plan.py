@@ -63,7 +63,7 @@ def units_for(variance: float, difference: float, *, power: float = 0.8, alpha: 
     if not (0 < alpha < power < 1):
         raise SettingError(f"0 < alpha < power < 1 was wanted; got alpha {alpha:g} and power {power:g}.")
     if difference == 0 or not np.isfinite(difference):
-        raise SettingError(f"a difference of EPP above 0 can be planned for; got {difference:g}.")
+        raise SettingError(f"a difference of EPP other than 0 can be planned for; got {difference:g}.")
 
     def enough(n: int) -> bool:
         from scipy.stats import nct  # here, for it loads slowly

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from camilla.errors import DataError, FormatError
+from camilla.errors import DataError
 from camilla.experiments.results import experiment_summary, read_results, told_apart
 from camilla.names import name_index, shown
 from camilla.ranking.leaderboard import Leaderboard
@@ -77,19 +77,8 @@ def _win_probabilities(board: Leaderboard) -> dict[str, Any]:
 MOST_DOTS = 40
 
 
-def comparison_section(path: Path) -> dict[str, Any]:
-    """A ranking or the comparison of two learners, told by its fields."""
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
-        return _ranking(path.stem, document) if "groups" in document else _comparison(path.stem, document)
-    except (ValueError, KeyError, TypeError, IndexError) as error:
-        raise FormatError(
-            f"{path}: is no ranking or comparison ({error!r}). Write one with camilla rank --json or camilla "
-            "compare --json."
-        ) from error
-
-
-def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
+def ranking_section(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Learners by mean response."""
     rows = document["learners"]
     level = _level(document["level"])
     words = [
@@ -103,7 +92,8 @@ def _ranking(name: str, document: dict[str, Any]) -> dict[str, Any]:
     return page | {"verdict": said(ranking_verdict(document))}
 
 
-def _comparison(name: str, document: dict[str, Any]) -> dict[str, Any]:
+def comparison_section(name: str, document: dict[str, Any]) -> dict[str, Any]:
+    """Two learners, overall and by task, with the samples that flipped."""
     a, b, overall = document["a"], document["b"], document["overall"]
     words = [f"Differences are {b} less {a}."]
     effects = [("all samples", overall)] + [(str(one["task"]), one) for one in document["tasks"]]

@@ -5,8 +5,14 @@ from pathlib import Path
 from typing import Any
 
 from camilla.errors import FormatError
-from camilla.names import shown
-from camilla.show.report.boards import comparison_page, comparison_picture, comparison_section, dot
+from camilla.names import in_quotes, shown
+from camilla.show.report.boards import (
+    comparison_page,
+    comparison_picture,
+    comparison_section,
+    dot,
+    ranking_section,
+)
 from camilla.show.report.feature_section import feature_section
 from camilla.show.report.statements import Draft, Statement, decimal, p_text, percent, points, three
 from camilla.show.report.verdicts import said
@@ -23,19 +29,45 @@ ENDS = ("difference", "difference_low", "difference_high")
 
 
 def decision_section(path: Path) -> dict[str, Any]:
-    """What a JSON file holds, told by its fields: a route, committee, effects, ranking or comparison."""
-    sections = {"frontier": _route, "committee": _committee, "explained": feature_section}
+    """What a JSON file holds: a route, committee, effects, ranking or comparison."""
+    sections = {
+        "route": ("frontier", _route),
+        "ensemble": ("committee", _committee),
+        "features": ("explained", feature_section),
+        "rank": ("groups", ranking_section),
+        "compare": ("overall", comparison_section),
+    }
+    wanted = "The report shows what camilla rank, compare, route, ensemble or features prints with --json."
     try:
         document = json.loads(path.read_text(encoding="utf-8"), parse_constant=lambda _: None)
-        for field, section in sections.items():
-            if field in document:
+    except ValueError as error:
+        raise FormatError(f"{path}: is not JSON: {error}. {wanted}") from error
+    printed = _printed_by(document)  # a document made in Python does not say so, but for its fields
+    for name, (field, section) in sections.items():
+        if printed == name or (printed is None and isinstance(document, dict) and field in document):
+            try:
                 return section(path.stem, document)
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise FormatError(
-            f"{path}: is no route, no committee and no table of effects ({error!r}). Write one with camilla "
-            "route --json, camilla ensemble --json or camilla features --json."
-        ) from error
-    return comparison_section(path)
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                raise FormatError(
+                    f"{path}: looks like what camilla {name} --json prints, but is damaged ({error!r}). "
+                    "Print it again."
+                ) from error
+    raise FormatError(f"{path}: {_of_another_kind(document, printed)}. {wanted}")
+
+
+def _printed_by(document: Any) -> str | None:
+    """The command that printed a document, by its schema."""
+    head = document.get("schema") if isinstance(document, dict) else None
+    return head.get("name") if isinstance(head, dict) else None
+
+
+def _of_another_kind(document: Any, printed: str | None) -> str:
+    """What the file holds that is not shown: a decision to use, or what another command printed."""
+    if printed is not None:
+        return f"is the document {in_quotes(printed)}"
+    if isinstance(document, dict) and isinstance(saved := document.get("format"), str):
+        return f"holds a decision to use ({in_quotes(saved)}), without the figures"
+    return "holds no result that the report knows"
 
 
 def _route(name: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -46,8 +46,9 @@ def read_sources(paths: Iterable[Path]) -> Sources:
         elif several := sorted(one.parent for one in path.glob("*/leaderboard.json")):
             found.boards.extend(boards.board_section(one.name, one) for one in several)
         else:
+            what = "is neither a diagnosis nor a leaderboard nor a file of results"
             raise DataError(
-                f"{path}: is neither a diagnosis nor a leaderboard nor a file of results. Name a folder of "
+                f"{path}: {what if path.exists() else 'there is no such file or folder'}. Name a folder of "
                 "camilla diagnose or epp, the Parquet of camilla experiment, or the JSON of camilla rank, "
                 "compare, route, ensemble or features."
             )
