@@ -145,7 +145,7 @@ def test_what_is_named_in_place_of_too_many_chains_is_accepted(table: ResponseTa
 
 
 def test_what_cannot_be_is_refused(table: ResponseTable) -> None:
-    with pytest.raises(SettingError, match="Ask for bayes:draws=10 or more"):
+    with pytest.raises(SettingError, match="Ask for draws=10 or more"):
         camilla.diagnose(table, "bayes", draws=1)
     with pytest.raises(SettingError, match="too few for 7 chains; each chain needs 10 draws"):
         camilla.diagnose(table, "bayes", chains=7, draws=60)

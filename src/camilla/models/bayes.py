@@ -173,10 +173,11 @@ class Bayes:
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
         least = SHORTEST_CHAIN * self.chains
         if self.draws < least:
+            fewer = max(1, self.draws // SHORTEST_CHAIN)
+            remedy = f"{counted(fewer, 'chain')} at most, or for " if self.chains > 1 else ""
             raise SettingError(
                 f"bayes: draws={self.draws} is too few for {counted(self.chains, 'chain')}; each chain needs "
-                f"{SHORTEST_CHAIN} draws. Ask for draws={least} or more"
-                + (f", or for {max(1, self.draws // SHORTEST_CHAIN)} at most." if self.chains > 1 else ".")
+                f"{SHORTEST_CHAIN} draws. Ask for {remedy}draws={least} or more."
             )
         draws = self.draws
         if device is None:
