@@ -12,6 +12,7 @@ from camilla.fitting.layout import Encoded
 from camilla.fitting.regression import Expansion
 from camilla.fitting.sampler import Chain, Design, Designs, Responses
 from camilla.statistics.ridge import LEAST_FREEDOM, PENALTIES
+from camilla.statistics.row_levels import MASSES, NODES
 
 CHOOSING_LEARNERS = 50  # that the penalty is chosen on
 FOLDS, BURN_IN, DRAWS = 5, 30, 50  # of the posteriors that are compared with
@@ -70,14 +71,19 @@ def learned_share(data: Responses, features: Encoded, n_dims: int, rng: np.rando
             Responses(part.weight[seen], part.response[seen], part.fractional),
             n_dims, rng, Designs(design),
         )  # fmt: skip
-        inside, outside = _chances(chain, basis.of(columns[new]), rng)
+        beyond = basis.kernels[-1].left(columns[new])
+        inside, outside = _chances(chain, basis.of(columns[new]), beyond)
         other = smoothed(smoothing(design.columns[:, -basis.n_orthogonal :], inside), basis.of(columns[new]))
         losses += _losses(part.weight[new], part.response[new], outside, other)
     return float(SHARES[int(np.argmin(rounded(losses)))])
 
 
-def _chances(chain: Chain, columns: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Mean chances on the samples of a chain, and on others by their features."""
+def _chances(chain: Chain, columns: Floats, beyond: Floats) -> tuple[Floats, Floats]:
+    """Mean chances on the samples of a chain, and on others by their features.
+
+    `beyond` is the variance of the last kernel that the columns lack. Residuals are integrated out: the
+    noise of drawn ones would count for the smoothed chances, which have none.
+    """
     inside, outside = np.zeros(chain.shape), np.zeros((len(columns), chain.shape[1]))
     for step in range(BURN_IN + DRAWS):
         chain.sweep()
@@ -85,12 +91,21 @@ def _chances(chain: Chain, columns: Floats, rng: np.random.Generator) -> tuple[F
         if step < BURN_IN or regression is None:
             continue
         inside += sigmoid(chain.logit())
-        root = np.linalg.inv(np.linalg.cholesky(chain.hyper.precision))
-        mean = chain.hyper.mean + columns @ regression.weight
-        for _ in range(4):
-            factor = mean + rng.standard_normal(mean.shape) @ root
-            outside += sigmoid(factor[:, 1:] @ chain.ability.T + factor[:, :1]) / 4
+        design = np.column_stack([np.ones(chain.shape[1]), chain.ability])
+        logit = (chain.hyper.mean + columns @ regression.weight) @ design.T
+        variance = (design @ np.linalg.inv(chain.hyper.precision) * design).sum(axis=1)
+        variance = variance + beyond[:, None] * (design**2 @ regression.variance[-1])
+        outside += mean_chance(logit, np.sqrt(variance))
     return inside / DRAWS, outside / DRAWS
+
+
+def mean_chance(logit: Floats, deviation: Floats) -> Floats:
+    """E σ(l) of l ~ N(logit, deviation²), by Gauss–Hermite quadrature."""
+    total = MASSES.sum()
+    parts = (
+        mass / total * sigmoid(logit + node * deviation) for node, mass in zip(NODES, MASSES, strict=True)
+    )
+    return np.asarray(sum(parts))
 
 
 def _losses(weight: Floats, response: Floats, one: Floats, other: Floats) -> Floats:
