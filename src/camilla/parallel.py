@@ -74,7 +74,7 @@ def _joblib(backend: str, jobs: int | None) -> Iterator[None]:
         joblib.parallel_config(backend=backend).unregister()
     except ValueError:
         raise SettingError(
-            f"joblib has no backend {backend!r}; loky, threading, multiprocessing or ray were wanted."
+            f"joblib has no backend {backend!r}; expected loky, threading, multiprocessing or ray."
         ) from None
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         yield

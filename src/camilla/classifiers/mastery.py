@@ -94,7 +94,7 @@ def mastery_agreement(
     levels = mastery_matrix(mastery, table) if isinstance(mastery, Diagnosis) else np.asarray(mastery)
     if levels.shape != (table.n_learners, skill_map.n_skills):
         raise DataError(
-            f"a mastery [{table.n_learners} learners, {skill_map.n_skills} skills] was wanted; got shape "
+            f"expected a mastery [{table.n_learners} learners, {skill_map.n_skills} skills]; got shape "
             f"{levels.shape}."
         )
     pairs = measure.pair_agreement(responses, levels, skill_map.mask, margin=margin)

@@ -130,7 +130,7 @@ def checked_truth(y: ArrayLike) -> NDArray[np.int64]:
     """Labels as 0 and 1, both of which occur."""
     given = np.asarray(y)
     if given.ndim != 1:
-        raise DataError(f"the truth has shape {given.shape}; one label per sample was wanted.")
+        raise DataError(f"the truth has shape {given.shape}; expected one label per sample.")
     try:
         labels = given.astype(np.float64)
     except (TypeError, ValueError):

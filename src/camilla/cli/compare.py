@@ -150,5 +150,5 @@ def _losses(given: list[str]) -> dict[str, float]:
         except ValueError:
             task = ""
         if not task:
-            raise SettingError(f"--allow {text!r}: a task and what it may lose were wanted, TASK=0.02.")
+            raise SettingError(f"--allow {text!r}: expected a task and what it may lose, TASK=0.02.")
     return losses

@@ -305,7 +305,5 @@ def thirds(ordered: ResponseTable, seed: int) -> tuple[ResponseTable, ...]:
     """Cells 6:2:2 for fitting, choosing and scoring."""
     parts = split(ordered, by="cell", proportions=(6, 2, 2), seed=seed)
     if min(part.n_responses for part in parts) == 0:
-        raise DataError(
-            f"{ordered.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
-        )
+        raise DataError(f"{ordered.n_responses} responses are too few to split 6:2:2; expected at least ten.")
     return parts

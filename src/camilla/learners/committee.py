@@ -319,7 +319,7 @@ def _columns_of(answers: Mapping[Any, Any]) -> pl.DataFrame:
     if len(set(lengths.values())) > 1:
         fewest, most = min(lengths, key=lambda one: lengths[one]), max(lengths, key=lambda one: lengths[one])
         raise DataError(
-            f"{fewest!r} has {counted(lengths[fewest], 'answer')} and {most!r} has {lengths[most]}; one "
-            "answer per sample was wanted, None where there is none."
+            f"{fewest!r} has {counted(lengths[fewest], 'answer')} and {most!r} has {lengths[most]}; "
+            "expected one answer per sample, None where there is none."
         )
     return pl.DataFrame({str(name): list(column) for name, column in answers.items()}, strict=False)

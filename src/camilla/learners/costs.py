@@ -71,8 +71,8 @@ def confidences_of(source: Any, learners: Sequence[str], samples: Sequence[str])
     values = _parsed(pick(frame, found.column, origin))
     if values.is_infinite().any() or values.null_count() == len(values):
         raise DataError(
-            f"{origin.name}: column {in_quotes(found.column)} of confidence holds "
-            f"{'infinite numbers' if values.is_infinite().any() else 'no number'}; finite ones were wanted."
+            f"{origin.name}: column {in_quotes(found.column)} of confidence contains "
+            f"{'infinite numbers' if values.is_infinite().any() else 'no number'}; expected finite numbers."
         )
     cells = _cells(names, sample, values.to_numpy(), learners, samples)
     if np.isnan(cells).all():
@@ -113,8 +113,8 @@ def _column(frame: pl.DataFrame, usual: Sequence[str], kind: str, origin: Origin
     found = next((name for name in usual if name in frame.columns), None)
     if found is None:
         raise DataError(
-            f"{origin.name}: has no column of {kind}s; one called {', '.join(usual)} was wanted, and it has "
-            f"{quoted(frame.columns)}."
+            f"{origin.name}: has no column of {kind}s; expected one called {', '.join(usual)}, but it has "
+            f"only {quoted(frame.columns)}."
         )
     return found
 
@@ -129,7 +129,7 @@ def _parsed(series: pl.Series) -> pl.Series:
     wrong = numbers.is_null() & text.is_not_null()
     if wrong.any():
         raise DataError(
-            f"column {in_quotes(series.name)} holds {in_quotes(text.filter(wrong)[0])}; a number was wanted."
+            f"column {in_quotes(series.name)} holds {in_quotes(text.filter(wrong)[0])}; expected a number."
         )
     return numbers
 

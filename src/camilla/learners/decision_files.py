@@ -50,8 +50,8 @@ class DecisionFile(NamedTuple):
         head = self._decoded(path, data, _Head)
         if head.format != self.format or head.version > self.version:
             raise FormatError(
-                f"{path}: holds {in_quotes(head.format)} of version {head.version}; "
-                f"{in_quotes(self.format)} up to version {self.version} was wanted."
+                f"{path}: holds {in_quotes(head.format)} of version {head.version}; expected "
+                f"{in_quotes(self.format)} up to version {self.version}."
             )
         saved = self._decoded(path, data, kind)
         try:

@@ -249,7 +249,7 @@ def _check_settings(sizes: Sequence[int], vote: str | None, splits: int, level: 
     if vote is not None and vote not in VOTES:
         raise SettingError(f"vote is one of {', '.join(VOTES)}; got {vote!r}.")
     if splits < 1:
-        raise SettingError(f"at least one split of the samples is wanted; got {splits}.")
+        raise SettingError(f"expected at least one split of the samples; got {splits}.")
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
 

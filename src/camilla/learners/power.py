@@ -363,7 +363,7 @@ def _plan(
     table: ResponseTable | None,
 ) -> Plan:
     if few := [n for n in samples if n < FEWEST]:
-        raise SettingError(f"{few[0]} samples show nothing; {FEWEST} at least were wanted.")
+        raise SettingError(f"{few[0]} samples are too few; expected at least {FEWEST}.")
     most = design.discordance if design.discordance is not None else 1.0
     wanted = differences or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
     counts = samples or ([] if differences else (100, 300, 1000, 3000, 10000))

@@ -166,9 +166,9 @@ def _check_settings(asked: Settings) -> None:
 
 def _check_judging(asked: Settings) -> None:
     if asked.folds < 2:
-        raise SettingError(f"at least 2 folds are wanted; got {asked.folds}.")
+        raise SettingError(f"expected at least 2 folds; got {asked.folds}.")
     if asked.partitions is not None and asked.partitions < 1:
-        raise SettingError(f"at least 1 partition is wanted; got {asked.partitions}.")
+        raise SettingError(f"expected at least 1 partition; got {asked.partitions}.")
     if not 0 < asked.level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {asked.level:g}.")
 

@@ -418,7 +418,7 @@ def _features(
         kind = kinds[name]
         if kind == "vector":
             raise DataError(
-                f"{origin.name}: column {in_quotes(name)} is empty; a vector per sample was wanted."
+                f"{origin.name}: column {in_quotes(name)} is empty; expected a vector per sample."
             )
         empty = pl.DataFrame({name: [None] * frame.height},
                              schema={name: pl.Float64 if kind == "number" else pl.String})  # fmt: skip

@@ -118,8 +118,8 @@ def _one_learner(label: str, learners: Sequence[str]) -> str:
         raise DataError(f"{label}: holds no log with responses of a learner.")
     if len(learners) > 1:
         raise DataError(
-            f"{label}: {len(learners)} learners, {quoted(learners)}; one was wanted. "
-            "Give one table and two names: camilla compare TABLE A B."
+            f"{label}: {len(learners)} learners, {quoted(learners)}; expected one. Give one table and two "
+            "names: camilla compare TABLE A B."
         )
     return learners[0]
 

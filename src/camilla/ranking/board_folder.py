@@ -89,7 +89,7 @@ def drafted(folder: Path) -> Iterator[Path]:
     An earlier result is replaced; a folder that holds something else is refused.
     """
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+        raise DataError(f"{folder}: is a file; expected a folder. Name another.")
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
         raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
     with whole_folder(folder) as draft:

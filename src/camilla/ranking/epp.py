@@ -159,7 +159,7 @@ def epp(
     idle = "without se=bootstrap nothing is spread over processes. Leave"
     check_where(jobs, backend, None if se == "bootstrap" else idle)
     if ranks not in RANKS:
-        raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
+        raise SettingError(f"ranks {ranks!r} is not known; expected one of {', '.join(RANKS)}.")
     if compat is not None:
         return _compatible(tournament, matches, level, failed)
     ordered = _by_rank(tournament, matches)
@@ -291,9 +291,9 @@ def _order(strength: Array, players: tuple[str, ...]) -> NDArray[np.int64]:
 
 def _check_settings(se: str, level: float, prior: float | None, compat: str | None, replicates: int) -> None:
     if se not in STANDARD_ERRORS:
-        raise SettingError(f"se {se!r} is not known; wanted one of {', '.join(STANDARD_ERRORS)}.")
+        raise SettingError(f"se {se!r} is not known; expected one of {', '.join(STANDARD_ERRORS)}.")
     if compat is not None and compat not in COMPAT:
-        raise SettingError(f"compat {compat!r} is not known; wanted {', '.join(COMPAT)} or nothing.")
+        raise SettingError(f"compat {compat!r} is not known; expected {', '.join(COMPAT)} or nothing.")
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}. 0.95 is usual.")
     if prior is not None and not (0 <= prior < np.inf):

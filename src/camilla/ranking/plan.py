@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 def units_for(variance: float, difference: float, *, power: float = 0.8, alpha: float = 0.05) -> int | None:
     """The fewest units whose two-sided t-test finds `difference` with this power."""
     if not (0 < alpha < power < 1):
-        raise SettingError(f"0 < alpha < power < 1 was wanted; got alpha {alpha:g} and power {power:g}.")
+        raise SettingError(f"expected 0 < alpha < power < 1; got alpha {alpha:g} and power {power:g}.")
     if difference == 0 or not np.isfinite(difference):
         raise SettingError(f"a difference of EPP above 0 can be planned for; got {difference:g}.")
 

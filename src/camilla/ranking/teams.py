@@ -184,7 +184,9 @@ def _membership(
     tournament: Tournament, members: Mapping[str, Sequence[str]], strength: str
 ) -> tuple[tuple[str, ...], Array]:
     if strength not in TEAM_STRENGTHS:
-        raise SettingError(f"strength {strength!r} is not known; wanted one of {', '.join(TEAM_STRENGTHS)}.")
+        raise SettingError(
+            f"strength {strength!r} is not known; expected one of {', '.join(TEAM_STRENGTHS)}."
+        )
     unknown = [team for team in tournament.players if not members.get(team)]
     if unknown:
         raise DataError(f"teams {quoted(unknown)} have no members. Name the players of every team.")

@@ -119,7 +119,7 @@ def is_score(number: float | None) -> bool:
 def name_in(value: Any, *, where: str, what: str) -> str:
     """A name as text, short enough to be one; an error where there is none."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise DataError(f"{where}: {what} is {str(value)[:40]!r}; a name was wanted.")
+        raise DataError(f"{where}: {what} is {str(value)[:40]!r}; expected a name.")
     try:
         text = str(value)
     except ValueError as error:

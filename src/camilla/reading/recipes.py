@@ -247,7 +247,7 @@ def _recipe(entries: Mapping[str, Any]) -> Recipe:
         )
     for role in ROLES:
         if role in entries and not isinstance(entries[role], str):
-            raise SettingError(f"map: {role} is {in_quotes(entries[role])}; a path as text was wanted.")
+            raise SettingError(f"map: {role} is {in_quotes(entries[role])}; expected a path as text.")
     words = {name: _words(entries[name]) for name in WORDS if name in entries}
     scale = scale_of(entries["scale"]) if entries.get("scale") is not None else PLAIN
     lower = entries.get("lower-is-better", entries.get("lower_is_better", False))

@@ -444,7 +444,7 @@ def read_universe(path: Path) -> tuple[str, ...]:
         try:
             text = read_bytes(path).decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: is not a text file; one name per line was wanted.") from error
+            raise DataError(f"{path}: is not a text file; expected one name per line.") from error
         names = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     else:
         there = column_names(path)

@@ -90,7 +90,7 @@ def _items(path: Path) -> list[Any]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}. Give the file of the graph.") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: is not JSON: {error}. A list of edges was wanted.") from error
+        raise DataError(f"{path}: is not JSON: {error}. Expected a list of edges.") from error
     if not isinstance(document, list) or not document:
         raise DataError(f'{path}: a list of edges was wanted: [{{"parent": "sets", "child": "algebra"}}, …].')
     return document
@@ -166,7 +166,7 @@ def sample_column(table: ResponseTable, column: str) -> tuple[str, ...]:
         column
     ]
     if isinstance(values.dtype, pl.List | pl.Struct | pl.Array):
-        raise DataError(f"{column!r} has several values per sample; one was wanted.")
+        raise DataError(f"{column!r} has several values per sample; expected one.")
     if values.null_count():
         without = [name for name, value in zip(table.samples, values, strict=True) if value is None]
         raise DataError(

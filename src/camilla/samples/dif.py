@@ -67,7 +67,7 @@ def _as_groups(frame: pl.DataFrame, key: str, column: str) -> dict[str, str]:
     twice = rows.filter(pl.col(key).is_duplicated())
     if twice.height:
         raise DataError(
-            f"learner {twice[key][0]!r} is of several groups in the column {column!r}; one was wanted."
+            f"learner {twice[key][0]!r} has several groups in the column {column!r}; expected one."
         )
     return dict(rows.sort(key).iter_rows())
 
@@ -287,14 +287,14 @@ def _membership(
     names = [group[name] for name in table.learners]
     sizes = {name: names.count(name) for name in sorted(set(names))}
     if len(sizes) < 2:
-        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; two groups were wanted.")
+        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; expected two groups.")
     focal = min(sizes, key=lambda name: (sizes[name], name)) if focal is None else focal
     if focal not in sizes:
         raise SettingError(f"no group {focal!r}; there are {quoted(list(sizes))}.")
     if min(sizes[focal], n_known - sizes[focal]) < FEWEST:
         raise DataError(
-            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; at "
-            f"least {FEWEST} of each were wanted."
+            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; "
+            f"expected at least {FEWEST} of each."
         )
     return focal, np.array([name == focal for name in names])
 

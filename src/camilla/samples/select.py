@@ -289,11 +289,9 @@ def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> 
         raise DataError(f"the table has {table.n_samples} sample; a part of it can be chosen from 2 on.")
     for n in sizes:
         if not 1 <= n < table.n_samples:
-            raise SettingError(
-                f"{n} of {table.n_samples} samples were asked for; 1 to {table.n_samples - 1} was wanted."
-            )
+            raise SettingError(f"got {n} of {table.n_samples} samples; expected 1 to {table.n_samples - 1}.")
     if folds < 2 or repeats < 1:
-        raise SettingError(f"at least 2 folds and 1 repeat were wanted; got {folds} and {repeats}.")
+        raise SettingError(f"expected at least 2 folds and 1 repeat; got {folds} and {repeats}.")
     if table.n_learners < FEWEST:
         raise DataError(
             f"the table has {table.n_learners} learners; what tells them apart takes {FEWEST} at least."

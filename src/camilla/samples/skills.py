@@ -347,8 +347,8 @@ def _check(table: ResponseTable, n_skills: int | None, by: By) -> None:
         raise DataError("skills by attribute need a skill map to start from. Give one with --skills.")
     if table.n_learners < FEWEST_LEARNERS:
         raise DataError(
-            f"{table.n_learners} learners cannot find skills and judge them too; at least {FEWEST_LEARNERS} "
-            "were wanted."
+            f"{table.n_learners} learners cannot find skills and judge them too; expected at least "
+            f"{FEWEST_LEARNERS}."
         )
 
 

@@ -124,7 +124,7 @@ def name_column(frame: pl.DataFrame, column: str, origin: Origin) -> Encoded:
     """
     series = pick(frame, column, origin)
     if isinstance(series.dtype, NAMELESS):
-        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; names were wanted.")
+        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; expected names.")
     if series.dtype.is_float():
         series = _without_point(series.fill_nan(None))
     if not isinstance(series.dtype, pl.Categorical | pl.Enum):
@@ -245,7 +245,7 @@ def answer_column(frame: pl.DataFrame, column: str, origin: Origin) -> pl.Series
     """What learners answered, as text written like names; null where a cell is empty or NaN."""
     series = pick(frame, column, origin)
     if isinstance(series.dtype, NAMELESS):
-        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; answers were wanted.")
+        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; expected answers.")
     if series.dtype.is_float():
         series = _without_point(series.fill_nan(None))
     return series.cast(pl.String).replace("", None).alias("answer")

@@ -83,8 +83,8 @@ class Features:
             )
         if self.frame.height != len(self.names):
             raise DataError(
-                f"{self.source}: has {self.frame.height} rows for {len(self.names)} {self.of}s; one each was "
-                "wanted."
+                f"{self.source}: has {self.frame.height} rows for {len(self.names)} {self.of}s; expected "
+                "one each."
             )
         if list(self.kinds) != self.frame.columns:
             raise DataError(f"{self.source}: the kinds name {quoted(list(self.kinds))}; the columns are "
@@ -174,8 +174,8 @@ class Features:
         matrix = np.asarray(array)
         if matrix.ndim not in (1, 2) or matrix.dtype.kind not in "fiub":
             raise DataError(
-                f"{source}: holds {matrix.dtype} of shape {matrix.shape}; numbers [{of}s, dimensions] were "
-                "wanted."
+                f"{source}: holds {matrix.dtype} of shape {matrix.shape}; expected numbers [{of}s, "
+                "dimensions]."
             )
         if len(matrix) != len(names):
             raise DataError(
@@ -492,7 +492,7 @@ def _check_columns(wanted: Sequence[str], id: str, of: Of, origin: Origin) -> No
     if id in wanted:
         raise SettingError(f"{origin.name}: {in_quotes(id)} names the {of}s and cannot be a feature as well.")
     if not wanted:
-        raise DataError(f"{origin.name}: has no column beside {in_quotes(id)}; at least one was wanted.")
+        raise DataError(f"{origin.name}: has no column beside {in_quotes(id)}; expected at least one.")
     if twice := repeated(wanted):
         raise SettingError(f"{origin.name}: feature {in_quotes(twice[0])} is named twice. Name it once.")
 
@@ -513,7 +513,7 @@ def _feature(series: pl.Series, kind: Kind | None, origin: Origin) -> _Column | 
     if kind == "vector" or isinstance(series.dtype, pl.Struct | pl.Object | pl.Binary):
         wanted = "lists of numbers" if kind == "vector" else "numbers, words or lists of numbers"
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; {wanted} were wanted."
+            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; expected {wanted}."
         )
     if kind in (None, "number"):
         numbers = _numbers(series, origin, required=kind == "number")
@@ -591,8 +591,7 @@ def _vectors(series: pl.Series, origin: Origin) -> pl.Series:
         vectors = series.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; lists of numbers were "
-            "wanted."
+            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; expected lists of numbers."
         ) from error
     _check_vectors(vectors, origin)
     return vectors
@@ -646,7 +645,7 @@ def _read(
     """The features in one source, not matched to a table yet."""
     if isinstance(source, Features):
         if source.of != of:
-            raise SettingError(f"features of {of}s were wanted; these are of {source.of}s.")
+            raise SettingError(f"expected features of {of}s; these are of {source.of}s.")
         return source
     if not isinstance(source, str | Path):
         own = id if id is not None and id in indexed(source).frame.columns else None

@@ -81,7 +81,7 @@ def checked_ending(path: Path) -> str:
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise SettingError(
-            f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet."
+            f"{path}: the ending {ending!r} is not known; expected .csv, .tsv, .jsonl or .parquet."
         )
     return ending
 

@@ -153,7 +153,7 @@ def _opened(path: Path) -> TableFile:
     if path != STANDARD_INPUT:
         _check_file(path)
     elif not _standard_input():
-        raise DataError("standard input: is empty; a table was wanted.")
+        raise DataError("standard input: is empty; expected a table.")
     try:
         ending = ending_of(path)
         source: Path | bytes = path
@@ -186,7 +186,7 @@ def _check_file(path: Path) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file. Give the path of a {endings} table, or - for standard input.")
     if path.is_dir():
-        raise DataError(f"{path}: is a folder; a {endings} table was wanted.")
+        raise DataError(f"{path}: is a folder; expected a {endings} table.")
     if path.suffix.lower() in SPREADSHEETS:
         raise DataError(
             f"{path}: is a spreadsheet. Save its sheet as CSV (in Excel: Save As, CSV UTF-8) and give "
@@ -194,11 +194,11 @@ def _check_file(path: Path) -> None:
         )
     if ending_of(path) not in READABLE:
         raise DataError(
-            f"{path}: the ending {ending_of(path) or path.suffix!r} is not known; wanted one of {endings}, "
-            "also with .gz."
+            f"{path}: the ending {ending_of(path) or path.suffix!r} is not known; expected one of "
+            f"{endings}, also with .gz."
         )
     if path.is_file() and path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
+        raise DataError(f"{path}: the file is empty; expected a header and at least one row.")
 
 
 def _standard_input() -> bytes:
@@ -304,7 +304,7 @@ def _records(document: Any, name: str) -> list[dict[str, Any]]:
                 f"{name}: row {number} is {in_quotes(row)}; an object {{column: value}} was wanted."
             )
     if not rows:
-        raise DataError(f"{name}: holds an empty JSON array; at least one row was wanted.")
+        raise DataError(f"{name}: holds an empty JSON array; expected at least one row.")
     return rows
 
 
@@ -438,7 +438,7 @@ def _broken_line(file: TableFile) -> str | None:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if b"NaN" in line:
                 return f"line {number} is not JSON: NaN is not a JSON number; write null for a missing value."
-            return f"line {number} is not JSON: {error}. One object per line was wanted."
+            return f"line {number} is not JSON: {error}. Expected one object per line."
         if not isinstance(row, dict):
             return f"line {number} is {str(row)[:40]!r}; one object {{column: value}} per line was wanted."
     return None

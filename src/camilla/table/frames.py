@@ -61,8 +61,8 @@ class IndexedFrame(NamedTuple):
         frame = self.frame
         if id is None and len(self.levels) > 1:
             raise DataError(
-                f"{origin.name}: its index has {len(self.levels)} levels, {quoted(self.levels)}; one column "
-                "of names was wanted. Say which one names the rows, or use frame.reset_index()."
+                f"{origin.name}: its index has {len(self.levels)} levels, {quoted(self.levels)}; expected "
+                "one column of names. Say which one names the rows, or use frame.reset_index()."
             )
         name = id if id is not None else next(iter(self.levels), None)
         frame = frame.drop(level for level in self.levels if level != name)
@@ -123,7 +123,7 @@ def indexed(frame: Any) -> IndexedFrame:
         outside = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         remedy = " Use series.reset_index(name='response')." if hasattr(frame, "name") else ""
-        raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.{remedy}") from error
+        raise DataError(f"expected a dataframe, not {type(frame).__name__}.{remedy}") from error
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"the dataframe cannot be used: {' '.join(str(error).split())[:200]}") from error
     columns = {str(name): _values(outside.get_column(name)) for name in outside.columns}
@@ -145,7 +145,7 @@ def _flat_columns(frame: Any) -> Any:
     if len(telling) > 1:
         raise DataError(
             f"the columns of the dataframe have {columns.nlevels} levels, such as {in_quotes(columns[0])}; "
-            "one was wanted. Pick a part of it, frame['response'], or give pivot(…, values='response')."
+            "expected one. Pick a part of it, frame['response'], or give pivot(…, values='response')."
         )
     return frame.set_axis(telling[0], axis=1)
 
@@ -316,7 +316,7 @@ def wide_parts(
     columns = tuple(column for column in frame.columns if column != id and column not in aside)
     if not columns:
         raise DataError(
-            f"{origin.name}: has no column beside {id!r}; one column per learner or sample was wanted."
+            f"{origin.name}: has no column beside {id!r}; expected one column per learner or sample."
         )
     if "" in columns:
         raise DataError(
@@ -369,7 +369,7 @@ def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequ
     matrix = np.asarray(array)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise DataError(
-            f"the matrix has shape {matrix.shape} and type {matrix.dtype}; [learners, samples] wanted."
+            f"the matrix has shape {matrix.shape} and type {matrix.dtype}; expected [learners, samples]."
         )
     matrix = matrix.astype(np.float64)
     wrong = ~(np.isnan(matrix) | ((matrix >= 0) & (matrix <= 1)))

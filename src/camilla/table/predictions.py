@@ -99,7 +99,7 @@ def _columns(predictions: Any, n_samples: int, samples: Sequence[str] | None) ->
     for name, column in columns.items():
         if len(column) != n_samples:
             raise DataError(
-                f"{name!r} has {len(column)} predictions for {n_samples} samples; one each was wanted."
+                f"{name!r} has {len(column)} predictions for {n_samples} samples; expected one each."
             )
     return _Predicted(columns, samples)
 
@@ -110,8 +110,8 @@ def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
         vector = np.asarray(values, dtype=object)  # else NumPy would spell NaN among texts as 'nan'
     if vector.ndim != 1:
         raise DataError(
-            f"{name!r} has shape {vector.shape}; one value per sample was wanted. "
-            "For class probabilities take the most probable class first."
+            f"{name!r} has shape {vector.shape}; expected one value per sample. For class probabilities "
+            "take the most probable class first."
         )
     return vector
 

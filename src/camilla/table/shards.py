@@ -264,7 +264,7 @@ def check_columns(files: Sequence[Path], columns: LongColumns) -> None:
             )  # fmt: skip
             if not wanted:
                 what = "numbers from 0 to 1" if role == "response" else "text or whole numbers"
-                raise DataError(f"{file}: column {name!r} holds {schema[name]}; {what} were wanted.")
+                raise DataError(f"{file}: column {name!r} holds {schema[name]}; expected {what}.")
 
 
 def _named(columns: LongColumns) -> list[pl.Expr]:

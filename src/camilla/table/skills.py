@@ -441,9 +441,7 @@ def zeros_and_ones(
     aligned = align(frame, samples, id, columns or (), origin)
     skills = tuple(column for column in columns or frame.columns if column != aligned.id)
     if not skills:
-        raise DataError(
-            f"{origin.name}: has no column beside {aligned.id!r}; one column per skill was wanted."
-        )
+        raise DataError(f"{origin.name}: has no column beside {aligned.id!r}; expected one column per skill.")
     mask = np.column_stack([_zero_or_one(pick(frame, skill, origin), origin) for skill in skills])[
         aligned.rows
     ]

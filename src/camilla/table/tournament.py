@@ -109,7 +109,7 @@ class Tournament:
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
-            raise SettingError(f"scheme {self.scheme!r} is not known; wanted one of {', '.join(SCHEMES)}.")
+            raise SettingError(f"scheme {self.scheme!r} is not known; expected one of {', '.join(SCHEMES)}.")
         _check_names(self)
         if (self.scores is None) == (self.matches is None):
             raise DataError("a tournament holds either scores or matches; give exactly one of them.")
@@ -604,7 +604,7 @@ def _check_scores(tournament: Tournament) -> None:
     wanted = (len(tournament.players), len(tournament.rounds))
     if scores is None or scores.shape != wanted:
         came = None if scores is None else scores.shape
-        raise DataError(f"scores have shape {came}; [players, rounds] = {wanted} was wanted.")
+        raise DataError(f"scores have shape {came}; expected [players, rounds] = {wanted}.")
     if np.isinf(scores).any():
         player, round_ = np.argwhere(np.isinf(scores))[0]
         raise DataError(

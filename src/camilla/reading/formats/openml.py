@@ -130,7 +130,7 @@ def _rows(cells: list[str], place: dict[str, int], fold: dict[str, int], where: 
 def _whole(cells: list[str], place: dict[str, int], column: str, where: str) -> int:
     text = cells[place[column]] if column in place else "0"
     if not re.fullmatch(r"\d{1,9}(\.0*)?", text):
-        raise DataError(f"{where}: {column} is {text[:40]!r}; a whole number was wanted.")
+        raise DataError(f"{where}: {column} is {text[:40]!r}; expected a whole number.")
     return int(float(text))
 
 

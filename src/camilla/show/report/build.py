@@ -98,7 +98,7 @@ def report(
     if not sources:
         raise DataError("a report needs at least one saved diagnosis, leaderboard or experiment; name it.")
     if images is not None and not Path(images).is_dir():
-        raise DataError(f"{images}: is no folder; wanted the one that holds the images which samples name.")
+        raise DataError(f"{images}: is not a folder; expected the folder of the images that samples name.")
     named = [sources] if isinstance(sources, str | Path) else sources
     found = read_sources(map(Path, named))
     known = None if learners is None else choosing.read_attributes(learners)

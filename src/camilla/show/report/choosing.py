@@ -165,7 +165,7 @@ def read_attributes(path: str | Path) -> Attributes:
     if learners.null_count() or learners.is_duplicated().any():
         twice = learners.filter(learners.is_duplicated())
         what = f"{twice[0]!r} has several rows" if len(twice) else "a row has no learner"
-        raise DataError(f"{name}: one row per learner was wanted; {what}.")
+        raise DataError(f"{name}: expected one row per learner, but {what}.")
     numbers = {
         column: _known(learners, frame[column].cast(pl.Float64))
         for column in frame.columns
