@@ -310,7 +310,7 @@ class Diagnosis(Printable):
         """
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
         if len(chosen) == 0:
-            raise DataError("ability was asked on no sample; name at least one.")
+            raise DataError("no sample was given for the ability; name at least one.")
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
             _frame_of(self._draws_like_these(self.pool, chosen))
             if like_these
@@ -596,8 +596,9 @@ class Diagnosis(Printable):
         """
         if self.provenance.get("out_of_core"):
             raise DataError(
-                "the responses of this diagnosis were too many to be kept in it, and this needs them again. "
-                "Diagnose a part of the table for it; show, predict and place work as they are."
+                "this diagnosis does not contain its responses, because there were too many, and this "
+                "operation needs them. Diagnose a part of the table for it; show, predict and place still "
+                "work."
             )
 
     def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
@@ -810,8 +811,8 @@ class Diagnosis(Printable):
             name = self.diagnoser.name
             whose = f"auto takes abilities from {name}, which" if self.provenance["combined"] else name
             raise DataError(
-                f"{whose} does not tell how much each sample asks of each skill, so there is no skill mask. "
-                "Diagnose with camilla, which does."
+                f"{whose} does not estimate how much each sample depends on each skill, so there is no "
+                "skill mask. Diagnose with camilla, which does."
             )
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
@@ -946,9 +947,8 @@ class Diagnosis(Printable):
         known = where >= 0
         if not known.any():
             raise DataError(
-                f"learner {table.learners[index]!r} has no response to any of the "
-                f"{len(self.sample_names)} samples of this diagnosis. Samples are matched by name: check "
-                "how they are spelled."
+                f"learner {table.learners[index]!r} has no response to any of the {len(self.sample_names)} "
+                "samples of this diagnosis. Samples are matched by name: check their spelling."
             )
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]

@@ -110,7 +110,8 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
         drawing = _drawing(params)
         if drawing is _by_laplace and samples is not None and _skills_matter(found):
             notes.append(
-                "which skills a new sample needs is not asked; it needs those of a random one of the table"
+                "the skills of new samples are not used; each sample is predicted with the skills of a "
+                "random sample of the table"
             )
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
 
@@ -136,8 +137,8 @@ def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes
     encoder: Encoder | None = getattr(found.encoders, f"{of}s")
     if encoder is None or basis is None:
         notes.append(
-            f"no features of {of}s are in this diagnosis, so every new {of} is expected to be as a random "
-            "one of the table: the constant baseline"
+            f"no features of {of}s are in this diagnosis, so every new {of} is predicted as a random one of "
+            "the table (the constant baseline)"
         )
         return _Side(_names(given, of), None, None)
     features = Features.read(given, of=of, kinds=encoder.kinds)

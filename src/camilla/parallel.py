@@ -16,8 +16,8 @@ MOST_LOST = 3  # times that works are repeated whose process died
 HERE = "loky"  # processes of this machine
 RAY = "ray"
 ONE_CHAIN = (
-    "one diagnosis of one chain has nothing to spread over processes. Draw several chains with "
-    "bayes:chains=4, or leave"
+    "a diagnosis with one chain cannot be split over processes. Draw several chains with bayes:chains=4, "
+    "or leave"
 )
 Result = TypeVar("Result")
 
@@ -36,7 +36,7 @@ class LostWorkError(BrokenProcessPool):
     """A work took its process with it each time that it was tried."""
 
     def __init__(self, place: int) -> None:
-        super().__init__(f"work {place} was tried {MOST_LOST + 1} times, and its process died every time")
+        super().__init__(f"work {place} was tried {MOST_LOST + 1} times, and its process died each time")
         self.place = place
 
 
@@ -191,8 +191,8 @@ def _repeated(
             died += 1
             if died > MOST_LOST or isinstance(error, LostWorkError):
                 raise SettingError(
-                    f"a process died {MOST_LOST + 1} times, with {len(left)} of {len(works)} works left. "
-                    "Where it ran out of memory, use fewer --jobs, or machines with more of it."
+                    f"a process died {MOST_LOST + 1} times, with {len(left)} of {len(works)} works left. If "
+                    "it ran out of memory, use fewer --jobs, or machines with more of it."
                 ) from error
 
 

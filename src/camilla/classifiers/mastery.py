@@ -195,10 +195,11 @@ class OneMastery(NamedTuple):
         'The 7 masteries are one number:'
         """
         return (
-            f"The {self.skills} masteries are one number: those of one classifier differ by at most "
-            f"{self.largest_difference:.3f}, and any two skills order the classifiers alike (Kendall's τ at "
-            f"least {self.least_kendall:.2f}). They are shown as one column. To find skills that hold, run "
-            "camilla skills on responses.parquet of the folder that -o writes, and give them with --skills."
+            f"The {self.skills} masteries are effectively one number: within a classifier they differ by at "
+            f"most {self.largest_difference:.3f}, and any two skills rank the classifiers alike (Kendall's "
+            f"τ at least {self.least_kendall:.2f}). They are shown as one column. To find skills that "
+            "differ, run camilla skills on responses.parquet in the folder of -o, and pass them with "
+            "--skills."
         )
 
 
@@ -225,7 +226,7 @@ def plain_means(table: ResponseTable) -> Floats:
 
 def _mapped(table: ResponseTable) -> SkillMap:
     if table.skill_map is None:
-        raise DataError("mastery is of skills, and the table has no skill map. Give one with --skills.")
+        raise DataError("mastery needs skills, and the table has no skill map. Give one with --skills.")
     return table.skill_map
 
 

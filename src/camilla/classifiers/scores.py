@@ -143,7 +143,7 @@ def _scored(
 ) -> ScoredSet:
     where = origin._replace(name=f"{origin.name}, data set {shown(name)!r}")
     labels = number_column(frame[truth], SCORE, where)
-    remedy = "If it is no classifier, leave it out with ignore=… (--ignore)."
+    remedy = "If it is not a classifier, leave it out with ignore=… (--ignore)."
     matrix = np.column_stack(
         [
             number_column(frame[one], SCORE, where, remedy=remedy if holds_words(frame[one]) else "")

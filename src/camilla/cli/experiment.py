@@ -102,7 +102,7 @@ def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:
     from camilla.errors import SettingError
 
     if len(read) < len(tables):
-        raise SettingError("two tables have the same file name; results are kept by it. Rename one.")
+        raise SettingError("two tables have the same file name, under which results are stored. Rename one.")
 
 
 def _print_means(name: str, means: "pl.DataFrame") -> None:

@@ -140,7 +140,7 @@ def experiment(
     if name not in EXPERIMENTS:
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
     if sizes is not None and name != "rank-stability":
-        raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
+        raise SettingError(f"sizes apply only to rank-stability; {name} has no partitions. Leave them out.")
     if folds is not None and name not in UNSEEN:
         raise SettingError(f"folds are of {', '.join(UNSEEN)}; {name} has none. Leave them out.")
     if store is not None and Path(store).suffix.lower() != ".parquet":

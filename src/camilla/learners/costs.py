@@ -77,7 +77,7 @@ def confidences_of(source: Any, learners: Sequence[str], samples: Sequence[str])
     cells = _cells(names, sample, values.to_numpy(), learners, samples)
     if np.isnan(cells).all():
         raise DataError(
-            f"{origin.name}: has no confidence of the table's learners on its samples. Names must be the "
+            f"{origin.name}: has no confidence for the table's learners and samples. Names must be the "
             f"same: it has learner {in_quotes(names[0])} and sample {in_quotes(sample[0])}, the table "
             f"{in_quotes(learners[0])} and {in_quotes(samples[0])}."
         )

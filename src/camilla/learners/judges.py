@@ -324,7 +324,7 @@ def _panel(answers: JudgedAnswers) -> tuple[JudgedAnswers, list[str]]:
     gone = [name for at, name in enumerate(answers.judges) if at not in largest]
     note = (
         f"{counted(len(gone), 'judge')} score other answers and are left out: {quoted(gone)}. Compare them "
-        "by themselves: only=… (--only)."
+        "separately: only=… (--only)."
     )
     return answers.of([answers.judges[at] for at in largest]), [note]
 
@@ -400,8 +400,8 @@ def _boards(panel: JudgedAnswers, level: float) -> tuple[dict[str, Ranking], lis
     if common:
         return boards, []
     return boards, [
-        "too few answers were scored by all judges: boards are of the answers that each judge scored, and "
-        "may differ for that alone. There is no board of the mean over judges."
+        "too few answers were scored by all judges: boards use the answers that each judge scored, and may "
+        "differ for this reason alone. There is no board of the mean over judges."
     ]
 
 
@@ -524,7 +524,7 @@ def _pair_grid(found: Judges, most: int) -> Grid:
     shown = frame.select(*columns)
     more = f", the {most} that agree least" if len(found.pairs) > most else ""
     fixed = tuple(name for name in shown.columns if name.endswith(ends))
-    return Grid(f"Each two judges on the answers both scored{more}", shown, fixed=fixed, spare=("n",))
+    return Grid(f"Pairs of judges, on the answers that both scored{more}", shown, fixed=fixed, spare=("n",))
 
 
 def _severity_grid(found: Judges) -> Grid:
@@ -536,7 +536,7 @@ def _severity_grid(found: Judges) -> Grid:
         severity=pl.when(~pl.col("differs")).then(pl.lit("not told apart"))
         .when(pl.col("difference") < 0).then(pl.lit("severe")).otherwise(pl.lit("lenient")),
     )  # fmt: skip
-    title = "Severity: each judge less the mean of all judges on the same answers"
+    title = "Severity: each judge minus the mean of all judges on the same answers"
     return Grid(title, shown, fixed=(ends,), spare=("n",))
 
 
@@ -552,7 +552,7 @@ def _favour_parts(found: Judges) -> list[Part]:
         "judge", "learner", "n", "difference", pl.Series(ends, intervals(frame, "low", "high"), pl.String),
         "holm_p",
     )  # fmt: skip
-    title = "Favours: what a judge gives a learner more than other judges do, beyond what it gives the others"
+    title = "Favours: how much more than other judges a judge gives a learner, beyond what it gives other " "learners"
     return [Grid(title, shown, fixed=(ends,), spare=("n",))]
 
 

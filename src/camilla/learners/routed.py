@@ -90,7 +90,7 @@ def problem_of(ordered: ResponseTable, costs: Costs, confidence: Floats | None, 
         )
     if skipped := ordered.n_samples - len(judged):
         notes.append(
-            f"{counted(skipped, 'sample')} that some learner did not answer help to fit, not to judge."
+            f"{counted(skipped, 'sample')} that some learner did not answer are used to fit, not to evaluate."
         )
     learners = tuple(ordered.learners[i] for i in active)
     described = _described(ordered)

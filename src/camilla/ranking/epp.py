@@ -361,8 +361,8 @@ def _refusal(record: Record) -> tuple[str, ...]:
     units = record.n_units
     if isinstance(record, Clustered) and units < FEWEST_CLUSTERS:
         return (
-            f"Intervals are refused: the rounds lie in {counted(units, 'cluster')}, and how far clusters "
-            f"vary takes at least {FEWEST_CLUSTERS} to say.",
+            f"Intervals are refused: the rounds lie in {counted(units, 'cluster')}, and estimating how "
+            f"clusters vary takes at least {FEWEST_CLUSTERS}.",
         )
     if units < 2:
         return (
@@ -439,7 +439,7 @@ def _counting(failed: str, cells: NDArray[np.bool_], tournament: Tournament) -> 
         return "count as lost to every score of their round (failed=lost)"
     player = failed.partition("=")[2]
     open_ = int((cells & cells[tournament.players.index(player)]).sum())
-    left = f"; {open_} of them are not played, for {player} has no score there" if open_ else ""
+    left = f"; {open_} of them are not played, because {player} has no score there" if open_ else ""
     return f"are given the score of {player} in their round (failed=impute={player}){left}"
 
 

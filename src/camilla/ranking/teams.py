@@ -235,7 +235,7 @@ def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool)
         c = c + step
         if np.abs(step).max() < 1e-9:
             return (c - c.mean() if centred else c), information
-    raise ConvergenceError("strengths inside teams did not settle; add rounds or drop teams that won all.")
+    raise ConvergenceError("strengths inside teams did not converge; add rounds or drop teams that won all.")
 
 
 def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float | None:

@@ -377,8 +377,7 @@ def _names(values: list[Any], role: str, text: str, path: Path, place: Callable[
         if name is None and value is not None:
             raise DataError(
                 f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; expected the {role}. "
-                "Lead the path further: a key behind a point, [] for each entry of a list, [0] for its "
-                "first."
+                "Add to the path: .key for a key, [] for each entry of a list, [0] for its first entry."
             )
         names.append(name)
     return pl.Series(text, names, pl.String)
@@ -422,8 +421,7 @@ def _responses(values: list[Any], recipe: Recipe, path: Path, place: Callable[[i
         if isinstance(value, dict | list):
             raise DataError(
                 f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; expected the response. "
-                "Lead the path further: a key behind a point, [] for each entry of a list, [0] for its "
-                "first."
+                "Add to the path: .key for a key, [] for each entry of a list, [0] for its first entry."
             )
         name = "many digits" if _is_huge(value) else _name(value)
         texts.append(None if name is None else words.get(name.strip().casefold(), name))

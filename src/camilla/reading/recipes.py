@@ -142,9 +142,9 @@ class Recipe:
         for role in NEEDED:
             if role not in self.fields:
                 raise SettingError(
-                    f"map: says nothing of the {role}. A recipe names at least learner, sample and response: "
-                    "learner=model,sample=id,response=score; a name that the file has not is learner={file}, "
-                    "learner={folder}, learner='gpt-4' or sample={row}."
+                    f"map: says nothing about the {role}. A recipe names at least learner, sample and "
+                    "response: learner=model,sample=id,response=score; for a name that is not in the file, "
+                    f"write learner={{file}}, learner={{folder}}, learner='gpt-4' or sample={{row}}."
                 )
         response = self.fields["response"]
         if response.constant is not None or response.parts or response.gives != "value":
@@ -159,8 +159,8 @@ class Recipe:
         kinds = [stage.kind for stage in field.stages]
         if kinds != [stage.kind for stage in response.stages][: len(kinds)]:
             raise SettingError(
-                f"map: {role}={field.text} does not run along with response={response.text}: the n-th "
-                "[] or * of every path belongs to the n-th of the response, and none may have more of them."
+                f"map: {role}={field.text} does not match response={response.text}: the n-th [] or * of "
+                "every path belongs to the n-th of the response, and none may have more of them."
             )
 
     @property
@@ -189,7 +189,7 @@ def recipe_of(given: Any, more: Mapping[str, Any] | None = None) -> Recipe:
         )
     for name, value in (more or {}).items():
         if name in entries and name != "missing":
-            raise SettingError(f"map: {name} is given twice, in the recipe and beside it. Leave one out.")
+            raise SettingError(f"map: {name} is given twice, in the recipe and as an option. Leave one out.")
         entries[name] = [*_words(entries[name]), *_words(value)] if name in entries else value
     return _recipe(entries)
 
@@ -197,7 +197,7 @@ def recipe_of(given: Any, more: Mapping[str, Any] | None = None) -> Recipe:
 def recipe_given(given: Mapping[str, Any]) -> Recipe:
     """The recipe, with roles and settings that are named beside it."""
     if idle := [name for name in ("rows", "ignore", "format", "metric", "filter") if name in given]:
-        raise SettingError(f"--{idle[0]} does nothing with a recipe (--map), which says where all is.")
+        raise SettingError(f"--{idle[0]} does nothing with a recipe (--map), which says where everything is.")
     more = {name: given[name] for name in BESIDE if name in given}
     if "percent" in given and "scale" in given:
         raise SettingError(

@@ -200,7 +200,7 @@ class Collection:
     def add(self, run: Run) -> None:
         """Takes a run in; its rows and descriptions leave Python objects here."""
         if not run.learner or not run.task:
-            raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
+            raise DataError(f"{run.source}: the log does not say which learner or task it belongs to.")
         names = _names(run, self.join)
         columns: Any = zip(*run.rows, strict=True) if run.rows else ((),) * len(Row._fields)
         _, score, metric, filter, trial, content, why, weight = columns
@@ -470,5 +470,5 @@ def check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
         if name not in known:
             there = quoted(sorted(known)) if known else "none"
             raise SettingError(
-                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
+                f"no log says {name!r} (--learner-by); the settings in the logs are: {there}."
             )

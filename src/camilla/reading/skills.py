@@ -32,7 +32,7 @@ def key_source(text: str) -> FileColumns:
         if letter == ":" and at and Path(text[:at]).is_file():
             return FileColumns(Path(text[:at]), (text[at + 1 :],))
     if Path(text).is_file():
-        raise SettingError(f"key {text!r} is a file; say which of its columns holds the keys: {text}:column.")
+        raise SettingError(f"key {text!r} is a file; say which of its columns contains the keys: {text}:column.")
     return FileColumns(None, (text.removeprefix(":"),))
 
 

@@ -352,7 +352,7 @@ def _check_wide(
     columns = (roles.task, roles.cluster, roles.key, *roles.own, *roles.content.values())
     said = [column for column in columns if column is not None]
     if said and roles.rows == "learners":
-        raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
+        raise SettingError(f"{quoted(said)} cannot be read: with rows='learners' a column is a sample.")
 
 
 def _own_columns(source: FileColumns | None, path: TableSource) -> tuple[str, ...]:

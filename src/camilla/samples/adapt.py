@@ -276,7 +276,7 @@ class AdaptiveTest:
         """The place of a sample that has no response yet."""
         if sample not in self._place:
             raise DataError(
-                f"no sample {sample!r} among the calibrated. {nearest(sample, self.bank.samples)}"
+                f"no sample {sample!r} among the calibrated samples. {nearest(sample, self.bank.samples)}"
             )
         j = self._place[sample]
         if self._seen[0, j]:

@@ -184,7 +184,7 @@ class GroupDifferences(Printable):
             f"{focal} than for other learners of the same ability "
             f"(false discovery rate {percent(settings['rate'])}).",
             Grid(f"{focal} against all other learners", self.groups),
-            Grid("Samples, the surest difference first; effect in logits", frame, (interval, "ets"), spare),
+            Grid("Samples, the clearest difference first; effect in logits", frame, (interval, "ets"), spare),
         ]
         if untested := self.samples["p_value"].null_count():
             parts.append(
@@ -241,7 +241,7 @@ def dif(
     ['large', 'not large']
     """
     if not 0 < rate < 1:
-        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+        raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
     if not isinstance(group, Mapping):
         raise SettingError(
             f"group maps each learner to its group, {{'learner': 'group'}}; got {type(group).__name__}. "

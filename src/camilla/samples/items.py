@@ -217,8 +217,8 @@ class SampleQuality(Printable):
             lines = [f"{flagged.height} of {of}, {'is' if flagged.height == 1 else 'are'} flagged: {kinds}."]
         if "contrary" in counts:
             lines.append(
-                "Contrary: solved by the weak, missed by the able. The key is wrong, or the sample is an "
-                "exception or ambiguous; responses cannot tell which."
+                "Contrary: weak learners solve it, strong learners fail it. The key is wrong, or the "
+                "sample is ambiguous or an exception; responses cannot show which."
             )
         if made["only_ordered"]:
             lines.append(made["only_ordered"])
@@ -241,11 +241,11 @@ class SampleQuality(Printable):
     def _ablest_lines(self, samples: int) -> list[str]:
         shown = self.ablest_fail.head(min(samples, ABLEST_SHOWN)).to_dicts()
         lines = [
-            f"{brief(row['sample'])}: the {row['ablest']} ablest learners all fail it{_votes(row)}."
+            f"{brief(row['sample'])}: the {row['ablest']} strongest learners all fail it{_votes(row)}."
             for row in shown
         ]
         if shown and (more := self.ablest_fail.height - len(shown)) > 0:
-            lines.append(f"The ablest all fail {counted(more, 'more sample')}; --json has them.")
+            lines.append(f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them.")
         return lines
 
     def _twin_lines(self) -> list[str]:
@@ -320,7 +320,7 @@ def items(
     ['look', 'sample', 'task', 'flags']
     """
     if not 0 < rate < 1:
-        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+        raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
     large = table if isinstance(table, ShardFolder) else None
     table = None if large is not None else as_table(table, rows=rows)
     if few := too_few_learners(table.n_learners if large is None else len(large.learners)):
@@ -345,7 +345,7 @@ def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
     else:
         frame = as_polars(judged)
     named = name_column(frame, "sample", origin)
-    remedy = "Write 1, 0, true or false, and leave the cell empty where nobody has looked."
+    remedy = "Write 1, 0, true or false, and leave the cell empty if nobody has checked the sample."
     errors = number_column(pick(frame, "error", origin), VERDICT, origin, remedy=remedy)
     if len(between := np.flatnonzero((errors > 0) & (errors < 1))):
         raise DataError(
@@ -417,10 +417,7 @@ def _judged(
 def _judged_by(flags: SampleFlags) -> dict[str, Any]:
     """How intervals are made, and what decided about contrary samples."""
     return {
-        "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
-        "abilities as the other responses have them, learners that answer alike counted once; item_rest: "
-        "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
-        "fractional",
+        "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, abilities " "estimated from the other responses, learners that answer alike counted once; item_rest: " "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are " "fractional",
         "n_independent": flags.n_independent,
         "only_ordered": flags.only_ordered,
         "contrary_share": flags.contrary.share,

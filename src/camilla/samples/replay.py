@@ -228,8 +228,8 @@ class Replay(Printable):
         return [
             self._answer(),
             Grid(
-                "Kendall's τ and mean absolute error with the full-table score, beside random subsets of the "
-                "same size; covered: share of 95 % intervals that hold the full score",
+                "Kendall's τ and mean absolute error with the full-table score, compared with random "
+                "subsets of the same size; covered: share of 95 % intervals that contain the full score",
                 frame, fixed=(interval,),
                 spare=("guess_mae", "scored_mae", "covered", interval, "random_kendall"),
             ),

@@ -202,7 +202,7 @@ def _diagnosis(of: diagnosed.Diagnosed, known: choosing.Attributes | None) -> di
 def _own_folder(target: Path) -> Iterator[Path]:
     """A folder beside the page that appears whole or not at all, and replaces only one of a report."""
     if target.exists() and not (target / MARK).exists():
-        raise DataError(f"{target}: exists and is not of a report; it is not overwritten. Move it away.")
+        raise DataError(f"{target}: exists and is not part of a report; it is not overwritten. Move it away.")
     with whole_folder(target) as draft:
         (draft / MARK).touch()
         yield draft

@@ -28,11 +28,12 @@ MOST_OPTIMAL = 150  # rows or columns whose order is improved within their clust
 
 POSTERIOR = (
     "Draws of the posterior of {diagnoser}: each learner's expected accuracy on samples like these, each "
-    "skill's samples taken for a random draw from many."
+    "skill's samples treated as a random draw from many."
 )
 RESAMPLED = (
-    "Bayesian bootstrap of the observed responses, since {diagnoser} keeps no draws: samples are reweighted "
-    "at random, the same for all learners, with half a right and half a wrong response added to each learner."
+    "Bayesian bootstrap of the observed responses, because {diagnoser} keeps no draws: samples are "
+    "reweighted at random, the same for all learners, with half a right and half a wrong response added to "
+    "each learner."
 )
 GAPS = " Learners did not all answer the same samples, and each is judged by those it answered."
 
