@@ -113,7 +113,7 @@ def test_features_are_refused_where_they_would_do_nothing() -> None:
     seen, _ = world(np.random.default_rng(40), n_learners=6, n_samples=20)
     with pytest.raises(camilla.SettingError, match="mf does nothing with features; auto, bayes, irt, mirt"):
         camilla.diagnose(seen, "mf")
-    with pytest.raises(camilla.SettingError, match="irt does nothing with features where"):
+    with pytest.raises(camilla.SettingError, match="irt cannot use features when"):
         camilla.diagnose(seen, "irt", as_published=True)
 
 
@@ -230,7 +230,7 @@ def test_abilities_on_the_skills_of_a_map_are_explained_by_features() -> None:
     assert means[3] > 0.7 > 0.3 > means[2]
     hard = found.predict_new(samples=pl.DataFrame({"sample": ["hard", "easy"], "x": [-2.0, 2.0]}))
     assert hard.samples["success_rate"][0] < 0.25 < 0.75 < hard.samples["success_rate"][1]
-    assert any("which skills a new sample needs is not asked" in note for note in hard.notes)
+    assert any("the skills of new samples are not used" in note for note in hard.notes)
 
 
 def test_a_saved_mode_with_features_predicts_the_same(tmp_path: Path) -> None:

@@ -143,7 +143,7 @@ def workers_for(jobs: int, backend: str, device: str) -> MakeWorkers:
     if backend not in (HERE, "threading", RAY):
         raise SettingError(f"shards are fitted on loky (this machine) or ray, not on {backend!r}.")
     if jobs == 0:
-        raise SettingError("jobs is a number of workers, or -1 for one per core; 0 came.")
+        raise SettingError("jobs is a number of workers, or -1 for one per core; got 0.")
     most = jobs if jobs > 0 else None
     if backend == RAY:
         if device == "gpu":
@@ -227,8 +227,8 @@ def check_fitted(diagnoser: str) -> None:
     ):
         raise SettingError(
             f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt, camilla and auto are. "
-            "It holds the responses in memory, up to 70 bytes for each, or needs a skill map: give it some "
-            "of the files."
+            "It keeps the responses in memory, up to 70 bytes for each, or needs a skill map: give it only "
+            "some of the files."
         )
     if wanted.name != AUTO:
         fitting.check_settings(diagnoser_named(wanted.name), wanted.settings)

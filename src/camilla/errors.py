@@ -29,7 +29,7 @@ class CamillaError(Exception):
 
 
 class DataError(CamillaError):
-    """The data cannot be used. The message says what came, where, what was wanted, and what to do.
+    """The data cannot be used. The message says what was found, where, what was expected, and what to do.
 
     Examples
     --------

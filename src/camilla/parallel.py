@@ -43,7 +43,7 @@ class LostWorkError(BrokenProcessPool):
 def check_where(jobs: int, backend: str, idle: str | None = None) -> None:
     """Refuses no process at all, and processes where there is nothing for them, which `idle` then says."""
     if jobs == 0:
-        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
+        raise SettingError("jobs is a number of processes, or -1 for one per core; got 0.")
     if idle is not None and (jobs, backend) != (1, HERE):
         raise SettingError(f"{idle} jobs and backend out.")
 

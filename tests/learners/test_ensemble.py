@@ -316,7 +316,7 @@ def test_answers_that_cannot_be_voted_on_are_refused() -> None:
         ({"vote": "loud"}, "vote is one of majority"),
         ({"splits": 0}, "at least one split"),
         ({"level": 1.0}, "level must lie between"),
-        ({"two_answers": True}, "the table holds the answers"),
+        ({"two_answers": True}, "the table contains the answers"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:

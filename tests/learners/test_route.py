@@ -474,7 +474,7 @@ def test_what_cannot_be_routed_is_said() -> None:
         route(table, features=features.with_columns(x=pl.lit(math.inf)), **QUIET)
     with pytest.raises(DataError, match="has no row for 60 of 60 samples"):
         route(table, features=features.with_columns(sample=pl.lit("q") + pl.col("sample")), **QUIET)
-    with pytest.raises(SettingError, match="at least 1 partition is wanted; got 0"):
+    with pytest.raises(SettingError, match="expected at least 1 partition; got 0"):
         route(table, features=features, partitions=0, **QUIET)
     with pytest.raises(SettingError, match="a budget or a quality, not both"):
         route(table, features=features, budget=1, quality=0.5, **QUIET)
@@ -505,7 +505,7 @@ def test_a_saved_route_is_checked(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=message):
             Route.load(path)
     path.write_text("{")
-    with pytest.raises(FormatError, match="is no route"):
+    with pytest.raises(FormatError, match="is not a route"):
         Route.load(path)
     with pytest.raises(SettingError, match=r"written as \.json"):
         saved_route.save(tmp_path / "route.pkl")

@@ -120,9 +120,9 @@ def test_auto_reads_several_chains(table: ResponseTable, tmp_path: Path) -> None
 def test_what_cannot_be_is_refused(table: ResponseTable) -> None:
     with pytest.raises(SettingError, match="fewer than 10 for each of 7 chains"):
         camilla.diagnose(table, "bayes", chains=7, draws=60)
-    with pytest.raises(SettingError, match="nothing to spread"):
+    with pytest.raises(SettingError, match="cannot be split over processes"):
         camilla.diagnose(table, "bayes", jobs=2)
-    with pytest.raises(SettingError, match="nothing to spread"):
+    with pytest.raises(SettingError, match="cannot be split over processes"):
         camilla.diagnose(table, "irt", backend="ray")
     with pytest.raises(SettingError, match="0 came"):
         camilla.diagnose(table, "bayes", chains=2, jobs=0)

@@ -256,11 +256,11 @@ def test_the_picture_has_every_way(folder: Path) -> None:
 
 def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "broken.json").write_text(json.dumps({"frontier": 3}))
-    with pytest.raises(FormatError, match="is no route, no committee and no table of effects"):
+    with pytest.raises(FormatError, match="is not a route, a committee or a table of effects"):
         decision_section(tmp_path / "broken.json")
     for wrong in ({"frontier": 3}, {"learners": []}):
         (tmp_path / "wrong.json").write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match="holds no figures of a route"):
+        with pytest.raises(DataError, match="contains no figures of a route"):
             draw_route(tmp_path / "wrong.json", "frontier")
     with pytest.raises(SettingError, match="no picture 'radar' of a route"):
         draw_route(folder / "route.json", "radar")

@@ -177,7 +177,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     assert json.loads(source.read_text())["overall"]["low"] is None
     section = boards.comparison_section(source)
     assert "+35.0 points" in section["verdict"]["text"]
-    assert section["words"][1:] == ["all shared samples are of one cluster: no interval can be given."]
+    assert section["words"][1:] == ["all shared samples belong to one cluster: no interval can be given."]
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
     assert json.loads(ranked.read_text())["learners"][0]["low"] is None
     shown = opened(report([ranked, source], tmp_path / "page.html").page)
@@ -215,5 +215,5 @@ def _printed(target: Path, *arguments: str) -> Path:
 
 def test_another_json_is_refused(tmp_path: Path) -> None:
     (tmp_path / "other.json").write_text('{"a": 1}')
-    with pytest.raises(FormatError, match="is no ranking or comparison"):
+    with pytest.raises(FormatError, match="is not a ranking or comparison"):
         report([tmp_path / "other.json"], tmp_path / "page.html")

@@ -186,7 +186,7 @@ def test_a_wrong_key_is_seen(hostile_page: Path, opened: Callable[..., Any]) -> 
     shown.until("document.querySelector('main .answers') !== null")
     callout = page.inner_text("main .callout")
     assert said in callout
-    assert "solved by the weak" in callout
+    assert "weak learners solve it" in callout
     assert f"Wrong: {N_LEARNERS // 2}" in page.inner_text("main .answers")
     assert f"{N_LEARNERS // 2} learners:" in page.inner_text("main .answers section:nth-child(2)")
 

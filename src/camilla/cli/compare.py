@@ -45,9 +45,13 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write the comment to a file (.md), in addition to the printed output."),
+        typer.Option(
+            "-o", "--output", help="Write the comment to a file (.md), in addition to the printed output."
+        ),
     ] = None,
-    flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print in each direction.")] = 5,
+    flips: Annotated[
+        int, typer.Option(min=0, help="How many flipped samples to print in each direction.")
+    ] = 5,
     show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,

@@ -95,7 +95,7 @@ def experiment(
         _print_means(name, experiment_summary(results))
     if output is not None:
         held = read_results(output).height
-        say(f"{shown(str(output))} holds {held} rows, {results.height} of them these.", err=json)
+        say(f"{shown(str(output))} contains {held} rows, {results.height} of them from this run.", err=json)
 
 
 def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:

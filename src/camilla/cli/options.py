@@ -162,7 +162,9 @@ OnErrorOption = Annotated[
 ]
 OneBenchmarkOption = Annotated[
     bool,
-    typer.Option("--one-benchmark", help="Treat files that name no task as one benchmark: samples are matched by name."),
+    typer.Option(
+        "--one-benchmark", help="Treat files that name no task as one benchmark: samples are matched by name."
+    ),
 ]
 
 

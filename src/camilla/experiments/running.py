@@ -162,7 +162,7 @@ def experiment(
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     with watching("experiment", progress, watch) as watch:
-        watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
+        watch(f"{wanted.height - missing.height} of {wanted.height} runs exist already")
         left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
         frames = _frames(ordered, left, jobs, backend)
         results = _with_missing(results, frames, len(left), path, watch)

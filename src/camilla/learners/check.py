@@ -231,7 +231,10 @@ class Checked(Printable):
         said = f"{counted(len(levels), 'check')}: {counted(warnings, 'warning')}, {counted(notes, 'note')}"
         said += f", {len(self.unanswered)} without an answer." if self.unanswered else "."
         if self.control is not None and not self.control.holds:
-            said += f" {self.control.diagnoser} finds nothing about learners here: do not interpret its " "abilities."
+            said += (
+                f" {self.control.diagnoser} finds nothing about learners here: do not interpret its "
+                "abilities."
+            )
         if levels.count("fine") == len(levels):
             said += " No problem was found."
         if self.unanswered:
@@ -344,7 +347,9 @@ def _size(table: ResponseTable) -> TableFinding:
     )
     small = table.n_samples < 30
     return TableFinding(
-        "size", "warning" if small else "fine", says + ("; with fewer than 30 samples, little is certain" if small else "")
+        "size",
+        "warning" if small else "fine",
+        says + ("; with fewer than 30 samples, little is certain" if small else ""),
     )
 
 
@@ -402,7 +407,10 @@ def _copies(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
     middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
     columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
     if len(columns) < 2:
-        says = f"{counted(len(columns), 'sample')} on which {STANDING_OUT} learners differ from the median " "response; two are needed"
+        says = (
+            f"{counted(len(columns), 'sample')} on which {STANDING_OUT} learners differ from the median "
+            "response; two are needed"
+        )
         yield TableFinding("copies of samples", "unknown", says)
         return
     filled = np.nan_to_num(matrix, nan=-1.0)

@@ -73,8 +73,8 @@ class Committee(Printable):
     def __post_init__(self) -> None:
         if not self.members or len(self.members) != len(self.weights):
             raise SettingError(
-                f"a committee has one weight per member; {len(self.members)} members and "
-                f"{len(self.weights)} weights came."
+                f"a committee has one weight per member; got {len(self.members)} members and "
+                f"{len(self.weights)} weights."
             )
         if twice := repeated(self.members):
             raise SettingError(f"a committee has each member once; {quoted(twice)} is given more than once.")
@@ -278,7 +278,7 @@ def _long(answers: Any, learner: str, sample: str, answer: str, members: tuple[s
     if isinstance(answers, ResponseTable):
         said = answers.short_answers()
         if said is None:
-            raise DataError("the table holds no answers, only responses; a committee votes on answers.")
+            raise DataError("the table contains no answers, only responses; a committee votes on answers.")
         return answers.to_long().select("learner", "sample").with_columns(answer=said)
     origin = Origin("the answers")
     if isinstance(answers, str | Path):

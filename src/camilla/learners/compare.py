@@ -515,7 +515,10 @@ def _notes(
     if overall.n_clusters is not None and np.isnan(overall.se):
         notes.append("all shared samples belong to one cluster: no interval can be given.")
     elif overall.n_clusters is not None and overall.n_clusters < FEW:
-        notes.append(f"only {overall.n_clusters} clusters: the interval is wide because so few clusters say little " "about how they vary.")
+        notes.append(
+            f"only {overall.n_clusters} clusters: the interval is wide because so few clusters say little "
+            "about how they vary."
+        )
     if macro is not None and macro.se != macro.se:
         notes.append(
             "one task has a single shared sample or cluster, so that its spread is unknown: the macro "

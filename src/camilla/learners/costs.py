@@ -96,7 +96,7 @@ def _read(source: Any, usual: str) -> _Column:
     if isinstance(source, str | Path):
         file, columns = file_and_columns(source, f"{usual}s")
         if file is None or len(columns) > 1:
-            raise SettingError(f"{usual}s {str(source)!r}: FILE or FILE:column was wanted.")
+            raise SettingError(f"{usual}s {str(source)!r}: expected FILE or FILE:column.")
         column = columns[0] if columns else usual
         source, place = frame_with_lines(read_frame(file, text=True), file)
         origin = Origin(called(file), place)
@@ -129,7 +129,7 @@ def _parsed(series: pl.Series) -> pl.Series:
     wrong = numbers.is_null() & text.is_not_null()
     if wrong.any():
         raise DataError(
-            f"column {in_quotes(series.name)} holds {in_quotes(text.filter(wrong)[0])}; expected a number."
+            f"column {in_quotes(series.name)} contains {in_quotes(text.filter(wrong)[0])}; expected a number."
         )
     return numbers
 

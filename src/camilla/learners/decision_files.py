@@ -50,7 +50,7 @@ class DecisionFile(NamedTuple):
         head = self._decoded(path, data, _Head)
         if head.format != self.format or head.version > self.version:
             raise FormatError(
-                f"{path}: holds {in_quotes(head.format)} of version {head.version}; expected "
+                f"{path}: contains {in_quotes(head.format)} of version {head.version}; expected "
                 f"{in_quotes(self.format)} up to version {self.version}."
             )
         saved = self._decoded(path, data, kind)
@@ -64,7 +64,7 @@ class DecisionFile(NamedTuple):
             return msgspec.json.decode(data, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise FormatError(
-                f"{path}: is no {self.noun}: {error}. A {self.noun} is written by {self.command}."
+                f"{path}: is not a {self.noun}: {error}. A {self.noun} is written by {self.command}."
             ) from error
 
 

@@ -313,8 +313,8 @@ def _check_units(n_units: int, *, clusters: bool) -> None:
     if n_units < FEWEST_UNITS:
         came = counted(n_units, "cluster" if clusters else "sample")
         raise DataError(
-            f"{came} with answers came; to choose a committee on one half and judge it on the other takes "
-            f"{FEWEST_UNITS} at least."
+            f"got {came} with answers; choosing a committee on one half and evaluating it on the other "
+            f"takes at least {FEWEST_UNITS}."
         )
 
 

@@ -253,13 +253,16 @@ def _read(sources: Sequence[Any], options: Mapping[str, Any]) -> tuple[JudgedAns
     if len(sources) == 1 and isinstance(sources[0], Mapping):
         tables = sources[0]
         if options or not all(isinstance(table, ResponseTable) for table in tables.values()):
-            raise SettingError("a dict of judges holds one ResponseTable each, and no option of reading.")
+            raise SettingError(
+                "a dict of judges must have one ResponseTable for each judge, and takes no options for "
+                "reading."
+            )
         return answers_of_tables(tables), []
     reading = read_with_account(*sources, **options)
     if reading.judged is None:
         reading.table  # noqa: B018, matches between players are an error of their own
         raise DataError(
-            "nothing names judges: a table wants a column called judge, or judge=… (--judge) for another "
+            "nothing names judges: a table needs a column called judge, or judge=… (--judge) for another "
             "name. Where each judge has a file of its own, give a dict of tables in Python."
         )
     return reading.judged(), reading.joining_notes()
@@ -552,7 +555,10 @@ def _favour_parts(found: Judges) -> list[Part]:
         "judge", "learner", "n", "difference", pl.Series(ends, intervals(frame, "low", "high"), pl.String),
         "holm_p",
     )  # fmt: skip
-    title = "Favours: how much more than other judges a judge gives a learner, beyond what it gives other " "learners"
+    title = (
+        "Favours: how much more than other judges a judge gives a learner, beyond what it gives other "
+        "learners"
+    )
     return [Grid(title, shown, fixed=(ends,), spare=("n",))]
 
 

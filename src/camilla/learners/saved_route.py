@@ -431,7 +431,9 @@ def _confidence(frame: pl.DataFrame, n: int) -> Floats:
         return np.full(n, np.nan)
     values = frame[CONFIDENCE].cast(pl.Float64, strict=False).fill_nan(None)
     if (values.is_null() & frame[CONFIDENCE].is_not_null()).any() or values.is_infinite().any():
-        raise DataError("column 'confidence' holds what is no finite number. Leave it empty where unknown.")
+        raise DataError(
+            "column 'confidence' contains a value that is not a finite number. Leave it empty where unknown."
+        )
     return values.fill_null(float("nan")).to_numpy()
 
 

@@ -116,7 +116,7 @@ def _apart(one: Path, other: Path) -> None:
 def _one_learner(label: str, learners: Sequence[str]) -> str:
     """The one learner of a source."""
     if not learners:
-        raise DataError(f"{label}: holds no log with responses of a learner.")
+        raise DataError(f"{label}: contains no log with responses of a learner.")
     if len(learners) > 1:
         raise DataError(
             f"{label}: {len(learners)} learners, {quoted(learners)}; expected one. Give one table and two "

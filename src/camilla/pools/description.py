@@ -65,7 +65,9 @@ class Given:
 
     def splits(self, data: "DataSet", seed: int) -> list[Split]:
         if data.held_out is None or data.held_out.all() or not data.held_out.any():
-            raise DataError(f"{data.name}: no samples, or all samples, are marked as held out; expected some.")
+            raise DataError(
+                f"{data.name}: no samples, or all samples, are marked as held out; expected some."
+            )
         return [Split(np.flatnonzero(~data.held_out), np.flatnonzero(data.held_out))]
 
 
@@ -221,7 +223,9 @@ class Pool:
                 raise SettingError(f"{kind} with one name: {quoted(twice)}. Give each its own name.")
         reserved = {"data_set", "sample", "truth", "fold"} & {learner.name for learner in self.learners}
         if reserved:
-            raise SettingError(f"a learner cannot be called {quoted(sorted(reserved))}, because columns have these names.")
+            raise SettingError(
+                f"a learner cannot be called {quoted(sorted(reserved))}, because columns have these names."
+            )
         if self.task == "scores" and (other := [one for one in self.data if len(one.classes) != 2]):
             raise DataError(
                 f"{other[0].name}: the target has {len(other[0].classes)} classes; scores compare one class "

@@ -28,7 +28,7 @@ def join_predictions(predictions: pl.DataFrame, file: Path) -> pl.DataFrame:
     sample = next((name for name in ("sample", "id") if name in other.columns), None)
     truth = next((name for name in ("truth", "label") if name in other.columns), None)
     if sample is None or truth is None:
-        raise DataError(f"{file}: expected columns sample (or id) and truth (or label).")
+        raise DataError(f"{file}: expected the columns sample (or id) and truth (or label).")
     learners = [name for name in other.columns if name not in (sample, truth, *predictions.columns)]
     given = other.select(
         pl.col(sample).cast(pl.String).alias("sample"), pl.col(truth).alias("\0truth"), *learners
@@ -101,7 +101,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = [one for one in sorted(path.iterdir()) if one.suffix in ENDINGS and one.name[0] not in "_."]
     if not found:
-        raise DataError(f"{path}: holds no table; expected files ending in {', '.join(ENDINGS)}.")
+        raise DataError(f"{path}: contains no table; expected files ending in {', '.join(ENDINGS)}.")
     return found
 
 

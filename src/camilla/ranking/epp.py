@@ -305,12 +305,12 @@ def _check_settings(se: str, level: float, prior: float | None, compat: str | No
 def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
     wins, played = matrix
     if not played.any():
-        raise DataError("no two players met: no round holds two scores. Check player and round columns.")
+        raise DataError("no two players met: no round contains two scores. Check player and round columns.")
     balanced = np.array_equal(2 * wins.sum(axis=1), played.sum(axis=1))
     if balanced and np.array_equal(2 * wins, played):
         raise DataError(
             f"all {played.sum() / 2:.0f} matches are ties, or wins and losses of each pair cancel out; "
-            f"{quoted(players)} cannot be ranked. Check that the score column holds the scores."
+            f"{quoted(players)} cannot be ranked. Check that the score column contains the scores."
         )
     alone = [players[i] for i in np.flatnonzero(played.sum(axis=1) == 0)]
     if alone:

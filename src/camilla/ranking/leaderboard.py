@@ -203,7 +203,11 @@ class Leaderboard(Printable):
         if self.likely_ranks is None:
             return ""
         joint = self.provenance.get("ranks") == "joint"
-        held = "all intervals contain their players' ranks at once" if joint else "each interval contains its player's rank"
+        held = (
+            "all intervals contain their players' ranks at once"
+            if joint
+            else "each interval contains its player's rank"
+        )
         return (
             f"ranks: {held} with {percent(self.level)} confidence. likely: contains the ranks of "
             f"{percent(self.level)} of players on average (empirical Bayes); too narrow for players who are "

@@ -309,7 +309,7 @@ def _notes(loaded: Reading) -> list[str]:
         out.append(f"logs without a sample: {quoted(loaded.files.empty)}")
     out += _unusable(loaded.files)
     if loaded.files.unknown:
-        out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
+        out.append(f"{len(loaded.files.unknown)} files are not logs: {quoted(loaded.files.unknown[:1])}, …")
     return out
 
 

@@ -58,7 +58,9 @@ def _null(match: "re.Match[bytes]") -> bytes:
 
 def _undecodable(where: str, error: BaseException) -> DataError:
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-    return DataError(f"{where}: is not what this format holds: {reason}. The file may be damaged or cut off.")
+    return DataError(
+        f"{where}: does not have the content of this format: {reason}. The file may be damaged or cut off."
+    )
 
 
 def decode_file(path: Path, decoder: "msgspec.json.Decoder[Value]") -> Value:

@@ -134,7 +134,7 @@ def _check_asked(runs: Sequence[Kept], metric: str | None, filter: str | None) -
     ):
         if asked is not None and asked not in there:
             reason = next((one.run.left_out[asked] for one in runs if asked in one.run.left_out), None)
-            why = f": its values are no scores ({reason})" if reason and what == "metric" else ""
+            why = f": its values are not scores ({reason})" if reason and what == "metric" else ""
             raise SettingError(f"no task has {what} {asked!r}{why}. There are {quoted(sorted(set(there)))}.")
 
 

@@ -148,7 +148,7 @@ class Recipe:
                 )
         response = self.fields["response"]
         if response.constant is not None or response.parts or response.gives != "value":
-            raise SettingError(f"map: response={response.text} is no path to values of the file.")
+            raise SettingError(f"map: response={response.text} is not a path to values of the file.")
         for role, field in self.fields.items():
             for part in field.parts or (field,):
                 self._check_depth(role, part, response)
@@ -229,8 +229,8 @@ def _entries(text: str) -> dict[str, Any]:
         name = name.strip().replace("_", "-") if name.strip().startswith("lower") else name.strip()
         if not found and name != "lower-is-better":
             raise SettingError(
-                f"map: {in_quotes(part.strip())} is no role=path. A recipe is learner=model,sample=id,"
-                "response=score, or the path of a .toml file."
+                f"map: {in_quotes(part.strip())} is not a role=path. A recipe is "
+                "learner=model,sample=id,response=score, or the path of a .toml file."
             )
         if name in entries:
             raise SettingError(f"map: {name} is given twice. Leave one out.")
@@ -261,7 +261,7 @@ def _words(value: Any) -> tuple[str, ...]:
         return tuple(word.strip().strip("'\"") for word in value.split("|"))
     if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise SettingError(f"map: {in_quotes(value)} is no word; words are a|b, or a list of texts.")
+    raise SettingError(f"map: {in_quotes(value)} is not a word; words are a|b, or a list of texts.")
 
 
 def _truth(value: Any) -> bool:

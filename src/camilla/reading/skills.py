@@ -32,7 +32,9 @@ def key_source(text: str) -> FileColumns:
         if letter == ":" and at and Path(text[:at]).is_file():
             return FileColumns(Path(text[:at]), (text[at + 1 :],))
     if Path(text).is_file():
-        raise SettingError(f"key {text!r} is a file; say which of its columns contains the keys: {text}:column.")
+        raise SettingError(
+            f"key {text!r} is a file; say which of its columns contains the keys: {text}:column."
+        )
     return FileColumns(None, (text.removeprefix(":"),))
 
 
@@ -92,7 +94,7 @@ def _items(path: Path) -> list[Any]:
     except (ValueError, RecursionError) as error:
         raise DataError(f"{path}: is not JSON: {error}. Expected a list of edges.") from error
     if not isinstance(document, list) or not document:
-        raise DataError(f'{path}: a list of edges was wanted: [{{"parent": "sets", "child": "algebra"}}, …].')
+        raise DataError(f'{path}: expected a list of edges: [{{"parent": "sets", "child": "algebra"}}, …].')
     return document
 
 
@@ -101,7 +103,7 @@ def _edge(item: Any, number: int, path: Path) -> tuple[str, str]:
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
         raise DataError(
             f"{path}: edge {number} is {shown(json.dumps(item, ensure_ascii=False))[:80]}; "
-            '{"parent": "sets", "child": "algebra"} or ["sets", "algebra"] was wanted.'
+            'expected {"parent": "sets", "child": "algebra"} or ["sets", "algebra"].'
         )
     return pair[0], pair[1]
 

@@ -334,7 +334,7 @@ class AdaptiveTest:
 LONGEST_LINE = 100_000  # characters
 
 WANTED = (
-    'wanted {"sample": "name", "response": 0 to 1, or null if it could not be run} (and "trials": N if it '
+    'expected {"sample": "name", "response": 0 to 1, or null if it could not be run} (and "trials": N if it '
     'is the mean of several), {"next": true} or {"stop": true}'
 )
 

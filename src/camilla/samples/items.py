@@ -245,7 +245,9 @@ class SampleQuality(Printable):
             for row in shown
         ]
         if shown and (more := self.ablest_fail.height - len(shown)) > 0:
-            lines.append(f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them.")
+            lines.append(
+                f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them."
+            )
         return lines
 
     def _twin_lines(self) -> list[str]:
@@ -362,7 +364,7 @@ def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
     if twice := repeated(given):
         raise DataError(f"{origin.name}: {quoted(twice)} are judged more than once. Keep one row per sample.")
     if np.isnan(errors).all():
-        raise DataError(f"{origin.name}: holds no verdict; fill in the column 'error' for some samples.")
+        raise DataError(f"{origin.name}: contains no verdict; fill in the column 'error' for some samples.")
     verdict = np.full(len(samples), np.nan)
     verdict[[place_of[name] for name in given]] = errors
     return verdict
@@ -417,7 +419,10 @@ def _judged(
 def _judged_by(flags: SampleFlags) -> dict[str, Any]:
     """How intervals are made, and what decided about contrary samples."""
     return {
-        "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, abilities " "estimated from the other responses, learners that answer alike counted once; item_rest: " "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are " "fractional",
+        "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
+        "abilities estimated from the other responses, learners that answer alike counted once; item_rest: "
+        "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
+        "fractional",
         "n_independent": flags.n_independent,
         "only_ordered": flags.only_ordered,
         "contrary_share": flags.contrary.share,

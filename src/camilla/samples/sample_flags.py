@@ -35,7 +35,8 @@ DECISIVE = 2.0  # log₁₀ of a likelihood ratio that settles a question (Jeffr
 
 # In the order in which a benchmark owner should look.
 FLAGS = {
-    "contrary": "contrary: weak learners solve it, strong learners fail it; the key is wrong, or the sample is " "ambiguous or an exception",
+    "contrary": "contrary: weak learners solve it, strong learners fail it; the key is wrong, or the sample "
+    "is ambiguous or an exception",
     "negative": "negative discrimination: strong learners fail it more often than weak ones",
     "everyone wrong": "nobody solved it",
     "noisy": "noisy: responses are more erratic than ability explains",

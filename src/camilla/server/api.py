@@ -334,7 +334,7 @@ READ_ROUTES = (
     ApiRoute("GET", "/api/benchmarks", benchmark_infos, BenchmarkList, "All benchmarks"),
     ApiRoute("GET", OF, benchmark_info, BenchmarkInfo, "One benchmark", InBenchmark, refuses=(404,),
              cached=True),
-    ApiRoute("GET", f"{OF}/leaderboard", leaderboard, LeaderboardAnswer, "The current board, or the board of a day",
+    ApiRoute("GET", f"{OF}/leaderboard", leaderboard, LeaderboardAnswer, "The current board, or of a day",
              OfBoard, refuses=READING, cached=True),
     ApiRoute("GET", f"{OF}/leaderboard.parquet", leaderboard_parquet, None, "The board as Parquet", OfBoard,
              refuses=READING, media=PARQUET, cached=True),

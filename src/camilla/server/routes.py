@@ -90,7 +90,7 @@ def checked_params(kind: type[Params], path: Mapping[str, str], query: Iterable[
     except msgspec.ValidationError as error:
         raise RefusedError(400, f"the parameters cannot be used: {error}.") from None
     if any("\x00" in value for value in (*given.values(), *path.values())):
-        raise RefusedError(400, "a parameter holds the character NUL, which no name has.")
+        raise RefusedError(400, "a parameter contains the character NUL, which no name has.")
     return found
 
 

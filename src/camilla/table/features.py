@@ -174,8 +174,8 @@ class Features:
         matrix = np.asarray(array)
         if matrix.ndim not in (1, 2) or matrix.dtype.kind not in "fiub":
             raise DataError(
-                f"{source}: holds {matrix.dtype} of shape {matrix.shape}; expected numbers [{of}s, "
-                "dimensions]."
+                f"{source}: has the type {matrix.dtype} and the shape {matrix.shape}; expected numbers "
+                f"[{of}s, dimensions]."
             )
         if len(matrix) != len(names):
             raise DataError(
@@ -302,7 +302,7 @@ class Features:
         if len(self.names) < 2:
             raise DataError(
                 f"{self.source}: there is one {self.of}, so no feature differs and nothing can be learned. "
-                f"More {self.of}s are wanted."
+                f"Give more {self.of}s."
             )
         if len(constant) == self.frame.width:
             raise DataError(
@@ -513,7 +513,7 @@ def _feature(series: pl.Series, kind: Kind | None, origin: Origin) -> _Column | 
     if kind == "vector" or isinstance(series.dtype, pl.Struct | pl.Object | pl.Binary):
         wanted = "lists of numbers" if kind == "vector" else "numbers, words or lists of numbers"
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; expected {wanted}."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected {wanted}."
         )
     if kind in (None, "number"):
         numbers = _numbers(series, origin, required=kind == "number")
@@ -575,8 +575,8 @@ def _numbers_in_text(series: pl.Series, origin: Origin, *, required: bool) -> pl
         row = int(wrong.arg_true()[0])
         remedy = missing_remedy(series[row]) or "Leave the cell empty where there is no number."
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds numbers, and "
-            f"{in_quotes(series[row])} in {origin.place(row)}. {remedy}"
+            f"{origin.name}: column {in_quotes(series.name)} contains numbers, and {in_quotes(series[row])} "
+            f"in {origin.place(row)}. {remedy}"
         )
     return numbers
 
@@ -591,7 +591,8 @@ def _vectors(series: pl.Series, origin: Origin) -> pl.Series:
         vectors = series.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; expected lists of numbers."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected lists of "
+            "numbers."
         ) from error
     _check_vectors(vectors, origin)
     return vectors
@@ -613,8 +614,8 @@ def _check_vectors(vectors: pl.Series, origin: Origin) -> None:
     if not good.all():
         at = int((~good).arg_true()[0])
         raise DataError(
-            f"{origin.name}: a vector holds finite numbers; {origin.place(at // usual)}, column {name} has "
-            f"{flat[at]!r}. Give every row a whole vector."
+            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column "
+            f"{name} has {flat[at]!r}. Give every row a whole vector."
         )
 
 

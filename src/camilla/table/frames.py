@@ -92,7 +92,7 @@ def first_names(frame: pl.DataFrame, aside: Collection[str], origin: Origin) -> 
     id = next((name for name in frame.columns if name not in aside), frame.columns[0])
     if not can_name(frame[id]):
         raise DataError(
-            f"{origin.name}: which column names the rows? The first one, {id!r}, holds numbers such as "
+            f"{origin.name}: which column names the rows? The first one, {id!r}, contains numbers such as "
             f"{in_quotes(frame[id].drop_nulls().first())}. Name the column: sample=… (--sample) where rows "
             "are samples, learner=… (--learner) where rows are learners, id=… for a dataframe."
         )
@@ -351,8 +351,8 @@ def _text_remedy(series: pl.Series) -> str:
     if not holds_words(series):
         return ""
     return (
-        f"If {in_quotes(series.name)} holds no responses, say what it is: ignore=… (--ignore) to pass over "
-        "it, task=… (--task), or skills=':…' (--skills :…)."
+        f"If {in_quotes(series.name)} contains no responses, say what it is: ignore=… (--ignore) to pass "
+        "over it, task=… (--task), or skills=':…' (--skills :…)."
     )
 
 
@@ -384,8 +384,8 @@ def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequ
     samples = numbered("sample", n_samples) if samples is None else tuple(str(name) for name in samples)
     if (len(learners), len(samples)) != matrix.shape:
         raise DataError(
-            f"the matrix is {n_learners} learners × {n_samples} samples, but {len(learners)} learner "
-            f"names and {len(samples)} sample names came. Lay it out as [learners, samples]."
+            f"the matrix is {n_learners} learners × {n_samples} samples, but {len(learners)} learner names "
+            f"and {len(samples)} sample names were given. Lay it out as [learners, samples]."
         )
     return dense_parts(matrix, learners, samples)
 
@@ -407,8 +407,8 @@ def _refuse_repeated_ids(codes: NDArray[np.int32], names: tuple[str, ...], id: s
     code = int(np.argmax(np.bincount(codes) > 1))
     first, second = np.flatnonzero(codes == code)[:2]
     raise DataError(
-        f"{origin.name}: column {id!r} names {origin.place(int(first))} and {origin.place(int(second))} both "
-        f"{names[code]!r}; {len(codes) - len(names)} rows repeat a name. Each row wants its own; "
-        "give repeated runs as a long table with trials, or say which column holds the names. Where each "
-        "task numbers its own samples, reading the file with task=… (--task) calls them task/name."
+        f"{origin.name}: column {id!r} names {origin.place(int(first))} and {origin.place(int(second))} "
+        f"both {names[code]!r}; {len(codes) - len(names)} rows repeat a name. Each row needs its own name; "
+        "give repeated runs as a long table with trials, or say which column contains the names. Where "
+        "each task numbers its own samples, reading the file with task=… (--task) calls them task/name."
     )

@@ -796,7 +796,7 @@ def check_diagnosable(table: ResponseTable) -> None:
     if (table.response == table.response[0]).all():
         raise DataError(
             f"every one of the {table.n_responses} responses is {table.response[0]:g}; learners and samples "
-            "cannot be told apart. Check that the response column holds the scores."
+            "cannot be told apart. Check that the response column contains the scores."
         )
 
 

@@ -249,13 +249,13 @@ def _round_column(column: pl.Series, average_metrics: bool, origin: Origin) -> N
     text = column.cast(pl.String) if column.dtype == pl.String else None
     two = None if text is None else text.str.contains(TWO_IN_A_CELL).fill_null(value=False)
     if text is None or two is None or not two.any():
-        words = f"If {in_quotes(column.name)} holds no scores, pass over it: ignore=… (--ignore)."
+        words = f"If {in_quotes(column.name)} contains no scores, pass over it: ignore=… (--ignore)."
         return number_column(column, SCORE, origin, remedy=words if holds_words(column) else "")
     if not average_metrics:
         raise DataError(
-            f"{origin.name}: column {column.name!r} holds two metrics in one cell "
-            f"({text.filter(two)[0]!r}). "
-            "Ask for their mean with --average-metrics (average_metrics=True), or split the column."
+            f"{origin.name}: column {column.name!r} contains two metrics in one cell "
+            f"({text.filter(two)[0]!r}). Ask for their mean with --average-metrics (average_metrics=True), "
+            "or split the column."
         )
     halves = text.str.split("/").list
     ends = [number_column(end, SCORE, origin) for end in (halves.first(), halves.last())]

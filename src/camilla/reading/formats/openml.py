@@ -92,7 +92,9 @@ def _cells(line: str, wanted: int, where: str) -> list[str]:
         if found[2] == "":
             break
     if len(cells) != wanted or at < len(line):
-        raise DataError(f"{where}: does not hold {wanted} values, as the header wants. Is the file cut off?")
+        raise DataError(
+            f"{where}: does not contain {wanted} values, as the header requires. Is the file cut off?"
+        )
     return cells
 
 

@@ -84,8 +84,8 @@ def comparison_section(path: Path) -> dict[str, Any]:
         return _ranking(path.stem, document) if "groups" in document else _comparison(path.stem, document)
     except (ValueError, KeyError, TypeError, IndexError) as error:
         raise FormatError(
-            f"{path}: is no ranking or comparison ({error!r}). Write one with camilla rank --json or camilla "
-            "compare --json."
+            f"{path}: is not a ranking or comparison ({error!r}). Write one with camilla rank --json or "
+            "camilla compare --json."
         ) from error
 
 

@@ -32,7 +32,7 @@ def decision_section(path: Path) -> dict[str, Any]:
                 return section(path.stem, document)
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
         raise FormatError(
-            f"{path}: is no route, no committee and no table of effects ({error!r}). Write one with camilla "
+            f"{path}: is not a route, a committee or a table of effects ({error!r}). Write one with camilla "
             "route --json, camilla ensemble --json or camilla features --json."
         ) from error
     return comparison_section(path)

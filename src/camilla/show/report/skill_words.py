@@ -108,11 +108,14 @@ def profiles(of: Diagnosed) -> list[Statement]:
     adjusted[known] = holm(p[known])
     sure = adjusted < 1 - LEVEL
     draft = Draft(
-        "strengths", estimand="accuracy on the skill's samples minus the accuracy expected from one level for all skills"
+        "strengths",
+        estimand="accuracy on the skill's samples minus the accuracy expected from one level for all skills",
     )
     draft.correction = f"Holm over {int(known.sum()):,} learners and skills"
     if not sure.any():
-        draft.say("No learner's profile over the skills differs significantly from one level for all of them.")
+        draft.say(
+            "No learner's profile over the skills differs significantly from one level for all of them."
+        )
         draft.numbers["sure"] = (0.0, "No")
         return [draft.proof(_one_level(of)).done()]
     who = int(sure.any(axis=1).sum())
