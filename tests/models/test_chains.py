@@ -124,5 +124,5 @@ def test_what_cannot_be_is_refused(table: ResponseTable) -> None:
         camilla.diagnose(table, "bayes", jobs=2)
     with pytest.raises(SettingError, match="cannot be split over processes"):
         camilla.diagnose(table, "irt", backend="ray")
-    with pytest.raises(SettingError, match="0 came"):
+    with pytest.raises(SettingError, match="got 0"):
         camilla.diagnose(table, "bayes", chains=2, jobs=0)

@@ -206,7 +206,7 @@ def test_a_setting_that_does_not_fit_says_what_there_is(choices: dict, message: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"doc_id": 0, "doc": {}, "resps": [], "acc": 1', "line 1: does not have the content of this format"),
+        ('{"doc_id": 0, "doc": {}, "resps": [], "acc": 1', "does not have the content of this format"),
         ('{"doc_id": [], "doc": {}, "resps": [], "acc": 1}', r"doc_id is '\[\]'; expected a name"),
         ('{"doc_id": 0, "doc": {}, "resps": [], "acc": "good"}', "acc: not a single number"),
     ],

@@ -413,7 +413,7 @@ def test_proposals_have_the_parts_that_the_values_ask_for(tmp_path: Path) -> Non
 def test_a_file_without_scores_is_told_what_is_missing(tmp_path: Path) -> None:
     path = put(tmp_path / "r.json", [{"question": "why?", "answer": "because", "latency": 12.5}] * 3)
     with pytest.raises(
-        LayoutError, match=r"holds question, answer, latency\. No recipe was found: no field looks"
+        LayoutError, match=r"contains question, answer, latency\. No recipe was found: no field looks"
     ):
         camilla.read(path)
 

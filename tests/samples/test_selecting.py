@@ -281,7 +281,7 @@ def test_coins_tell_nothing_about_a_learner(seed: int) -> None:
     found = select(learners_of(np.zeros(120), 60, seed), 20, repeats=1)
     assert found.offer is not None
     assert found.offer.as_good == "guess"
-    assert "tell nothing" in found.text().split("\n")[0]
+    assert "say nothing" in found.text().split("\n")[0]
 
 
 def test_a_gain_is_paired_and_as_unsure_as_its_folds() -> None:

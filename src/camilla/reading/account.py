@@ -440,7 +440,7 @@ def _refused(merged: Merged) -> list[str]:
         return []
     total = sum(len(one.samples) for one in merged.conflicts)
     what = (
-        counted(total, "sample", "means", "mean")
+        counted(total, "sample", "has", "have")
         + " different content in different runs and "
         + ("is" if total == 1 else "are")
     )
