@@ -334,7 +334,7 @@ def test_options_that_a_recipe_leaves_without_effect_are_errors(tmp_path: Path) 
 def test_a_path_that_leads_nowhere_shows_what_there_is_and_what_would_read(tmp_path: Path) -> None:
     path = put(tmp_path / "r.jsonl", ROWS)
     with pytest.raises(
-        LayoutError, match=r"nothing at points.*holds model, id, score\. .*--map learner=model"
+        LayoutError, match=r"nothing at points.*contains model, id, score\. .*--map learner=model"
     ):
         camilla.read(path, map="learner=model,sample=id,response=points")
 
