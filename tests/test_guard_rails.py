@@ -240,7 +240,7 @@ def test_an_ability_that_many_samples_punish_says_so() -> None:
     assert note in found.text()
     ahead = spearmanr(found.learners["ability"], found.learners["accuracy"]).statistic
     assert f"(rank correlation {ahead:+.2f})".replace("-", "−") in note
-    assert ("It does not rank learners by accuracy" in note) == (ahead < 0.7)
+    assert ("This ability does not rank learners by accuracy" in note) == (ahead < 0.7)
 
 
 def test_an_ordinary_ability_says_nothing() -> None:

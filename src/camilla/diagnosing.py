@@ -272,7 +272,7 @@ def diagnose(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     as_published : bool
         Whether to follow the training of the diagnoser's paper.
     across_blocks : bool

@@ -100,7 +100,7 @@ def diagnose_large(
     device : {"auto", "cpu", "gpu"}
         Where to fit. "auto" takes an accelerator where JAX finds one with room for the responses.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.

@@ -56,7 +56,7 @@ def test_a_committee_is_chosen_written_and_applied(folder: Path) -> None:
         (["one.csv", "--rows", "samples", "-o", "bad.json"], 1, "1 learner answered at least half"),
         (["few.csv", "--rows", "samples", "-o", "bad.json"], 1, "got 1 sample with answers"),
         (["answers.csv", "-o", "c.csv"], 2, "a committee is written as .json"),
-        (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is no committee"),
+        (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is not a committee"),
         (["new.csv", "--apply", "nowhere.json", "-o", "x.csv"], 1, "cannot be read"),
         (["new.csv", "--apply", "c.json"], 2, "--apply needs -o FILE"),
         (["new.csv", "new.csv", "--apply", "c.json", "-o", "x.csv"], 2, "takes one file of answers; got 2"),

@@ -39,7 +39,7 @@ def test_select_writes_what_it_says(folder: Path) -> None:
     assert len(document["samples"]) == 10
     again = camilla("select", "nowhere.csv", "-n", 10, "-o", "subset", cwd=folder)
     assert again.returncode == 1
-    assert "subset: is there already" in again.stderr  # said before the table is even read
+    assert "subset: exists already" in again.stderr  # said before the table is even read
     too_many = camilla("select", "log.csv", "-n", 40, cwd=folder)
     assert too_many.returncode == 2
     assert too_many.stderr == "error: got 40 of 40 samples; expected 1 to 39.\n"

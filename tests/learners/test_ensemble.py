@@ -274,8 +274,8 @@ def test_long_and_wide_answers_and_tables_give_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no committee"),
-        ('{"members": []}', "is no committee"),
+        ("{", "is not a committee"),
+        ('{"members": []}', "is not a committee"),
         ('{"format": "camilla committee", "version": 9, "vote": "majority", "members": []}', "version 9"),
         ('{"format": "other", "version": 1, "vote": "majority", "members": []}', "'other'"),
         ('{"format": "camilla committee", "version": 1, "vote": "majority", "members": []}', "0 members"),

@@ -456,7 +456,7 @@ def test_names_are_text_whatever_they_look_like(tmp_path: Path) -> None:
 
 def test_what_cannot_be_routed_is_said() -> None:
     table, features = routed_table(6, 60)
-    with pytest.raises(DataError, match="nothing is known of samples before they are answered"):
+    with pytest.raises(DataError, match="nothing is known about samples before they are answered"):
         route(table, **QUIET)
     with pytest.raises(DataError, match="has no row for 10 of 60 samples"):
         route(table, features=features.head(50), **QUIET)

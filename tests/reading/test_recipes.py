@@ -301,7 +301,7 @@ def test_two_files_are_compared_by_a_recipe(tmp_path: Path) -> None:
         ("learner=model,sample=id", "says nothing about the response"),
         ("learner=model,sample=id,response=score,colour=red", "nothing is called 'colour'"),
         ("learner=model,sample=id,response=score,judge=x", "nothing is called 'judge'"),
-        ("learner=model,sample=id,response=a..b", "is no path"),
+        ("learner=model,sample=id,response=a..b", "is not a path"),
         ("learner=model,sample=a[].b,response=score", "does not match response"),
         ("learner=model,sample=id,response='x'", "not a path to values"),
         ("learner=model,learner=m,sample=id,response=score", "given twice"),

@@ -87,7 +87,7 @@ def test_an_error_names_the_line_of_other_wrappings(tmp_path, name):
         ("t.xls", b"\xd0\xcf\x11\xe0", r"is a spreadsheet\. Save its sheet as CSV"),
         ("t.json", b'{"learner": [1, 2], "sample": [1]}', "with the keys 'learner', 'sample', but no table"),
         ("t.json", b'{"a": {"x": 1}, "b": {"x": 0}}', "but no table"),
-        ("t.json", b"[1, 2]", "row 1 is 1; an object"),
+        ("t.json", b"[1, 2]", "row 1 is 1; expected an object"),
         ("t.json", b"[]", "an empty JSON array"),
         ("t.json", b"[{]", "is not JSON"),
         ("t.csv.gz", b"\x1f\x8b\x08\x00broken", "cannot be read"),

@@ -376,7 +376,7 @@ def diagnose_classifiers(
         Whether the diagnoser is given each metric as a rank among the classifiers, so that all samples count
         alike whatever their spread.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     as_published : bool
         Whether to follow the training of the diagnoser's paper.
     progress : bool, optional

@@ -40,7 +40,7 @@ def permutation_control(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     watch : callable, optional
         Receives each progress line as text.
 
@@ -83,7 +83,7 @@ def check_with_fit(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     watch : callable, optional
         Receives each progress line as text.
 

@@ -296,7 +296,7 @@ class Checked(Printable):
 
 
 def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> Checked:
-    """Checks a table before you believe anything it says.
+    """Checks a table before you rely on it.
 
     It looks for samples with the same response from every learner, copies of learners and samples,
     missing responses that are not random, blocks without overlap, and the number of dimensions.
@@ -308,7 +308,7 @@ def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> C
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
 
     Returns
     -------

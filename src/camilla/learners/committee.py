@@ -45,7 +45,7 @@ class _Saved(msgspec.Struct):
 class Committee(Printable):
     """Learners that answer together: the answer with the most votes wins.
 
-    A tie goes to the answer of the member that stands first. A member without an answer abstains.
+    A tie goes to the answer of the member that is listed first. A member without an answer abstains.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Committee(Printable):
     weights : tuple of float
         The weight of each member's vote.
     vote : str
-        How the weights came about: "majority", "log-odds" or "learned".
+        How the weights were chosen: "majority", "log-odds" or "learned".
     facts : mapping
         Expected accuracy, and what the committee was chosen from.
 
@@ -196,7 +196,7 @@ class Committee(Printable):
         return found.select("sample", "answer", share=share, voters=pl.col("voters").fill_null(0))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds.
+        """The content of the file.
 
         Returns
         -------
@@ -216,7 +216,7 @@ class Committee(Printable):
         return head | {"vote": self.vote, "members": members, "facts": dict(self.facts)}
 
     def save(self, path: str | Path) -> Path:
-        """Writes the committee as JSON; a reader never meets half a file.
+        """Writes the committee as JSON; the file is written completely or not at all.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class Committee(Printable):
         Raises
         ------
         FormatError
-            The file holds no committee, or one of a newer version.
+            The file is not a committee, or one of a newer version.
 
         Examples
         --------

@@ -378,7 +378,8 @@ def compare(
 ) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
 
-    Clusters and trials of the table are respected; tasks are tested each, with Holm over them.
+    Clusters and trials of the table are taken into account; each task is tested, with Holm's adjustment over
+    tasks.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ class DecisionFile(NamedTuple):
         require_folder(path)
 
     def write(self, path: str | Path, document: Mapping[str, Any]) -> Path:
-        """Writes a decision as JSON; a reader never meets half a file."""
+        """Writes a decision as JSON; the file is written completely or not at all."""
         path = Path(path)
         self.check_name(path)
         text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)

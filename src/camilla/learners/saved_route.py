@@ -122,8 +122,8 @@ class _Saved(msgspec.Struct):
 class Route(Printable):
     """A rule that sends a sample to the learner with the largest expected response − price × cost.
 
-    A route to a single learner needs no features. A cascade asks `first` always, and another learner where,
-    given the confidence of the first, that is expected to be worth its cost. `camilla.route` makes one.
+    A route to a single learner needs no features. A cascade asks `first` always, and another learner if,
+    given the confidence of the first, the other is expected to be worth its cost. `camilla.route` makes one.
 
     Parameters
     ----------
@@ -285,7 +285,7 @@ class Route(Printable):
         return frame.with_columns(pl.col("expected").fill_nan(None))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds.
+        """The content of the file.
 
         Returns
         -------
@@ -309,7 +309,7 @@ class Route(Printable):
         return document
 
     def save(self, path: str | Path) -> Path:
-        """Writes the route as JSON; a reader never meets half a file.
+        """Writes the route as JSON; the file is written completely or not at all.
 
         Parameters
         ----------
@@ -350,7 +350,7 @@ class Route(Printable):
         Raises
         ------
         FormatError
-            The file holds no route, or one of a newer version.
+            The file is not a route, or one of a newer version.
 
         Examples
         --------

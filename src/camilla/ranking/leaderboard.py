@@ -319,7 +319,7 @@ class Leaderboard(Printable):
 
     @property
     def p_beats_average(self) -> Array:
-        """σ(EPP less the mean): the probability of beating the average player."""
+        """σ(EPP minus the mean): the probability of beating the average player."""
         return sigmoid(self.epp - self.epp.mean())
 
     @cached_property
@@ -379,7 +379,7 @@ class Leaderboard(Printable):
         Raises
         ------
         SettingError
-            The leaderboard rests on matches, on another kind of standard error, or on separated players.
+            The leaderboard comes from matches, has another kind of standard error, or has separated players.
 
         Examples
         --------

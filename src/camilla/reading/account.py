@@ -46,7 +46,7 @@ class Reading:
     responses : ResponseTable or None
         The responses; None where the logs hold only matches. `table` is the same, or an error.
     matches : polars.DataFrame or None
-        Matches between two players, where logs hold some.
+        Matches between two players, if the logs contain any.
     files : Files
         The files by format, and the files that were not used.
     merged : Merged or None
@@ -158,7 +158,7 @@ class Reading:
         return _notes(self)
 
     def joining_notes(self) -> list[str]:
-        """Returns the notes that hold whichever metric or judge is taken.
+        """Returns the notes that do not depend on the chosen metric or judge.
 
         Returns
         -------

@@ -112,7 +112,7 @@ def _steps(text: str) -> Iterator[tuple[str, Step]]:
 
 def _no_path(text: str, at: int) -> SettingError:
     return SettingError(
-        f"map: {in_quotes(text)} is no path (character {at + 1}). A path is like model.name, "
+        f"map: {in_quotes(text)} is not a path (character {at + 1}). A path is like model.name, "
         'results[].score, items.*.score, items.{key} or a["b.c"]; {file} and {folder} name the file, and '
         "'text' is itself."
     )

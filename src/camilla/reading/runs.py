@@ -470,4 +470,6 @@ def check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
     for name in learner_by if collection.kept else ():
         if name not in known:
             there = quoted(sorted(known)) if known else "none"
-            raise SettingError(f"no log says {name!r} (--learner-by); the settings in the logs are: {there}.")
+            raise SettingError(
+                f"no log has the setting {name!r} (--learner-by); the settings in the logs are: {there}."
+            )

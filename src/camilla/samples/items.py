@@ -303,7 +303,7 @@ def items(
         False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination and noise,
         Bonferroni over pairs for twins. Contrary samples are not tested.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.

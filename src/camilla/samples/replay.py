@@ -308,7 +308,7 @@ def replay(
     dimensions : int, optional
         Dimensions of the calibrated model. By default they are chosen on held-out responses.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     jobs : int
         Processes that splits run in; −1 for one per core. The result is the same for any number.
     backend : {"loky", "threading", "multiprocessing", "ray"}

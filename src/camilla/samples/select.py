@@ -216,7 +216,7 @@ def select(
     folds, repeats : int
         Cross-validation over learners: number of folds, and how often they are drawn.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.

@@ -191,17 +191,17 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundSkills(Printable):
-    """A skill map found in the responses, and how well it holds on other learners.
+    """A skill map found in the responses, and its agreement with other learners.
 
     Attributes
     ----------
     skill_map : SkillMap
         The skills, with rows in the order of the table's samples.
     judgement : Judgement
-        Agreement of the skills with held-out learners, beside random groups. `judgement.holds` is the
-        verdict.
+        Agreement of the skills with held-out learners, compared with random groups. `judgement.holds` says
+        whether the skills are confirmed.
     found_on, judged_on : tuple of str
-        The learners that found the skills, and those that judged them.
+        The learners on which the skills were found, and those on which they were evaluated.
     notes : tuple of str
         What a reader must know.
 
@@ -231,7 +231,7 @@ class FoundSkills(Printable):
         Returns
         -------
         list of str and Grid
-            The answer first: whether the skills hold.
+            The answer first: whether the skills are confirmed.
 
         Examples
         --------
@@ -283,7 +283,7 @@ def skills(
     by : {"sample", "task", "attribute"}
         What is grouped: samples, tasks, or each skill of the table by families of tasks.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.

@@ -87,7 +87,7 @@ def checked_ending(path: Path) -> str:
 
 
 def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = None) -> Path:
-    """Writes a table by the file name's ending; a reader never meets half a file.
+    """Writes a table by the file name's ending; the file is written completely or not at all.
 
     `notes` go into the metadata of a Parquet file; the other endings have no place for them.
     """

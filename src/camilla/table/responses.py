@@ -286,8 +286,8 @@ class ResponseTable:
         """Makes a table from predictions of regressors, by their absolute errors.
 
         With the absolute error e, r = 1 − (e − min e) / (max e − min e) over the learners of each sample: the
-        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). Where all errors of a
-        sample are equal, its responses are missing, because it does not separate learners.
+        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). If all errors of a sample
+        are equal, its responses are missing, because it does not separate learners.
 
         Parameters
         ----------

@@ -351,8 +351,8 @@ class SkillMap:
     def never_alone(self) -> tuple[str, ...]:
         """Returns the skills that no sample needs alone.
 
-        Such a map is incomplete: nothing shows these skills by themselves, and a diagnoser's estimate of
-        their mastery rests on what the other skills leave over.
+        Such a map is incomplete: no sample shows these skills alone, and a diagnoser's estimate of their
+        mastery is what the other skills leave unexplained.
 
         Returns
         -------
