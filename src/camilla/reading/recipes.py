@@ -217,7 +217,7 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path}: the recipe cannot be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingError(
-            f'{path}: is no recipe in TOML: {error}. Write lines such as learner = "model".'
+            f'{path}: is not a recipe in TOML: {error}. Write lines such as learner = "model".'
         ) from error
 
 
