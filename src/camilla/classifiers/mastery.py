@@ -191,8 +191,8 @@ class OneMastery(NamedTuple):
         >>> frame = pl.DataFrame({**sets, **scores})
         >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
         >>> same = diagnosis.one_mastery()
-        >>> same.in_words()[:31]
-        'The 7 masteries are one number:'
+        >>> same.in_words()[:43]
+        'The 7 masteries are effectively one number:'
         """
         return (
             f"The {self.skills} masteries are effectively one number: within a classifier they differ by at "
