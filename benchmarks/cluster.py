@@ -4,8 +4,8 @@ python benchmarks/cluster.py [--nodes], with the extra `cluster`. `make bench` l
 
 10⁸ responses (4,000 × 35,700 with 30 % missing) in 18 shards, fitted by one process, by one and two Ray
 workers, and by two of which one is killed after the third sweep. Seconds by the clock; difference from
-the process (largest of an ability). With --nodes Ray runs on two nodes in network namespaces, joined by a virtual
-cable: a head and a worker with an address and one core each. That takes root, and `ip` from iproute2.
+the process (largest of an ability). With --nodes Ray runs on two nodes in network namespaces, joined by a
+virtual cable: a head and a worker with an address and one core each. That takes root, and `ip` from iproute2.
 """
 
 import argparse
@@ -58,7 +58,7 @@ def compared(folder: Path) -> list[Row]:
             ("two workers, one killed", 2, True),
         ):
             began = time.perf_counter()
-            workers: Any = RayWorkers(shards, workers=n_workers) if n_workers else Threads(shards.shards, 1)
+            workers: Any = RayWorkers(shards, jobs=n_workers) if n_workers else Threads(shards.shards, 1)
             processes = workers.processes() if n_workers else []
             started = time.perf_counter() - began
             began = time.perf_counter()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,17 +13,17 @@ import polars as pl
 import pytest
 
 import camilla
-from camilla.diagnosing_large import diagnose_large
+from camilla.diagnosing_large import _part, diagnose_large
 from camilla.diagnosis import Diagnosis
-from camilla.errors import DataError, SettingError
+from camilla.errors import DataError, FormatError, SettingError
+from camilla.fitting.layout import Size
+from camilla.fitting.shard_layout import ShardLayout
 from camilla.table.shards import DenseShard, LongColumns, SparseShard, make_shards, table_files
 from command_line import camilla as command
 
 
-def write_files(
-    folder: Path, n_learners: int, n_samples: int, *, missing: float = 0.3, files: int = 3
-) -> pl.DataFrame:
-    """A 2PL world in several Parquet files."""
+def write_files(folder: Path, n_learners: int, n_samples: int, *, missing: float = 0.3) -> pl.DataFrame:
+    """A 2PL world in three Parquet files."""
     rng = np.random.default_rng(0)
     p = 1 / (
         1
@@ -126,6 +127,119 @@ def test_bad_files_are_refused_and_leave_nothing(
     with pytest.raises(DataError, match=says):
         diagnose_large(tmp_path / "runs.parquet", "irt", shards=tmp_path / "shards")
     assert [path.name for path in tmp_path.iterdir()] == ["runs.parquet"]
+
+
+@pytest.mark.parametrize("place", ["notes", "notes/thesis.txt", "runs"])
+def test_shards_never_replace_a_folder_of_other_things(tmp_path: Path, place: str) -> None:
+    write_files(tmp_path / "runs", 10, 20)
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.txt").write_text("years of work")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(DataError, match="is not a folder of shards; it is not overwritten"):
+        diagnose_large(tmp_path / "runs", "irt", shards=tmp_path / place)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert (tmp_path / "notes" / "thesis.txt").read_text() == "years of work"
+
+
+def test_shards_lie_outside_of_what_is_read_and_of_what_is_written(tmp_path: Path) -> None:
+    write_files(tmp_path / "runs", 10, 20)
+    with pytest.raises(DataError, match="all of whose Parquet files are read"):
+        camilla.read_large(tmp_path / "runs", tmp_path / "runs" / "shards")
+    for shards, output in (("out", "out"), ("out/shards", "out"), ("shards", "shards/out")):
+        done = command("diagnose", "runs", "-o", output, "--shards", shards, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "Give two that are apart" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["runs"]
+
+
+@pytest.mark.parametrize("content", [b"", b"null", b"PK no zip", b"[1]"])
+def test_a_damaged_state_or_choice_is_made_again(tmp_path: Path, content: bytes) -> None:
+    write_files(tmp_path / "runs", 20, 1500)
+    asked = {"diagnoser": "irt:precision=1", "shards": tmp_path / "shards", "device": "cpu"}
+    whole = diagnose_large(tmp_path / "runs", **asked)
+    for name in ("state.npz", "chosen.json"):
+        assert (tmp_path / "shards" / name).exists()
+        (tmp_path / "shards" / name).write_bytes(content)
+    assert diagnose_large(tmp_path / "runs", **asked).learners.equals(whole.learners)
+
+
+@pytest.mark.parametrize("name", ["learners.parquet", "samples.parquet", "00000.npy"])
+@pytest.mark.parametrize("damage", ["empty", "cut", "gone", "another"])
+def test_damaged_shards_are_an_error(tmp_path: Path, name: str, damage: str) -> None:
+    write_files(tmp_path / "runs", 10, 20)
+    shards = tmp_path / "shards"
+    camilla.read_large(tmp_path / "runs", shards)
+    content = (shards / name).read_bytes()
+    damaged = {"empty": b"", "cut": content[: len(content) // 2]}
+    if damage == "gone":
+        (shards / name).unlink()
+    elif damage == "another":
+        np.save(shards / "00000.npy", np.zeros((5, 10), np.uint8))
+    else:
+        (shards / name).write_bytes(damaged[damage])
+    with pytest.raises(FormatError, match=r"damaged or missing\. Delete the folder"):
+        camilla.read_large(tmp_path / "runs", shards)
+    (shards / "shards.json").write_text("null")
+    assert camilla.read_large(tmp_path / "runs", shards).n_responses > 0
+
+
+@pytest.mark.parametrize("diagnoser", ["irt", "camilla:dimensions=2:precision=1"])
+def test_responses_that_are_all_alike_are_refused(tmp_path: Path, diagnoser: str) -> None:
+    frame = pl.DataFrame({"learner": ["a", "a", "b", "b"], "sample": ["x", "y"] * 2, "response": 1.0})
+    for number, response in enumerate(([1.0, None, None, None], [1.0] * 4, [0.0] * 4)):
+        frame.with_columns(response=pl.Series(response)).write_parquet(tmp_path / "runs.parquet")
+        with pytest.raises(DataError, match=r"every one of the \d responses is"):
+            diagnose_large(tmp_path / "runs.parquet", diagnoser, shards=tmp_path / f"shards-{number}")
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.9])
+def test_a_table_in_blocks_is_refused_or_noted(
+    tmp_path: Path, missing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two worlds with other learners and samples, and a sample that nobody answered; pieces of 100 cells."""
+    monkeypatch.setattr("camilla.fitting.shard_layout.PLACES", 100)
+    frame = write_files(tmp_path / "runs", 15, 200, missing=missing)
+    other = frame.with_columns(learner="z" + pl.col("learner"), sample="z" + pl.col("sample"))
+    nobody = frame[:1].with_columns(sample=pl.lit("nobody's"), response=pl.lit(None, pl.Int8))
+    pl.concat([frame, other, nobody]).write_parquet(tmp_path / "both.parquet")
+    asked = {"diagnoser": "irt:precision=1", "shards": tmp_path / "shards", "device": "cpu"}
+    size = f"15 learners × {frame['sample'].n_unique()} samples (such as"
+    says = f"falls into 2 blocks, {size} 'l000') and {size} 'zl000')"
+    with pytest.raises(DataError, match=re.escape(says)):
+        diagnose_large(tmp_path / "both.parquet", **asked)
+    noted = diagnose_large(tmp_path / "both.parquet", **asked, across_blocks=True)
+    assert any(says in note for note in noted.provenance["notes"])
+    bridge = frame[:1].with_columns(learner=pl.lit("zl003"))
+    pl.concat([frame, other, nobody, bridge]).write_parquet(tmp_path / "both.parquet")
+    assert diagnose_large(tmp_path / "both.parquet", **asked).learners.height == 30
+
+
+def test_settings_of_a_sparse_table_are_chosen_where_it_has_responses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All learners answered 30 of 2,000 samples, and one learner each of the others.
+
+    Of 10 samples and 10 learners drawn at random, 100 cells, about three would have a response.
+    """
+    for name in ("TRIAL_LEARNERS", "TRIAL_SAMPLES"):
+        monkeypatch.setattr(f"camilla.diagnosing_large.{name}", 10)
+    rng = np.random.default_rng(0)
+    alone = rng.integers(0, 60, 1970)
+    frame = pl.DataFrame(
+        {
+            "learner": np.append(np.tile(np.arange(60), 30), alone),
+            "sample": np.append(
+                np.repeat(np.arange(30) * 60, 60), np.delete(np.arange(2000), np.arange(30) * 60)
+            ),
+            "response": rng.integers(0, 2, 60 * 30 + 1970),
+        }
+    )
+    frame.write_parquet(tmp_path / "runs.parquet")
+    folder = camilla.read_large(tmp_path / "runs.parquet", tmp_path / "shards")
+    size, cells = _part(Size(60, 2000), ShardLayout(folder.shards), seed=0)
+    assert (size.n_learners, size.n_samples, cells.n_cells) == (10, 10, 100)
+    found = diagnose_large(tmp_path / "runs.parquet", "irt", shards=tmp_path / "shards", device="cpu")
+    assert found.learners.height == 60
 
 
 def test_other_diagnosers_are_refused(tmp_path: Path) -> None:

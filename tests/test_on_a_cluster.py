@@ -47,7 +47,7 @@ def table() -> ResponseTable:
 
 
 def ray_workers() -> Iterator[int]:
-    """Processes of Ray at a work that this process has under it."""
+    """Processes of Ray at a task that this process has under it."""
     parents, named = {}, []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -55,7 +55,7 @@ def ray_workers() -> Iterator[int]:
             words = (folder / "cmdline").read_bytes()
         except OSError:
             continue
-        if words.startswith(b"ray::_answer"):  # Ray calls a process by the work that it is at
+        if words.startswith(b"ray::_answer"):  # Ray calls a process by the task that it is at
             named.append(int(folder.name))
     for process in named:
         above = process
@@ -104,7 +104,7 @@ def test_order_and_errors_are_those_of_this_machine() -> None:
             in_order(refuse, [()])
 
 
-def test_a_work_whose_worker_dies_is_repeated_until_it_is_hopeless(tmp_path: Path) -> None:
+def test_a_task_whose_worker_dies_is_repeated_until_it_is_hopeless(tmp_path: Path) -> None:
     def dying(folder: Path, times: int, number: int) -> int:
         before = len(list(folder.iterdir()))
         if number == 3 and before < times:
@@ -144,6 +144,20 @@ def test_seeds_of_an_experiment_are_the_same_when_a_worker_is_killed(table: Resp
         there = rows(jobs=2, backend="ray")
     assert here["seed"].n_unique() == 3
     assert here.equals(there)
+
+
+def test_shards_ask_for_no_more_workers_than_the_cluster_has_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A worker more would wait for a core that the others never give back."""
+    monkeypatch.setattr("camilla.table.shards.SHARD_BYTES", 300)
+    path = camilla.simulate(30, 60, seed=1).table.write(tmp_path / "runs.parquet")
+    asked = {"diagnoser": "irt:precision=1", "shards": tmp_path / "shards", "device": "cpu"}
+    here = camilla.diagnose_large(path, **asked)
+    assert len(list((tmp_path / "shards").glob("*.npy"))) == 6
+    (tmp_path / "shards" / "state.npz").unlink(missing_ok=True)
+    there = camilla.diagnose_large(path, **asked, jobs=6, backend="ray")
+    np.testing.assert_allclose(there.learners["ability"], here.learners["ability"], atol=1e-6)
 
 
 def test_a_bootstrap_is_the_same() -> None:

@@ -230,7 +230,7 @@ def test_abilities_on_the_skills_of_a_map_are_explained_by_features() -> None:
     assert means[3] > 0.7 > 0.3 > means[2]
     hard = found.predict_new(samples=pl.DataFrame({"sample": ["hard", "easy"], "x": [-2.0, 2.0]}))
     assert hard.samples["success_rate"][0] < 0.25 < 0.75 < hard.samples["success_rate"][1]
-    assert any("the skills of new samples are not used" in note for note in hard.notes)
+    assert any("the skills of a new sample are unknown" in note for note in hard.notes)
 
 
 def test_a_saved_mode_with_features_predicts_the_same(tmp_path: Path) -> None:
@@ -259,3 +259,33 @@ def test_what_is_wrong_with_features_is_said_by_a_mode_as_by_draws() -> None:
     with pytest.raises(camilla.DataError, match="inf"):
         found.predict_new(samples=pl.DataFrame({"sample": ["n"], "x": [float("inf")]}))
     assert "random one of the table" in found.predict_new(learners=["late"]).notes[0]
+
+
+def test_learners_of_equal_responses_differ_by_their_features() -> None:
+    """Four samples, all answered right by learners of which features say very different things."""
+    rng = np.random.default_rng(0)
+    u = rng.normal(size=60)
+    chance = 1 / (1 + np.exp(-(1.5 * u + 0.3 * rng.normal(size=60))[:, None] * np.ones(4)))
+    right = (rng.random(chance.shape) < chance) * 1.0
+    table = camilla.ResponseTable.from_matrix(right)
+    table = table.with_features(learners=pl.DataFrame({"learner": table.learners, "u": u}))
+    rows = camilla.diagnose(table, "bayes", draws=200).ability()
+    ability = dict(rows.select("learner", "ability").iter_rows())
+    alike = [k for k in range(60) if right[k].all()]
+    values = [ability[table.learners[k]] for k in alike]
+    assert len(alike) > 5
+    assert np.corrcoef(u[alike], values)[0, 1] > 0.7
+
+
+def test_new_samples_are_at_least_one_and_each_named_once() -> None:
+    seen, _ = world(np.random.default_rng(700), n_learners=6, n_samples=20)
+    found = camilla.diagnose(seen, "irt", precision=3.0)
+    plain = camilla.ResponseTable.from_matrix(seen.matrix())
+    bare = camilla.diagnose(plain, "irt", precision=3.0)
+    for of, given in ((found, pl.DataFrame({"sample": [], "x": []})), (bare, [])):
+        with pytest.raises(camilla.DataError, match="no new samples to predict"):
+            of.predict_new(samples=given)
+    with pytest.raises(camilla.DataError, match="new sample 'n' is named twice"):
+        bare.predict_new(samples=["n", "n"])
+    missing = found.predict_new(samples=pl.DataFrame({"sample": ["n"], "x": [None]}))
+    assert missing.samples["success_rate"][0] == pytest.approx(seen.response.mean(), abs=0.1)

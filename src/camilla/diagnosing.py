@@ -367,7 +367,7 @@ def _found(
     ready = prepared(table)
     published = as_published or chosen.as_published
     given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
-    _check_features(chosen.name, ready.size, given)
+    check_features(chosen.name, ready.size, given)
     found = fit_chosen(
         chosen.name, ready.size, ready.layout, settings=given, seed=seed, valid=None, watch=watch
     )
@@ -377,7 +377,7 @@ def _found(
 WITH_FEATURES = (AUTO, "bayes", "irt", "mirt", "camilla-base")
 
 
-def _check_features(name: str, size: Size, settings: Mapping[str, Any]) -> None:
+def check_features(name: str, size: Size, settings: Mapping[str, Any]) -> None:
     """Refuses features where they would do nothing."""
     if size.sample_features is None and size.learner_features is None:
         return

@@ -6,6 +6,7 @@ what needs the responses again is refused.
 """
 
 import json
+import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,9 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
+from camilla import __version__
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosing import (
     AUTO,
@@ -29,7 +32,7 @@ from camilla.diagnosing import (
 )
 from camilla.diagnosis import DECIMALS, Diagnosis, accuracy_frame
 from camilla.display import watching
-from camilla.errors import DataError, SettingError
+from camilla.errors import SettingError
 from camilla.extras import may_accelerate
 from camilla.fitting import fit as fitting
 from camilla.fitting.alternating import SampleState, Workers, fit_by_turns
@@ -39,14 +42,17 @@ from camilla.fitting.layout import Layout, Size, layout_of
 from camilla.fitting.protocol import Readout, Solution
 from camilla.fitting.shard_layout import ShardLayout
 from camilla.fitting.shards import Seen, Threads, add_seen, seen_of
-from camilla.parallel import HERE, RAY
+from camilla.parallel import HERE, RAY, check_address, check_where, processes_of
 from camilla.statistics.intervals import Z
+from camilla.statistics.missingness import streamed_block_notes
 from camilla.table.cells import Cells
 from camilla.table.columns import PLAIN
 from camilla.table.files import whole_file
+from camilla.table.responses import check_two_of_each
 from camilla.table.shards import ShardFolder, read_large
 
 TRIAL_LEARNERS, TRIAL_SAMPLES = 1000, 2000  # a part of the table that settings are chosen on
+TRIAL_RESPONSES = 1000  # fewer among learners and samples drawn at random say nothing of settings
 TRIALS: tuple[tuple[str, dict[str, Any]], ...] = (("irt", {"precision": 1.0}), ("mirt", {}))
 SEEN_CELLS = 500_000  # predicted at a time by a network
 EVERYWHERE = 10  # cells for each response: above, expected scores over all cells cost more than the fit
@@ -56,6 +62,7 @@ CHOSEN = "chosen.json"
 
 DEVICE_SHARE = 0.5  # of an accelerator's memory that responses may take
 
+NOT_KEPT = "The responses were read in shards and are not kept in the diagnosis."
 NO_ACCELERATOR = "JAX finds no accelerator here. Install JAX for yours, or leave out --device gpu."
 
 MakeWorkers = Callable[[ShardFolder], Workers]
@@ -75,8 +82,9 @@ class _Chosen(NamedTuple):
 
 def diagnose_large(
     source: str | Path, diagnoser: str = AUTO, *, shards: str | Path, learner: str = "learner",
-    sample: str = "sample", response: str = "response", jobs: int = -1, backend: str = HERE,
-    device: str = "auto", seed: int = 0, progress: bool | None = None, watch: Watch | None = None,
+    sample: str = "sample", response: str = "response", across_blocks: bool = False, jobs: int = -1,
+    backend: str = HERE, device: str = "auto", seed: int = 0, progress: bool | None = None,
+    watch: Watch | None = None,
 ) -> Diagnosis:  # fmt: skip
     """Diagnoses Parquet files that are too large for memory.
 
@@ -92,6 +100,8 @@ def diagnose_large(
         a later run on the same files does not read them again.
     learner, sample, response : str
         Columns of the files.
+    across_blocks : bool
+        Whether to diagnose together learners that no shared sample joins, not even indirectly.
     jobs : int
         Workers; −1 for one per core, of this machine or of the cluster.
     backend : {"loky", "ray"}
@@ -125,7 +135,7 @@ def diagnose_large(
     _fit_of(contender(diagnoser).name).check(where)
     with watching(f"diagnosing with {diagnoser}", progress, watch) as watch:
         folder = read_large(source, shards, learner=learner, sample=sample, response=response, watch=watch)
-        return diagnose_shards(folder, diagnoser, watch, seed=seed, where=where)
+        return diagnose_shards(folder, diagnoser, watch, seed=seed, where=where, across_blocks=across_blocks)
 
 
 class Where(NamedTuple):
@@ -141,17 +151,19 @@ def workers_for(jobs: int, backend: str, device: str) -> MakeWorkers:
     if device not in ("auto", "cpu", "gpu"):
         raise SettingError(f"a device is auto, cpu or gpu, not {device!r}.")
     if backend not in (HERE, "threading", RAY):
-        raise SettingError(f"shards are fitted on loky (this machine) or ray, not on {backend!r}.")
-    if jobs == 0:
-        raise SettingError("jobs is a number of workers, or -1 for one per core; got 0.")
-    most = jobs if jobs > 0 else None
+        raise SettingError(
+            f"shards are fitted on this machine (loky, threading) or on ray, not on {backend!r}."
+        )
+    check_where(jobs, backend)
     if backend == RAY:
         if device == "gpu":
             raise SettingError("a Ray cluster fits on CPUs; leave out --device gpu or --backend ray.")
         from camilla.fitting.cluster import RayWorkers
 
-        return lambda folder: RayWorkers(folder, workers=most)
-    return lambda folder: _on_device(folder, device) or Threads(folder.shards, most)
+        check_address()
+        return lambda folder: RayWorkers(folder, jobs=jobs)
+    threads = processes_of(jobs, os.cpu_count() or 1)
+    return lambda folder: _on_device(folder, device) or Threads(folder.shards, threads)
 
 
 def _on_device(folder: ShardFolder, device: str) -> Workers | None:
@@ -175,28 +187,34 @@ def _on_device(folder: ShardFolder, device: str) -> Workers | None:
 
 
 def diagnose_shards(
-    folder: ShardFolder, diagnoser: str, watch: Watch, *, seed: int = 0, where: Where | None = None
-) -> Diagnosis:
+    folder: ShardFolder, diagnoser: str, watch: Watch, *, seed: int = 0, where: Where | None = None,
+    across_blocks: bool = False,
+) -> Diagnosis:  # fmt: skip
     """The diagnosis of a folder of shards; auto takes irt or mirt, whichever predicts better."""
     size = Size(len(folder.learners), len(folder.samples), None, folder.fractional)
     watch("counting responses")
     layout = ShardLayout(folder.shards)
-    _check_answered(folder)
+    notes = [NOT_KEPT, *_checked(folder, layout, across_blocks=across_blocks)]
     wanted = contender(diagnoser)
     how = _fit_of(wanted.name)
-    tag = json.dumps([diagnoser, seed, folder.digest])
+    tag = json.dumps([__version__, diagnoser, seed, folder.digest])
     with one_blas_thread():
         chosen = _kept_choice(folder.path / CHOSEN, tag)
         if chosen is None:
             chosen = how.choose(wanted, size, layout, seed, watch)
-            _write(folder.path / CHOSEN, json.dumps({"tag": tag} | chosen._asdict()).encode())
-        fit = how.fit(
-            folder, size, layout, chosen, _Job(tag, seed, watch, where or Where(), wanted.as_published)
-        )
+            with whole_file(folder.path / CHOSEN) as draft:
+                draft.write_text(json.dumps({"tag": tag} | chosen._asdict()), encoding="utf-8")
+        job = _Job(
+            json.dumps([tag, chosen.name, chosen.settings]), seed, watch, where or Where(),
+            wanted.as_published,
+        )  # fmt: skip
+        fit = how.fit(folder, size, layout, chosen, job)
         found = Found(fit, (Part(fit, 1.0),) if wanted.name == AUTO else ())
         watch("standard errors")
         readout = readout_of(found, layout)
-        return _diagnosis(folder, layout, found, readout, how, seed, watch, published=wanted.as_published)
+        return _diagnosis(
+            folder, layout, found, readout, how, seed, watch, published=wanted.as_published, notes=notes
+        )
 
 
 class _Job(NamedTuple):
@@ -209,11 +227,15 @@ class _Job(NamedTuple):
     as_published: bool = False
 
 
-def _check_answered(folder: ShardFolder) -> None:
-    if len(folder.learners) < 2 or len(folder.samples) < 2:
-        raise DataError(
-            f"got {len(folder.learners)} learners and {len(folder.samples)} samples; two of each are needed."
-        )
+def _checked(folder: ShardFolder, layout: ShardLayout, *, across_blocks: bool) -> list[str]:
+    """Refuses what `diagnose` refuses; notes on a table that falls apart, if it may."""
+    share = layout.by_sample.right.sum() / layout.total_weight
+    check_two_of_each(
+        folder.learners, folder.samples, folder.n_responses, float(share) if share in (0, 1) else None
+    )
+    cells = ((learner, sample) for learner, sample, _, _ in layout.pieces())
+    counts = layout.by_learner.n, layout.by_sample.n
+    return streamed_block_notes(cells, counts, folder.learners, across_blocks=across_blocks)
 
 
 def check_fitted(diagnoser: str) -> None:
@@ -367,7 +389,8 @@ class _ByBatches:
 
     def choose(self, wanted: Contender, size: Size, layout: ShardLayout, seed: int, watch: Watch) -> _Chosen:
         kind = diagnoser_named(wanted.name)
-        given = _published(wanted, size) | wanted.settings
+        published = published_settings(wanted.name, size) if wanted.as_published else {}
+        given = published | wanted.settings
         if not fitting.open_choices_of(kind, size, given):
             return _Chosen(wanted.name, wanted.settings, {}, None)
         small, part = _part(size, layout, seed)
@@ -418,20 +441,17 @@ def _fit_of(name: str) -> ShardFit:
     return SHARD_FITS[diagnoser_named(TRIALS[0][0] if name == AUTO else name).engine]
 
 
-def _published(wanted: Contender, size: Size) -> dict[str, Any]:
-    return published_settings(wanted.name, size) if wanted.as_published else {}
-
-
 def _part(size: Size, layout: ShardLayout, seed: int) -> tuple[Size, Layout]:
-    """Some learners and samples, in memory."""
+    """Some learners and samples, in memory: drawn, or those with most responses if these have too few."""
     rng = np.random.default_rng(seed)
     samples = np.sort(rng.choice(size.n_samples, min(size.n_samples, TRIAL_SAMPLES), replace=False))
     learners = np.sort(rng.choice(size.n_learners, min(size.n_learners, TRIAL_LEARNERS), replace=False))
-    parts = []
-    for start in range(0, len(samples), 100):
-        weight, right = layout.block(samples[start : start + 100])
-        parts.append((weight[:, learners], right[:, learners]))
-    weight, right = (np.concatenate(each) for each in zip(*parts, strict=True))
+    weight, right = _dense_part(layout, samples, learners)
+    if np.count_nonzero(weight) < TRIAL_RESPONSES:
+        samples = np.sort(np.argsort(-layout.by_sample.n, kind="stable")[: len(samples)])
+        answered = np.sum([layout.block(some)[0].sum(axis=0) for some in np.array_split(samples, 20)], axis=0)
+        learners = np.sort(np.argsort(-answered, kind="stable")[: len(learners)])
+        weight, right = _dense_part(layout, samples, learners)
     sample, learner = np.nonzero(weight)
     small = Size(len(learners), len(samples), None, size.fractional)
     cells = layout_of(
@@ -439,6 +459,16 @@ def _part(size: Size, layout: ShardLayout, seed: int) -> tuple[Size, Layout]:
         n_learners=len(learners), n_samples=len(samples),
     )  # fmt: skip
     return small, cells
+
+
+def _dense_part(
+    layout: ShardLayout, samples: NDArray[np.intp], learners: NDArray[np.intp]
+) -> tuple[Floats, Floats]:
+    """(weight, weight × response) of these learners on these samples, each [samples, learners]."""
+    blocks = (layout.block(samples[start : start + 100]) for start in range(0, len(samples), 100))
+    parts = [(weight[:, learners], right[:, learners]) for weight, right in blocks]
+    weight, right = (np.concatenate(each) for each in zip(*parts, strict=True))
+    return weight, right
 
 
 def start_of_shards(layout: ShardLayout, dims: int, seed: int) -> Floats:
@@ -455,18 +485,13 @@ def _kept_choice(path: Path, tag: str) -> _Chosen | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
         return _Chosen(**document) if document.pop("tag") == tag else None
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):  # damaged: it may hold anything
         return None
-
-
-def _write(path: Path, content: bytes) -> None:
-    with whole_file(path) as draft:
-        draft.write_bytes(content)
 
 
 def _diagnosis(
     folder: ShardFolder, layout: ShardLayout, found: Found, readout: Readout, how: ShardFit, seed: int,
-    watch: Watch, *, published: bool,
+    watch: Watch, *, published: bool, notes: list[str],
 ) -> Diagnosis:  # fmt: skip
     fit = found.fit
     watch("expected scores")
@@ -486,7 +511,7 @@ def _diagnosis(
         "out_of_core": True,
     }
     provenance = provenance_of(facts, fit.diagnoser.size, found, readout, seed=seed, as_published=published)
-    provenance["notes"] = ["The responses were read in shards and are not kept in the diagnosis."]
+    provenance["notes"] = notes
     none = np.empty(0)
     bare = Diagnosis(
         pl.DataFrame(), _sample_frame(folder, layout, readout, seen), pl.DataFrame(), provenance,

@@ -19,7 +19,7 @@ from camilla.models import DIAGNOSERS
 from camilla.table.cells import Cells
 from camilla.table.content import KeptContent, in_file
 from camilla.table.encoding import Encoder
-from camilla.table.files import whole_folder
+from camilla.table.files import require_own_folder, whole_folder
 from camilla.table.skills import SkillGraph
 
 FORMAT = 2
@@ -30,8 +30,7 @@ FRAMES = ("learners", "samples", "skills")
 
 def make_way(path: Path) -> None:
     """Refuses a place where something else than a diagnosis is, and makes the folders above it."""
-    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / INDEX).exists())):
-        raise DataError(f"{path}: exists and is not a diagnosis; it is not overwritten. Give another place.")
+    require_own_folder(path, INDEX, "a diagnosis")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -9,7 +9,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, one_blas_thread, sigmoid
-from camilla.display import Grid, Part, Printable
+from camilla.display import Grid, Part, Printable, counted
 from camilla.errors import DataError
 from camilla.fitting.factors import Factors, pool_scale, with_features
 from camilla.fitting.feature_priors import Regressed
@@ -17,6 +17,7 @@ from camilla.fitting.laplace import sample_covariance
 from camilla.fitting.layout import layout_of
 from camilla.fitting.regression import Expansion
 from camilla.fitting.smoothing import smoothed
+from camilla.names import in_quotes, repeated
 from camilla.table.encoding import Encoder
 from camilla.table.features import Features
 
@@ -77,14 +78,14 @@ class NewPredictions(Printable):
         --------
         >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
         >>> new = diagnosis.predict_new(samples=["new"])
-        >>> new.parts(rows=3)[-1].startswith("note: no features")
+        >>> new.parts(rows=3)[-1].startswith("note: this diagnosis has no features")
         True
         """
         parts: list[Part] = []
         for what, frame in (("samples", self.samples), ("learners", self.learners)):
             of = "success rate over the learners" if what == "samples" else "score over the samples"
             more = "" if frame.height <= rows else f", the first {rows}"
-            title = f"{frame.height} {what}{more}: expected {of}, with 95 % prediction intervals"
+            title = f"{counted(frame.height, what[:-1])}{more}: expected {of}, with 95 % prediction intervals"
             parts.append(Grid(title, frame.head(rows)))
         return [*parts, *(f"note: {note}" for note in self.notes)]
 
@@ -110,8 +111,8 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
         drawing = _drawing(params)
         if drawing is _by_laplace and samples is not None and _skills_matter(found):
             notes.append(
-                "the skills of new samples are not used; each sample is predicted with the skills of a "
-                "random sample of the table"
+                "the skills of a new sample are unknown; it is predicted to need those of a random sample of "
+                "the table"
             )
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
 
@@ -137,16 +138,16 @@ def _side(found: Any, given: Any, of: Any, basis: Sequence[Floats] | None, notes
     encoder: Encoder | None = getattr(found.encoders, f"{of}s")
     if encoder is None or basis is None:
         notes.append(
-            f"no features of {of}s are in this diagnosis, so every new {of} is predicted as a random one of "
-            "the table (the constant baseline)"
+            f"this diagnosis has no features of {of}s, so every new {of} is predicted to be like a random "
+            "one of the table: the constant baseline"
         )
-        return _Side(_names(given, of), None, None)
+        return _Side(_checked(_names(given, of), of), None, None)
     features = Features.read(given, of=of, kinds=encoder.kinds)
     rows, expansion = encoder.matrix(features), Expansion.restored(basis)
     columns = expansion.of(rows)
     beyond = expansion.kernels[-1].left(rows) if expansion.kernels else None
     notes += [*features.notes, *encoder.unknown_categories(features)]
-    return _Side(features.names, None, columns, beyond)
+    return _Side(_checked(features.names, of), None, columns, beyond)
 
 
 def _names(given: Any, of: Any) -> tuple[str, ...]:
@@ -154,6 +155,17 @@ def _names(given: Any, of: Any) -> tuple[str, ...]:
     if isinstance(given, list | tuple) and all(isinstance(name, str) for name in given):
         return tuple(given)
     return Features.read(given, of=of).names
+
+
+def _checked(names: tuple[str, ...], of: str) -> tuple[str, ...]:
+    """At least one name, each once."""
+    if not names:
+        raise DataError(
+            f"there are no new {of}s to predict: no row was given. Give one row for each new {of}."
+        )
+    if twice := repeated(names):
+        raise DataError(f"new {of} {in_quotes(twice[0])} is named twice. Name it once.")
+    return names
 
 
 class _Block(NamedTuple):

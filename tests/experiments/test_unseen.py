@@ -212,3 +212,19 @@ def test_a_diagnoser_predicts_what_is_unseen_and_its_intervals_are_judged(name: 
     coverage = value(means, diagnoser="bayes:draws=100", score="coverage")
     assert coverage["high"] > 0.93
     assert coverage["mean"] > 0.85
+
+
+def test_a_fold_in_which_no_feature_differs_is_predicted_by_the_constant() -> None:
+    """One sample alone is marked: without it the seen samples are all alike, and a regression is its mean."""
+    marked = TABLE.with_features(samples=pl.DataFrame({"sample": TABLE.samples, "mark": [1] + [0] * 89}))
+    found = camilla.experiment("unseen-samples", marked, seeds=[1], diagnosers=["ridge", "irt:precision=3"])
+    means = camilla.experiment_summary(found)
+    for name in ("ridge", "irt:precision=3"):
+        assert abs(value(means, diagnoser=name, score="auc", comparison="gain")["mean"]) < 0.02
+
+
+def test_a_diagnoser_that_takes_no_features_is_refused_before_anything_runs(tmp_path: Path) -> None:
+    store = tmp_path / "r.parquet"
+    with pytest.raises(SettingError, match="vanilla does nothing with features"):
+        camilla.experiment("unseen-samples", TABLE, diagnosers=["ridge", "vanilla"], seeds=[1], store=store)
+    assert not store.exists()

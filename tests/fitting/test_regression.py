@@ -162,3 +162,14 @@ def test_smoothed_chances_count_only_where_the_regression_of_logits_is_wrong() -
         shares.append(learned_share(data, features, 2, np.random.default_rng(0)))
     assert shares[0] <= 0.15
     assert shares[1] >= 0.2
+
+
+def test_rows_that_are_all_alike_have_no_kernel() -> None:
+    """As where the only sample with another value is held out: nothing is smoothed, and nothing is NaN."""
+    rng = np.random.default_rng(7)
+    rows = np.full((30, 2), 0.3)
+    assert Expansion.fit(rows, np.array([0, 0])).kernels == ()
+    rows[0] = -8.7
+    chance = 1 / (1 + np.exp(-rng.normal(size=(30, 12))))
+    data = Responses(np.ones(chance.shape), (rng.random(chance.shape) < chance) * 1.0, False)
+    assert learned_share(data, Encoded(rows, np.zeros(2, np.intp)), 2, np.random.default_rng(0)) == 0

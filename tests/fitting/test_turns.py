@@ -243,7 +243,7 @@ def test_a_cluster_gives_the_same_and_survives_a_kill(
     problem = IRT(Size(30, 200), precision=1.0).problem()
     first = np.random.default_rng(0).normal(size=(30, 1))
     here = fit_by_turns(problem, Threads(folder.shards), first, print)
-    workers = RayWorkers(folder, workers=2)
+    workers = RayWorkers(folder, jobs=2)
     lines: list[str] = []
 
     def watch(line: str) -> None:

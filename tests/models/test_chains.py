@@ -118,7 +118,9 @@ def test_auto_reads_several_chains(table: ResponseTable, tmp_path: Path) -> None
 
 
 def test_what_cannot_be_is_refused(table: ResponseTable) -> None:
-    with pytest.raises(SettingError, match="fewer than 10 for each of 7 chains"):
+    with pytest.raises(SettingError, match="Ask for bayes:draws=10 or more"):
+        camilla.diagnose(table, "bayes", draws=1)
+    with pytest.raises(SettingError, match="too few for 7 chains; each chain needs 10 draws"):
         camilla.diagnose(table, "bayes", chains=7, draws=60)
     with pytest.raises(SettingError, match="cannot be split over processes"):
         camilla.diagnose(table, "bayes", jobs=2)

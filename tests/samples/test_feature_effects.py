@@ -162,3 +162,43 @@ def test_the_command_prints_what_the_function_finds(tmp_path: Path) -> None:
     done = run("features", "runs.csv", cwd=tmp_path)
     assert done.returncode == 1
     assert "Give --features" in done.stderr
+
+
+def sparse_world(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """A feature, and four responses per sample: learners have as few, so that one response moves them."""
+    rng = np.random.default_rng(seed)
+    x, ability = rng.normal(size=160), 1.5 * rng.normal(size=160)
+    asked = np.argsort(rng.random((160, 160)), axis=1)[:, :4]
+    logit = ability[asked] - x[:, None] - 0.7 * rng.normal(size=(160, 1))
+    return x, asked, (rng.random(logit.shape) < 1 / (1 + np.exp(-logit))) * 1.0
+
+
+def test_a_sample_is_predicted_without_its_own_responses() -> None:
+    """All responses of one sample are turned around: only predictions of the other folds may change.
+
+    The model's levels are good to 1e-4 logits, and so are predicted means.
+    """
+    x, asked, right = sparse_world(1)
+    names = np.array([f"s{k:03d}" for k in range(160)])
+    frames = []
+    for turned in (right, np.vstack([1 - right[:1], right[1:]])):
+        long = pl.DataFrame({
+            "sample": np.repeat(names, 4), "learner": [f"l{k:03d}" for k in asked.ravel()],
+            "response": turned.ravel(),
+        })  # fmt: skip
+        known = pl.DataFrame({"sample": names, "x": x})
+        table = camilla.ResponseTable.from_long(long).with_features(samples=known)
+        frames.append(camilla.feature_effects(table).predicted.sort("sample"))
+    before, after = (frame["predicted"].to_numpy() for frame in frames)
+    assert after[0] == pytest.approx(before[0], abs=3e-4)
+    assert np.abs(after - before).max() > 0.01
+
+
+def test_a_feature_may_be_called_missing() -> None:
+    """Names are names: a feature explains as much whatever it is called."""
+    features = TABLE.sample_features
+    assert features is not None
+    renamed = features.to_frame().rename({"steps": "steps is missing"})
+    found = camilla.feature_effects(TABLE.with_features(samples=renamed))
+    assert found.explained.value == pytest.approx(FOUND.explained.value, abs=1e-9)
+    assert "steps is missing" in found.features["feature"]

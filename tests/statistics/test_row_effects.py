@@ -96,3 +96,18 @@ def test_the_jackknife_leaves_out_one_cluster_at_a_time() -> None:
     left = np.array([sm.OLS(y[group != g], x[group != g]).fit().params for g in range(10)])
     away = left - sm.OLS(y, x).fit().params
     np.testing.assert_allclose(found.covariance, 0.9 * away.T @ away, rtol=1e-5)
+
+
+def test_levels_are_the_same_from_any_start() -> None:
+    """The model of some rows, begun where that of all rows ended: as from the beginning, to 1e-3 logits."""
+    rng = np.random.default_rng(0)
+    logit = rng.normal(size=12) - rng.normal(size=(60, 1))
+    weight = (rng.random(logit.shape) < 0.6) * 1.0
+    right = weight * (rng.random(logit.shape) < 1 / (1 + np.exp(-logit)))
+    some = np.arange(50)
+    whole = row_levels(Grid(weight, right), np.ones((60, 1)))
+    part = Grid(weight[some], right[some])
+    fresh = row_levels(part, np.ones((50, 1)))
+    again = row_levels(part, np.ones((50, 1)), start=whole.of(some))
+    for one, other in zip(fresh[2:7], again[2:7], strict=True):
+        assert one == pytest.approx(other, abs=1e-3)

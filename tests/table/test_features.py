@@ -38,6 +38,10 @@ def of(**columns: list[object]) -> pl.DataFrame:
             pl.concat([of(a=[1, 2, 3, 4]), of(a=[1, 2, 3, 5])]),
             "sample 'w' has more than one row, row 0 and row 4",
         ),
+        (of(a=[1.0, 2.0, 1e200, 0.0]), "row 2, column 'a' has 1e+200; 1e+100 is the largest"),
+        (of(a=[[1e200], [0.0], [1.0], [2.0]]), "row 0, column 'a' has 1e+200; 1e+100 is the largest"),
+        (of(a=pl.Series([[]] * 4, dtype=pl.List(pl.Float64))), "the vectors of column 'a' have no numbers"),
+        (of(a=pl.Series(range(4), dtype=pl.Duration("ms"))), "column 'a' holds Duration"),
         (of(), "has no column beside 'sample'"),
     ],
 )
@@ -52,8 +56,9 @@ def test_a_matrix_of_another_length_is_refused(tmp_path: Path) -> None:
     with pytest.raises(camilla.DataError, match="has 3 rows for 4 samples"):
         table().with_features(samples=tmp_path / "e.npy")
     (tmp_path / "bad.npy").write_text("no matrix")
-    with pytest.raises(camilla.DataError, match="is not a matrix of numbers"):
+    with pytest.raises(camilla.DataError, match="is not a matrix of numbers") as caught:
         table().with_features(samples=tmp_path / "bad.npy")
+    assert str(caught.value).endswith("it holds objects, or no array. Write the numbers with numpy.save.")
 
 
 def test_notes_say_what_was_done() -> None:
@@ -62,7 +67,7 @@ def test_notes_say_what_was_done() -> None:
     features = table().with_features(samples=frame).sample_features
     assert features is not None
     assert features.notes == (
-        "the features: 'a' is missing for 2 of 5 samples; they get the mean and a mark",
+        "the features: 'a' is missing for 2 of 5 samples; they count as the mean",
         "the features: 'c' differs for every sample, as names do; left out",
         "the features: 1 row is of a sample that the table does not have; ignored",
         "the features: 'b' is the same for all 4 samples; left out",
@@ -128,10 +133,12 @@ def test_blocks_have_mean_0_and_total_variance_1() -> None:
     features = Features.from_frame(frame)
     encoder = Encoder.fit(features)
     matrix = encoder.matrix(features)
-    blocks = np.array(encoder.block)
+    of_column = np.array(encoder.feature)
     assert matrix.mean(axis=0) == pytest.approx(np.zeros(matrix.shape[1]), abs=1e-12)
-    for block in ("a", "a is missing", "b", "v"):
-        assert matrix[:, blocks == block].var(axis=0).sum() == pytest.approx(1)
+    assert encoder.columns[:2] == ("a", "a is missing")
+    for feature, total in (("a", 2), ("b", 1), ("v", 1)):  # a number and the mark of where it is missing
+        assert matrix[:, of_column == feature].var(axis=0).sum() == pytest.approx(total)
+    assert matrix[:, :2].var(axis=0) == pytest.approx([1, 1])
     again = Encoder.restored(encoder.document(), encoder.arrays)
     assert np.array_equal(again.matrix(features), matrix)
 
@@ -167,3 +174,11 @@ def test_other_features_than_those_fitted_on_are_refused() -> None:
         encoder.matrix(Features.from_frame(of(length=[1, 2, 3, 4])))
     with pytest.raises(camilla.DataError, match="is a category; a number was fitted on"):
         encoder.matrix(Features.from_frame(of(words=["p", "q", "p", "q"])))
+
+
+def test_a_number_that_was_fitted_on_may_be_missing_for_every_new_sample() -> None:
+    """It is the mean then, which is 0 in standard deviations."""
+    encoder = Encoder.fit(Features.from_frame(of(words=[1.0, 2.0, 3.0, 6.0])))
+    for gap in (pl.Series([None], dtype=pl.Float64), pl.Series([""]), pl.Series([float("nan")])):
+        new = Features.read(pl.DataFrame({"sample": ["n"], "words": gap}), kinds=encoder.kinds)
+        assert encoder.matrix(new).tolist() == [[0.0]]

@@ -15,6 +15,7 @@ from camilla.cli.completing import diagnosers, one_of
 from camilla.cli.options import TableOptions, reads_table
 from camilla.cli.show import show_document
 from camilla.display import print_json, progress, say
+from camilla.errors import SettingError
 
 if TYPE_CHECKING:
     from camilla.arrays import Watch
@@ -68,10 +69,10 @@ def diagnose(
     if device == "cpu":
         os.environ["JAX_PLATFORMS"] = "cpu"
     if large:
-        make_way(output)
         found = _run_large(
-            table, output, with_, columns, shards=shards, jobs=jobs, backend=backend, device=device, seed=seed
-        )
+            table, output, with_, columns, across_blocks=across_blocks, shards=shards, jobs=jobs,
+            backend=backend, device=device, seed=seed,
+        )  # fmt: skip
     else:
         responses = columns.read(table, content=True)
         make_way(output)
@@ -87,22 +88,35 @@ def diagnose(
 
 def _run_large(
     table: Path, output: Path, text: str, columns: TableOptions,
-    *, shards: Path | None, jobs: int | None, backend: str, device: str, seed: int,
+    *, across_blocks: bool, shards: Path | None, jobs: int | None, backend: str, device: str, seed: int,
 ) -> "Diagnosis":  # fmt: skip
     """The diagnosis of files in shards; a folder of shards that nobody asked for goes when it is written."""
     from camilla.diagnosing_large import diagnose_large
+    from camilla.diagnosis_folder import make_way
 
     columns.refuse("on a table read in shards", but=("learner", "sample", "response", "no_content"))
     folder = shards or output.with_name(f"{output.name}.shards")
+    _keep_apart(folder, output)
+    make_way(output)
     with fitting(text) as watch:
         found = diagnose_large(
-            table, text, shards=folder, jobs=-1 if jobs is None else jobs, backend=backend, device=device,
-            seed=seed, watch=watch, **columns.columns(),
+            table, text, shards=folder, across_blocks=across_blocks, jobs=-1 if jobs is None else jobs,
+            backend=backend, device=device, seed=seed, watch=watch, **columns.columns(),
         )  # fmt: skip
     found.save(output)
     if shards is None:
         shutil.rmtree(folder, ignore_errors=True)
     return found
+
+
+def _keep_apart(shards: Path, output: Path) -> None:
+    """Refuses folders of which one would be replaced together with the other."""
+    both = {shards.resolve(), output.resolve()}
+    if len(both) < 2 or any(both.intersection(path.parents) for path in both):
+        raise SettingError(
+            f"--shards {shards} and -o {output} are one folder, or one lies in the other. Give two that are "
+            "apart."
+        )
 
 
 def _spread(text: str, jobs: int | None, backend: str) -> tuple[int, str]:

@@ -7,7 +7,15 @@ import numpy as np
 
 from camilla import diagnosing
 from camilla.arrays import Floats, rounded
-from camilla.diagnosing import AUTO, Contender, check_auto, diagnoser_named, published_settings, readout_of
+from camilla.diagnosing import (
+    AUTO,
+    Contender,
+    check_auto,
+    check_features,
+    diagnoser_named,
+    published_settings,
+    readout_of,
+)
 from camilla.errors import CamillaError, SettingError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.fit import build, check_settings
@@ -52,6 +60,11 @@ def check_names(one: Contender, size: Size) -> None:
         return
     check_settings(diagnoser_named(one.name), one.settings)
     build(diagnoser_named(one.name), size, _settings(one, size))
+
+
+def check_uses_features(one: Contender, size: Size) -> None:
+    """Raises where features of the table would do nothing, before anything is fitted."""
+    check_features(one.name, size, _settings(one, size))
 
 
 def every(size: Size) -> list[str]:

@@ -12,7 +12,7 @@ from camilla.arrays import Watch, one_blas_thread
 from camilla.diagnosing import contender
 from camilla.display import watching
 from camilla.errors import DataError, SettingError
-from camilla.experiments.contenders import check_names, every, fitted_contender
+from camilla.experiments.contenders import check_names, check_uses_features, every, fitted_contender
 from camilla.experiments.protocols import (
     assumptions,
     check_sizes,
@@ -247,7 +247,9 @@ def _predictor(text: str, table: ResponseTable, units: Units) -> Predictor:
             f"no contender {text!r} for {units.name}; there are {', '.join(BASELINES)}, and diagnosers such "
             "as bayes."
         )
-    check_names(contender(text), size_of(table))
+    one, size = contender(text), size_of(table)
+    check_names(one, size)
+    check_uses_features(one, size)
     return diagnoser_predictor(text)
 
 
@@ -256,8 +258,8 @@ def _frames(
 ) -> Iterator[pl.DataFrame]:
     """The rows of each task, in the order tasks end."""
     with parallel(backend, jobs):
-        works = [(ordered[task.table], task) for task in left]
-        yield from (frame for _, frame in in_turn(_done, works))
+        tasks = [(ordered[task.table], task) for task in left]
+        yield from (frame for _, frame in in_turn(_done, tasks))
 
 
 def _done(ordered: ResponseTable, task: ExperimentTask) -> pl.DataFrame:

@@ -1,6 +1,7 @@
 """Unseen samples, learners and tasks: whole units held out, and what predicts their responses."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -25,7 +26,7 @@ from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.row_levels import Grid, grid_of
 from camilla.table.cells import Cells
 from camilla.table.encoding import Encoder
-from camilla.table.features import Features
+from camilla.table.features import Features, something_differs
 from camilla.table.responses import ResponseTable
 
 Index = NDArray[np.integer]
@@ -258,6 +259,13 @@ def _fold_data(table: ResponseTable, units: Units, fold: Index, held: int, seed:
     if not train.n_responses:
         raise DataError(
             f"{units.name}: no response is left when fold {held + 1} is held out. Give more folds."
+        )
+    features = features_of(train, units)
+    if features is not None and not something_differs(features):  # nothing can be learned from them here
+        train = (
+            replace(train, sample_features=None)
+            if units.kind == "sample"
+            else replace(train, learner_features=None)
         )
     return FoldData(train, take(np.flatnonzero(fold == held)), units, seed)
 

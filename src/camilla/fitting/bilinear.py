@@ -459,9 +459,11 @@ def _loss_and_gradient(problem: Bilinear, layout: Layout, at: Factors) -> tuple[
     )
     if problem.held is not None:
         away = at._replace(loading=off)
-        told = _explained_pull(problem, away)
-        prior -= 0.5 * sum(float(np.vdot(one, other)) for one, other in zip(told[:3], away[:3], strict=True))
-        gradient = _less(gradient, told)
+        pulled = _explained_pull(problem, away)
+        prior -= 0.5 * sum(
+            float(np.vdot(one, other)) for one, other in zip(pulled[:3], away[:3], strict=True)
+        )
+        gradient = _less(gradient, pulled)
     return slopes.loss + prior, gradient
 
 

@@ -18,7 +18,7 @@ from camilla.extras import needing
 from camilla.fitting.alternating import SETTLED, LearnerSums, Move, SampleState, SampleSums, WorkerLostError
 from camilla.fitting.factors import Bilinear
 from camilla.fitting.shards import Held, Threads, added
-from camilla.parallel import cluster
+from camilla.parallel import cluster, processes_of
 from camilla.table.shards import ShardFolder, open_shards
 
 with needing("fitting on a cluster"):
@@ -34,13 +34,13 @@ class _Actor:
     def __init__(self, folder: str, numbers: Sequence[int], digest: str) -> None:
         from pathlib import Path
 
-        found = open_shards(Path(folder))
-        if found is None or found.digest != digest:
+        opened = open_shards(Path(folder))
+        if opened is None or opened.digest != digest:
             raise SettingError(
                 f"{folder}: a worker of the cluster cannot find the shards there. Put them on a disk that "
                 "every machine of the cluster has under the same path, with --shards."
             )
-        self.held = [Held(found.shards[number]) for number in numbers]
+        self.held = [Held(opened.shards[number]) for number in numbers]
 
     def start(self, problem: Bilinear, parts: Sequence[tuple[Any, SampleState | None]]) -> None:
         for held, (free, state) in zip(self.held, parts, strict=True):
@@ -61,16 +61,19 @@ class RayWorkers:
 
     settled = SETTLED
 
-    def __init__(self, folder: ShardFolder, *, workers: int | None = None) -> None:
-        """On the cluster that `parallel` would take, as many workers as it has cores."""
+    def __init__(self, folder: ShardFolder, *, jobs: int = -1) -> None:
+        """On the cluster that `parallel` would take, no more workers than it has cores."""
         self.folder, self.n_learners = folder, len(folder.learners)
-        self.cluster = ExitStack()
-        self.cluster.enter_context(cluster())
-        cores = int(ray.cluster_resources().get("CPU", 1))
-        n = max(1, min(workers or cores, len(folder.shards)))
-        self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
-        self.replaced = 0
-        self.actors = [self._actor(part) for part in self.numbers]
+        with ExitStack() as joined:
+            joined.enter_context(cluster())
+            cores = max(1, int(ray.cluster_resources().get("CPU", 1)))
+            n = min(
+                processes_of(jobs, cores), cores, len(folder.shards)
+            )  # more would wait for a core for ever
+            self.numbers = [part.tolist() for part in np.array_split(np.arange(len(folder.shards)), n)]
+            self.replaced = 0
+            self.actors = [self._actor(part) for part in self.numbers]
+            self.cluster = joined.pop_all()
 
     def _actor(self, numbers: Sequence[int]) -> Any:
         kind = ray.remote(num_cpus=1)(_Actor)
@@ -89,8 +92,8 @@ class RayWorkers:
         self._ask(begin)
 
     def sweep(self, ability: Floats, move: Move | None) -> tuple[LearnerSums, SampleSums]:
-        there = ray.put(ability)
-        return added(self._ask(lambda actor, _: actor.sweep.remote(there, move)))
+        sent = ray.put(ability)
+        return added(self._ask(lambda actor, _: actor.sweep.remote(sent, move)))
 
     def states(self) -> tuple[SampleState, ...]:
         return tuple(state for part in self._ask(lambda actor, _: actor.states.remote()) for state in part)
@@ -109,9 +112,9 @@ class RayWorkers:
         """What every actor answers, in their order; those that are lost are replaced first."""
         asked = [question(actor, part) for actor, part in zip(self.actors, self.numbers, strict=True)]
         answers, lost = [], []
-        for place, one in enumerate(asked):
+        for place, pending in enumerate(asked):
             try:
-                answers.append(ray.get(one))
+                answers.append(ray.get(pending))
             except (RayActorError, RaySystemError) as error:
                 if isinstance(error.__cause__, SettingError):
                     raise error.__cause__ from None

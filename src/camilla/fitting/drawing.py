@@ -66,8 +66,8 @@ def listed(shard: Shard, places: Places, first: int, part: Part | None) -> Liste
     if dense:
         kept = ~np.isnan(codes) if codes.dtype == np.float32 else codes != MISSING
     if part is not None:
-        there = part.has(places + first)
-        kept = there if kept is None else kept & there
+        in_part = part.has(places + first)
+        kept = in_part if kept is None else kept & in_part
     if kept is not None:
         places, codes = places[kept], codes[kept]
     if isinstance(shard, DenseShard):
@@ -90,37 +90,39 @@ def strips(n: int, rng: np.random.Generator) -> Iterator[Places]:
         yield places if places[-1] < n else places[places < n]
 
 
-def joined(parts: list[Listed]) -> Listed:
+def joined(lists: list[Listed]) -> Listed:
     """Several lists as one."""
-    return parts[0] if len(parts) == 1 else Listed(*map(np.concatenate, zip(*parts, strict=True)))
+    return lists[0] if len(lists) == 1 else Listed(*map(np.concatenate, zip(*lists, strict=True)))
 
 
 class Stream:
     """Responses of one list after the other, so many as are wanted at a time."""
 
     def __init__(self, lists: Iterator[Listed]) -> None:
-        self.lists, self.left = (
-            lists,
-            Listed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32)),
-        )
+        self.lists = lists
+        self.left = Listed(np.empty(0, np.int32), np.empty(0, np.int32), np.empty(0, np.float32))
 
     def take(self, n: int) -> Listed:
         """The next n."""
-        parts, there = [self.left], len(self.left.response)
-        while there < n:
-            parts.append(next(self.lists))
-            there += len(parts[-1].response)
-        found = joined(parts)
-        self.left = found.take(slice(n, None))
-        return found.take(slice(0, n))
+        lists, count = [self.left], len(self.left.response)
+        while count < n:
+            lists.append(next(self.lists))
+            count += len(lists[-1].response)
+        responses = joined(lists)
+        self.left = responses.take(slice(n, None))
+        return responses.take(slice(0, n))
 
 
 class ArrayKeeper(Protocol):
     """Where the state of a fit is kept, so that it goes on from there if it is killed."""
 
-    def keep(self, arrays: dict[str, Any]) -> None: ...
+    def keep(self, arrays: dict[str, Any]) -> None:
+        """Replaces the state that was kept before."""
+        ...
 
-    def kept(self) -> dict[str, Any] | None: ...
+    def kept(self) -> dict[str, Any] | None:
+        """The last state of this very fit, if there is one."""
+        ...
 
     def of(self, part: str) -> "ArrayKeeper":
         """Another one, for a fit to a part of the cells."""

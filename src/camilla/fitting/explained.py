@@ -89,18 +89,18 @@ def strengths_of(problem: Bilinear, designs: Designs, at: Factors, layout: Layou
     """Of all columns. Abilities that the prior ties have one penalty, the geometric mean of theirs."""
     of_samples, of_learners = columns_of(problem, at, layout)
     samples, learners = designs
-    one, other = tuple[Strength, ...](), tuple[Strength, ...]()
+    by_sample, by_learner = tuple[Strength, ...](), tuple[Strength, ...]()
+    explained = problem.loading_mean != 0
     if samples is not None:
-        told = np.append(True, problem.loading_mean != 0)
-        one = strengths_along(samples.x, of_samples, sample_lines(at, layout), told)
+        lines = sample_lines(at, layout)
+        by_sample = strengths_along(samples.x, of_samples, lines, np.append(True, explained))
     if learners is not None:
-        told = problem.loading_mean != 0
-        other = strengths_along(learners.x, of_learners, learner_lines(at, layout), told)
+        by_learner = strengths_along(learners.x, of_learners, learner_lines(at, layout), explained)
     tied = np.count_nonzero(problem.ability_precision) > len(problem.ability_precision)
-    if other and tied:
-        penalty = float(np.exp(np.mean([np.log(each.penalty) for each in other])))
-        other = tuple(each._replace(penalty=penalty) for each in other)
-    return Strengths(one, other)
+    if by_learner and tied:
+        penalty = float(np.exp(np.mean([np.log(each.penalty) for each in by_learner])))
+        by_learner = tuple(each._replace(penalty=penalty) for each in by_learner)
+    return Strengths(by_sample, by_learner)
 
 
 def held_by(problem: Bilinear, designs: Designs, strengths: Strengths, n_learners: int) -> Bilinear:
@@ -109,13 +109,13 @@ def held_by(problem: Bilinear, designs: Designs, strengths: Strengths, n_learner
     intercept, loading = np.zeros((n_samples, 0)), (np.zeros((n_samples, 0)),) * n_dims
     ability = (np.zeros((n_learners, 0)),) * n_dims
     if designs.samples is not None:
-        own, *rest = strengths.samples
+        of_intercept, *of_loadings = strengths.samples
         x = designs.samples.x
-        problem = problem._replace(intercept_precision=1 / own.variance)
-        intercept = smoother(x, own.penalty * own.variance, constant=True)
+        problem = problem._replace(intercept_precision=1 / of_intercept.variance)
+        intercept = smoother(x, of_intercept.penalty * of_intercept.variance, constant=True)
         loading = tuple(
             smoother(x * problem.free[:, [k]], each.penalty / problem.loading_precision)
-            for k, each in enumerate(rest)
+            for k, each in enumerate(of_loadings)
         )
     if designs.learners is not None:
         ability = tuple(smoother(designs.learners.x, each.penalty) for each in strengths.learners)
@@ -142,14 +142,15 @@ def _of_samples(
     problem: Bilinear, design: Design, strengths: tuple[Strength, ...], at: Factors, columns: list[Column]
 ) -> Regressed:
     """Weights are those that the mode has: ridge regressions of its factors."""
-    own, *rest = strengths
-    weights = [ridge_weights(design.x, own.penalty * own.variance, at.intercept, constant=True)]
-    for k, each in enumerate(rest):
+    of_intercept, *of_loadings = strengths
+    penalty = of_intercept.penalty * of_intercept.variance
+    weights = [ridge_weights(design.x, penalty, at.intercept, constant=True)]
+    for k, each in enumerate(of_loadings):
         free = problem.free[:, k]
         off = np.where(free, at.loading[:, k] - problem.loading_mean[k], 0)
         penalty = each.penalty / problem.loading_precision
         weights.append(ridge_weights(design.x * free[:, None], penalty, off))
-    precision = np.append(problem.intercept_precision, np.full(len(rest), problem.loading_precision))
+    precision = np.append(problem.intercept_precision, np.full(len(of_loadings), problem.loading_precision))
     return _distribution(design, columns, strengths, np.column_stack(weights), precision)
 
 

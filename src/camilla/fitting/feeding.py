@@ -52,6 +52,7 @@ class AllCells:
         self.steps = [self.n_steps]
 
     def epoch(self, rng: np.random.Generator) -> Iterator[Piece]:
+        """Every cell, as often as an epoch passes over them."""
         seed = np.uint32(rng.integers(2**31))
         yield Piece(self.rows, self.order.drawn(rng), seed)
 
@@ -86,7 +87,8 @@ class DrawnCells:
         self.weight = jnp.ones(each * self.batch, jnp.float32)
 
     def epoch(self, rng: np.random.Generator) -> Iterator[Piece]:
-        stream = Stream(one for _ in count() for one in self.layout.draws(rng))
+        """So many cells as an epoch takes, one pass after the other."""
+        stream = Stream(cells for _ in count() for cells in self.layout.draws(rng))
         for steps in self.steps:
             n = steps * self.batch
             cells = stream.take(n)
@@ -165,5 +167,5 @@ def _rows(layout: Layout, params: Any, mask: Any, diagnoser: Neural) -> tuple[De
 
 def _sizes(diagnoser: Neural, params: Any) -> dict[str, int]:
     """How many rows of learners and of samples the parameters have, with those that were added."""
-    given = [(axis[0], getattr(params, name)) for name, axis in diagnoser.axes.items()]
-    return {axis: len(value) for axis, value in given if axis in ("learner", "sample") and value is not None}
+    arrays = [(axis[0], getattr(params, name)) for name, axis in diagnoser.axes.items()]
+    return {axis: len(rows) for axis, rows in arrays if axis in ("learner", "sample") and rows is not None}

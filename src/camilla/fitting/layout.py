@@ -325,7 +325,7 @@ def encoded(encoder: Encoder | None, features: Features | None) -> Encoded | Non
     if encoder is None or features is None:
         return None
     kinds = encoder.kinds
-    own = ["" if kinds.get(block, "number") == "number" else block for block in encoder.block]
+    own = ["" if kinds[name] == "number" else name for name in encoder.feature]
     return Encoded(encoder.matrix(features), np.unique(own, return_inverse=True)[1].astype(np.intp))
 
 

@@ -35,6 +35,8 @@ class Kernel(NamedTuple):
     @classmethod
     def fit(cls, rows: Floats, reach: float) -> Self | None:
         """Landmarks by pivoted Cholesky; None where all rows are alike."""
+        if not reach > TINY:
+            return None
         chosen = _pivots(rows, reach, min(LANDMARKS, len(rows)))
         landmark = rows[chosen]
         value, vector = np.linalg.eigh(_kernel(landmark, landmark, reach))

@@ -134,14 +134,14 @@ class ShardLayout:
     def _at(self, places: Places) -> Listed:
         """The cells at these ascending places."""
         ends = np.searchsorted(places, self.firsts)
-        parts = []
+        lists = []
         for k in np.flatnonzero(np.diff(ends)):
             for start in range(ends[k], ends[k + 1], AT_ONCE):
                 of_shard = places[start : min(start + AT_ONCE, ends[k + 1])] - self.firsts[k]
-                found = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
-                parts.append(found._replace(sample=found.sample + np.int32(self.starts[k])))
+                cells = listed(self.shards[k], of_shard, int(self.firsts[k]), self.part)
+                lists.append(cells._replace(sample=cells.sample + np.int32(self.starts[k])))
                 let_go(self.shards[k])
-        return joined(parts)
+        return joined(lists)
 
     def sample_totals(self) -> tuple[Floats, Floats]:
         return self.by_sample.right, self.by_sample.n

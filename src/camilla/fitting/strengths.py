@@ -87,8 +87,8 @@ class Line(NamedTuple):
             logit = self.base + self.slope * nodes[self.row, place]
             if self.guessing is not None:
                 logit = over_guessing(logit, self.guessing)
-            told = self.right * logit - self.weight * np.logaddexp(0, logit)
-            density[:, place] += np.bincount(self.row, told, self.n_rows)
+            likelihood = self.right * logit - self.weight * np.logaddexp(0, logit)
+            density[:, place] += np.bincount(self.row, likelihood, self.n_rows)
         share = np.exp(density - density.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         mean = (share * nodes).sum(axis=1)
@@ -97,35 +97,38 @@ class Line(NamedTuple):
 
 def sample_lines(at: Factors, layout: Layout) -> Iterator[Line]:
     """Along the intercept, then each loading."""
-    learner, sample, weight, right = layout.cells()
-    logit = at.intercept[sample] + np.einsum("ck,ck->c", at.ability[learner], at.loading[sample])
-    guessing = None if at.guessing is None else at.guessing[sample]
-    for value, slope in [
-        (at.intercept, np.ones(len(at.ability))),
-        *zip(at.loading.T, at.ability.T, strict=True),
-    ]:
-        own = slope[learner]
-        yield Line(sample, logit - own * value[sample], own, weight, right, guessing, layout.n_samples)
+    slopes = np.column_stack([np.ones(len(at.ability)), at.ability])
+    return _lines(at, layout, np.column_stack([at.intercept, at.loading]), slopes, of_samples=True)
 
 
 def learner_lines(at: Factors, layout: Layout) -> Iterator[Line]:
     """Along each ability."""
+    return _lines(at, layout, at.ability, at.loading, of_samples=False)
+
+
+def _lines(
+    at: Factors, layout: Layout, factors: Floats, slopes: Floats, *, of_samples: bool
+) -> Iterator[Line]:
+    """Along each column of `factors`, by which the logit moves as the same column of `slopes` says."""
     learner, sample, weight, right = layout.cells()
+    row, column = (sample, learner) if of_samples else (learner, sample)
     logit = at.intercept[sample] + np.einsum("ck,ck->c", at.ability[learner], at.loading[sample])
     guessing = None if at.guessing is None else at.guessing[sample]
-    for value, slope in zip(at.ability.T, at.loading.T, strict=True):
-        own = slope[sample]
-        yield Line(learner, logit - own * value[learner], own, weight, right, guessing, layout.n_learners)
+    for factor, slope in zip(factors.T, slopes.T, strict=True):
+        by = slope[column]
+        yield Line(row, logit - by * factor[row], by, weight, right, guessing, len(factors))
 
 
 def strengths_along(
-    x: Floats, columns: list[Column], lines: Iterable[Line], told: NDArray[np.bool_]
+    x: Floats, columns: list[Column], lines: Iterable[Line], explained: NDArray[np.bool_]
 ) -> tuple[Strength, ...]:
-    """Of each column, from the responses along its line where they are few; features say nothing of those not
-    `told`: latent dimensions whose loadings have the prior mean 0, which may be turned into each other.
+    """Of each column, from the responses along its line where they are few.
+
+    Features are not used for a column that is not `explained`: latent dimensions whose loadings have the
+    prior mean 0 can be rotated into each other.
     """
     found = []
-    for column, line, by_features in zip(columns, lines, told, strict=True):
+    for column, line, by_features in zip(columns, lines, explained, strict=True):
         strength = _strength(x if by_features else x[:, :0], column, line)
         found.append(strength if by_features else strength._replace(penalty=NOTHING))
     return tuple(found)
@@ -135,24 +138,28 @@ def _strength(x: Floats, column: Column, line: Line) -> Strength:
     free = column.information > 0
     if not free.any():
         return Strength(1.0, 1.0)
-    found, variance = _regressed(x[free], Column(column.observed[free], column.information[free]), 1.0)
+    found, variance = _ridge_and_variance(
+        x[free], Column(column.observed[free], column.information[free]), 1.0
+    )
     if len(line.row) >= FEW_RESPONSES * line.n_rows:
         return Strength(found.penalty, variance)
-    told = column
+    estimate = column
     for _ in range(ROUNDS):
         centre = found.predict(x)
-        mean, spread = line.moments(centre, variance, told)
+        mean, spread = line.moments(centre, variance, estimate)
         trust = np.clip(1 - spread / variance, 1e-6, 1 - 1e-6)
         information = np.where(free, trust / (variance * (1 - trust)), 0)
-        told = Column(centre + (mean - centre) / trust, information)
+        estimate = Column(centre + (mean - centre) / trust, information)
         before = variance
-        found, variance = _regressed(x[free], Column(told.observed[free], information[free]), variance)
+        found, variance = _ridge_and_variance(
+            x[free], Column(estimate.observed[free], information[free]), variance
+        )
         if abs(variance - before) < SETTLED * before:
             break
     return Strength(found.penalty, variance)
 
 
-def _regressed(x: Floats, column: Column, variance: float) -> tuple[Ridge, float]:
+def _ridge_and_variance(x: Floats, column: Column, variance: float) -> tuple[Ridge, float]:
     """The ridge regression with the smallest leave-one-out error, and the residuals' variance."""
     information = column.information
     for _ in range(VARIANCE_STEPS):

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
+from camilla.display import counted
 from camilla.errors import SettingError
 from camilla.extras import may_accelerate
-from camilla.fitting.layout import Layout, Size
+from camilla.fitting.layout import Encoded, Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.regression import Expansion
@@ -75,11 +76,6 @@ class _Plan(NamedTuple):
 
     def split(self, chains: int) -> "list[_Plan]":
         """The draws dealt out to chains, each with a burn-in of its own."""
-        if self.draws < SHORTEST_CHAIN * chains:
-            raise SettingError(
-                f"bayes: {self.draws} draws leave fewer than {SHORTEST_CHAIN} for each of {chains} chains. "
-                "Ask for fewer chains, or for more draws with bayes:draws=2000."
-            )
         shares = ([len(part) for part in np.array_split(np.arange(n), chains)] for n in self[1:])
         burn_in = min(self.burn_in, LONGEST_BURN_IN)
         return [_Plan(burn_in, *numbers) for numbers in zip(*shares, strict=True)]
@@ -175,6 +171,13 @@ class Bayes:
     def _plan(self, device: str | None) -> _Plan:
         """All draws where an accelerator makes them, else as many as a core can afford for each chain."""
         n, m, width = self.size.n_learners, self.size.n_samples, self.n_dims + 1
+        least = SHORTEST_CHAIN * self.chains
+        if self.draws < least:
+            raise SettingError(
+                f"bayes: draws={self.draws} is too few for {counted(self.chains, 'chain')}; each chain needs "
+                f"{SHORTEST_CHAIN} draws. Ask for bayes:draws={least} or more"
+                + (", or for fewer chains." if self.chains > 1 else ".")
+            )
         draws = self.draws
         if device is None:
             draws = min(draws, self.chains * max(FEWEST_DRAWS, self._affordable()))
@@ -194,7 +197,8 @@ class Bayes:
                 draws = [self._run(data, rng, bases, plan, device, watch)]
             else:
                 draws = self._run_chains(data, rng, bases, plan.split(self.chains), device, watch)
-            params = _params(draws, _first_alike(weight, response), bases)
+            alike = _first_alike(weight, response, self.size.learner_features)
+            params = _params(draws, alike, bases)
             params = params._replace(**self._smoothed(params, data, rng, bases))
         p = sigmoid(params.logit.astype(np.float64))
         if self.size.fractional:
@@ -242,13 +246,13 @@ class Bayes:
         device: str | None, watch: Watch,
     ) -> "list[_Draws]":  # fmt: skip
         """Every chain with a seed of its own; an accelerator runs one after the other."""
-        works = [
+        tasks = [
             (self, data, seed, bases, plan, device, _unwatched)
             for seed, plan in zip(rng.spawn(len(plans)), plans, strict=True)
         ]
         if device is not None:
-            return [Bayes._run(*work) for work in works]
-        return in_order(Bayes._run, works, lambda count: watch(f"{count} of {len(works)} chains"))
+            return [Bayes._run(*task) for task in tasks]
+        return in_order(Bayes._run, tasks, lambda count: watch(f"{count} of {len(tasks)} chains"))
 
     def logit(self, params: BayesParams, learner: NDArray[np.integer], sample: NDArray[np.integer]) -> Floats:
         return params.logit[sample, learner].astype(np.float64)
@@ -535,9 +539,11 @@ def _spaced(n_steps: int, n_kept: int) -> list[int]:
     return [(k + 1) * n_steps // n_kept - 1 for k in range(n_kept)]
 
 
-def _first_alike(weight: Floats, response: Floats) -> NDArray[np.intp]:
-    """For each learner the first one with the same responses to the same samples."""
+def _first_alike(weight: Floats, response: Floats, features: Encoded | None) -> NDArray[np.intp]:
+    """For each learner the first one with the same features and the same responses to the same samples."""
     rows = np.concatenate([weight, response]).T
+    if features is not None:
+        rows = np.hstack([rows, features.columns])
     keys = [row.tobytes() for row in np.ascontiguousarray(rows)]
     first: dict[bytes, int] = {}
     return np.array([first.setdefault(key, i) for i, key in enumerate(keys)], np.intp)

@@ -123,18 +123,18 @@ def bootstrap_covariance(
     """Draws R rounds with replacement, refits, and takes the covariance of the refits · R/(R−1).
 
     A replicate whose players are separated is fitted with the prior of one drawn match. Replicates are
-    independent works; all of them draw from one stream, so that no number depends on where they run.
+    independent tasks; all of them draw from one stream, so that no number depends on where they run.
     """
     rng = np.random.default_rng(seed)
     n_rounds = record.n_units
-    works = []
+    tasks = []
     for first in range(0, replicates, REPLICATES_AT_ONCE):
         count = min(REPLICATES_AT_ONCE, replicates - first)
-        works.append((record, solution.strength, prior, deepcopy(rng), count))
+        tasks.append((record, solution.strength, prior, deepcopy(rng), count))
         for _ in range(count):
-            _drawn(rng, n_rounds)  # so that the next work goes on from there
+            _drawn(rng, n_rounds)  # so that the next task goes on from there
     parts = in_order(
-        _replicates, works, lambda done: watch(f"bootstrap: {done} of {len(works)} sets of replicates")
+        _replicates, tasks, lambda done: watch(f"bootstrap: {done} of {len(tasks)} sets of replicates")
     )
     strengths = np.concatenate([part for part, _ in parts])
     covariance = np.atleast_2d(np.cov(strengths, rowvar=False)) * n_rounds / (n_rounds - 1)

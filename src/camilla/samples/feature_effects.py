@@ -23,7 +23,7 @@ from camilla.statistics.row_effects import Effect, Regression, contrasts, joint_
 from camilla.statistics.row_levels import Grid as Responses
 from camilla.statistics.row_levels import RowLevels, grid_of, row_levels, shrunk_logits
 from camilla.table.encoding import Encoder
-from camilla.table.features import Features
+from camilla.table.features import Features, something_differs
 from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable, check_diagnosable
 
@@ -396,10 +396,12 @@ def _held_out(
 ) -> _Predictions:  # fmt: skip
     """Ridge regression in folds: with all features, without each, with each alone.
 
-    Levels of rows come from a model without features, so that no row's features touch another's level.
+    Levels come from a model without features, so that no row's features touch another's level, and in each
+    fold from the responses to the other rows alone. It starts where the model of all rows ended.
     """
-    levels = row_levels(grid, np.ones((len(grid.weight), 1)))
-    n = len(levels.level)
+    n = len(grid.weight)
+    constant = np.ones((n, 1))
+    levels = row_levels(grid, constant)
     unit = np.arange(n) if cluster is None else cluster
     count = int(unit.max()) + 1
     fold = (np.random.default_rng(seed).permutation(count) % min(FOLDS, count))[unit]
@@ -414,7 +416,8 @@ def _held_out(
     for held in range(int(fold.max()) + 1):
         train, test = np.flatnonzero(fold != held), np.flatnonzero(fold == held)
         blocks = _encoded(everything, train, test)
-        some = levels._replace(trust=levels.trust[train], observed=levels.observed[train])
+        seen = Responses(grid.weight[train], grid.right[train])
+        some = row_levels(seen, constant[train], start=levels.of(train))
         for key, columns in wanted.items():
             known = [blocks[name] for name in columns if name in blocks]
             x, new = (np.hstack([np.empty((len(part), 0)), *(pair[side] for pair in known)])
@@ -435,12 +438,12 @@ def _encoded(
 ) -> dict[str, tuple[Floats, Floats]]:
     """The columns of each feature for seen and for held-out rows; constant ones are left out."""
     seen = features.take(train)
-    if not any(seen.frame[name].n_unique() > 1 for name in seen.kinds):
+    if not something_differs(seen):
         return {}
     encoder = Encoder.fit(seen)
     x, new = encoder.matrix(features, train), encoder.matrix(features, test)
-    block = np.array([name.removesuffix(" is missing") for name in encoder.block])
-    return {name: (x[:, block == name], new[:, block == name]) for name in features.kinds if name in block}
+    of = np.array(encoder.feature)
+    return {name: (x[:, of == name], new[:, of == name]) for name in features.kinds if name in of}
 
 
 def _features(features: Features, fitted: _Fitted, held: _Predictions) -> pl.DataFrame:

@@ -349,11 +349,11 @@ def replay(
         )
     ordered = table.canonical().table
     matrix, trials = ordered.matrix(), trials_of(ordered)
-    works = [
+    tasks = [
         (ordered, matrix, trials, n_calibrated, shares, dimensions, seed, number) for number in range(splits)
     ]
     with watching("replaying", progress, watch) as watch, parallel(backend, jobs):
-        parts = in_order(_one_split, works, lambda done: watch(f"{done} of {splits} splits"))
+        parts = in_order(_one_split, tasks, lambda done: watch(f"{done} of {splits} splits"))
     tests = [test for found, _ in parts for test in found]
     each = pl.DataFrame([test.row for test in tests])
     offers = tuple(_offer([test for test in tests if test.row["share"] == share]) for share in shares)

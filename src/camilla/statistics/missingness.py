@@ -1,7 +1,7 @@
 """Which responses are missing: whole blocks, or here and there, and whether that depends on the answer."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -174,10 +174,50 @@ def shared_block_notes(
     """The same where pairs that share a sample are known, and one learner of each sample, −1 for none."""
     if joined.all():
         return []
-    part = _parts(joined)
-    columns = np.bincount(part[first[first >= 0]], minlength=part.max() + 1)
-    blocks = [Block(np.flatnonzero(part == k), int(columns[k])) for k in range(part.max() + 1)]
+    return _apart_notes(_blocks_by(_parts(joined), first), names, across_blocks=across_blocks)
+
+
+def streamed_block_notes(
+    cells: Iterable[tuple[NDArray[np.integer], NDArray[np.integer]]], counts: tuple[Floats, Floats],
+    names: Sequence[str], *, across_blocks: bool,
+) -> list[str]:  # fmt: skip
+    """The same of cells that come some at a time: (learner, sample). No more of them are read than it takes.
+
+    counts: how many responses each learner and each sample has.
+    """
+    answered = np.flatnonzero(counts[0])
+    if counts[1].max() == len(answered):  # one sample joins them all
+        return []
+    part: NDArray[np.integer] = np.arange(len(names))
+    first = np.full(len(counts[1]), -1)
+    for learner, sample in cells:
+        unseen = first[sample] < 0
+        first[sample[unseen]] = learner[unseen]
+        part = _further_joined(part, learner, first[sample])
+        if len(np.unique(part[answered])) == 1:
+            return []
+    blocks = [block for block in _blocks_by(part, first) if counts[0][block.learners].any()]
     return _apart_notes(blocks, names, across_blocks=across_blocks)
+
+
+def _further_joined(
+    part: NDArray[np.integer], learner: NDArray[np.integer], other: NDArray[np.integer]
+) -> NDArray[np.integer]:
+    """The part of each learner, named by one of its learners, once these pairs are joined too."""
+    from scipy.sparse import coo_array  # here, because comparing two learners does without
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.append(learner, np.arange(len(part))), np.append(other, part)
+    pairs = coo_array((np.ones(len(ends[0]), np.float32), ends), shape=(len(part), len(part)))
+    _, label = connected_components(pairs, directed=False)
+    _, member, place = np.unique(label, return_index=True, return_inverse=True)
+    return np.asarray(member[place])
+
+
+def _blocks_by(part: NDArray[np.integer], first: NDArray[np.integer]) -> list[Block]:
+    """Blocks by the part of each learner, and one learner of each sample, −1 for none."""
+    columns = np.bincount(part[first[first >= 0]], minlength=part.max() + 1)
+    return [Block(np.flatnonzero(part == k), int(columns[k])) for k in np.unique(part)]
 
 
 def _apart_notes(blocks: Sequence[Block], names: Sequence[str], *, across_blocks: bool) -> list[str]:

@@ -121,14 +121,9 @@ class Encoder:
         return tuple(name for one in self.codings for name in self._names(one))
 
     @property
-    def block(self) -> tuple[str, ...]:
-        """The block of each column of the matrix: the feature it came from."""
-        return tuple(_block(one) for one in self.codings for _ in self._names(one))
-
-    @property
-    def blocks(self) -> tuple[str, ...]:
-        """The blocks, each once."""
-        return tuple(_block(one) for one in self.codings)
+    def feature(self) -> tuple[str, ...]:
+        """The feature that each column of the matrix came from."""
+        return tuple(one.column for one in self.codings for _ in self._names(one))
 
     def _names(self, coding: Coding) -> list[str]:
         match coding:
@@ -138,8 +133,10 @@ class Encoder:
                 return [f"{column}[{k}]" for k in range(len(self.arrays[f"{column}.centre"]))]
             case VectorCoding(column, length):
                 return [f"{column}[{k}]" for k in range(length)]
+            case MarkCoding(column):
+                return [f"{column} is missing"]
             case _:
-                return [_block(coding)]
+                return [coding.column]
 
     def matrix(self, features: Features, rows: NDArray[np.integer] | None = None) -> Floats:
         """[rows, columns]"""
@@ -156,7 +153,7 @@ class Encoder:
                 raise DataError(
                     f"{part.source}: {in_quotes(column)} is a {part.kinds[column]}; a {kind} was fitted on."
                 )
-        return np.hstack([self._coded(one, part.frame[one.column]) for one in self.codings])
+        return np.hstack([self._coded(one, part.frame[one.column], part.source) for one in self.codings])
 
     def unknown_categories(self, features: Features) -> list[str]:
         """A note for each column with categories that no fitted row has."""
@@ -171,7 +168,7 @@ class Encoder:
                     )
         return notes
 
-    def _coded(self, coding: Coding, series: pl.Series) -> Floats:
+    def _coded(self, coding: Coding, series: pl.Series, source: str) -> Floats:
         match coding:
             case NumberCoding(_, mean, sd):
                 return ((series.fill_null(mean).to_numpy() - mean) / sd)[:, None]
@@ -187,8 +184,8 @@ class Encoder:
                 values = _as_matrix(series)
                 if values.shape[1] != length:
                     raise DataError(
-                        f"vectors of {in_quotes(column)} have {values.shape[1]} numbers; those fitted on "
-                        f"have {length}. Make them in the same way."
+                        f"{source}: vectors of {in_quotes(column)} have {values.shape[1]} numbers; those "
+                        f"fitted on have {length}. Make them in the same way."
                     )
                 return (values - self.arrays[f"{column}.centre"]) / scale
 
@@ -288,10 +285,6 @@ def _kind(coding: Coding) -> Kind:
             return "vector"
         case _:
             return "number"
-
-
-def _block(coding: Coding) -> str:
-    return f"{coding.column} is missing" if isinstance(coding, MarkCoding) else coding.column
 
 
 def _arrays_of(coding: Coding) -> list[str]:

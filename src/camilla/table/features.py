@@ -28,6 +28,7 @@ TEXT_WORDS = 4  # words per value, from which on a column of many values is text
 MATRIX = ".npy"
 DATE = r"^\d{4}-\d{2}(-\d{2}([T ].*)?)?$"  # 2024-05, 2024-05-31
 DAYS_PER_YEAR = 365.25
+LARGEST = 1e100  # of a number: squares of larger ones overflow
 NONE_KNOWN: Mapping[str, Kind] = MappingProxyType({})
 
 
@@ -466,8 +467,8 @@ def features_in(
         found[name] = one.kind
         if one.kind == "number" and (gone := one.values.null_count()):
             notes.append(
-                f"{origin.name}: {in_quotes(name)} is missing for {gone} of {frame.height} {of}s; they get "
-                "the mean and a mark"
+                f"{origin.name}: {in_quotes(name)} is missing for {gone} of {frame.height} {of}s; they count "
+                "as the mean"
             )
     if not series:
         raise DataError(f"{notes[0]}, and there is no other feature.")
@@ -537,7 +538,15 @@ def _words(words: pl.Series, origin: Origin) -> _Column | None:
 
 
 def _numbers(series: pl.Series, origin: Origin, *, required: bool) -> pl.Series | None:
-    """Numbers, truth values and dates as numbers, null where missing; None for a column of words."""
+    """Numbers, truth values and dates as numbers, null where missing; None for a column of words.
+
+    A column that is `required`, as it was fitted on, may be missing altogether.
+    """
+    if series.dtype in (pl.Duration, pl.Time):
+        raise DataError(
+            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; numbers, dates, words or "
+            "lists of numbers were wanted. Write it as a number, such as seconds."
+        )
     if series.dtype.is_temporal():
         return _years(series.cast(pl.Date))
     if series.dtype.is_numeric() or series.dtype in (pl.Boolean, pl.Null):
@@ -547,13 +556,14 @@ def _numbers(series: pl.Series, origin: Origin, *, required: bool) -> pl.Series 
         if spelled is None:
             return None
         numbers = spelled
-    if numbers.is_infinite().any():
-        row = int(numbers.is_infinite().arg_true()[0])
+    if (beyond := (numbers.abs() > LARGEST).fill_null(value=False)).any():
+        row = int(beyond.arg_true()[0])
         raise DataError(
             f"{origin.name}: a feature must be a finite number; {origin.place(row)}, column "
-            f"{in_quotes(series.name)} has {series[row]!r}. Leave the cell empty where there is no number."
+            f"{in_quotes(series.name)} has {series[row]!r}; {LARGEST:g} is the largest that can be used. "
+            "Leave the cell empty where there is no number."
         )
-    if numbers.null_count() == len(numbers):
+    if numbers.null_count() == len(numbers) and not required:
         raise DataError(f"{origin.name}: column {in_quotes(series.name)} is empty. Leave it out.")
     return numbers.alias(series.name)
 
@@ -603,25 +613,35 @@ def _check_vectors(vectors: pl.Series, origin: Origin) -> None:
     name = in_quotes(vectors.name)
     lengths = vectors.list.len().fill_null(0)
     usual = int(lengths.mode().max() or 0)  # type: ignore[arg-type]
-    if (odd := lengths != usual).any() or not usual:
-        row = int(odd.arg_true()[0]) if odd.any() else 0
+    if not usual:
+        raise DataError(
+            f"{origin.name}: the vectors of column {name} have no numbers. Give every row a whole vector, or "
+            "leave the column out."
+        )
+    if (odd := lengths != usual).any():
+        row = int(odd.arg_true()[0])
         raise DataError(
             f"{origin.name}: vectors have one length; {origin.place(row)}, column {name} has "
             f"{lengths[row]} numbers, most rows {usual}. Give every row a whole vector."
         )
     flat = vectors.explode()
-    good = flat.is_finite().fill_null(value=False)
+    good = (flat.abs() <= LARGEST).fill_null(value=False)
     if not good.all():
         at = int((~good).arg_true()[0])
         raise DataError(
-            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column "
-            f"{name} has {flat[at]!r}. Give every row a whole vector."
+            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column {name} has "
+            f"{flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a whole vector."
         )
 
 
 def _is_constant(series: pl.Series) -> bool:
     """Whether a column says the same of every row; a number that is missing for some says that of them."""
     return len(series) > 0 and series.n_unique() == 1
+
+
+def something_differs(features: Features) -> bool:
+    """Whether at least one feature is not the same for all rows."""
+    return not all(_is_constant(features.frame[name]) for name in features.kinds)
 
 
 def _distinct(columns: Sequence[str], taken: Sequence[str]) -> dict[str, str]:
@@ -676,8 +696,13 @@ def _read_matrix(path: Path, of: Of, names: Sequence[str] | None) -> Features:
     except FileNotFoundError as error:
         raise DataError(f"{path}: no such file of features.") from error
     except (OSError, ValueError, EOFError) as error:
-        reason = str(error).splitlines()[0][:120]
-        raise DataError(f"{path}: is not a matrix of numbers that NumPy wrote (.npy): {reason}.") from error
+        reason = (
+            "it holds objects, or no array" if "pickle" in str(error) else str(error).splitlines()[0][:120]
+        )
+        raise DataError(
+            f"{path}: is not a matrix of numbers that NumPy wrote (.npy): {reason.rstrip('.')}. Write the "
+            "numbers with numpy.save."
+        ) from error
     if names is None:
         names = [f"row {number}" for number in range(1, len(np.atleast_1d(matrix)) + 1)]
     return Features.from_matrix(matrix, names, of=of, source=str(path))

@@ -129,6 +129,12 @@ def require_folder(path: Path) -> None:
         raise DataError(f"{path}: there is no folder {path.parent}. Make it first.")
 
 
+def require_own_folder(path: Path, index: str, noun: str) -> None:
+    """Refuses a place that holds something other than this noun, whose folders are known by an index file."""
+    if path.exists() and (not path.is_dir() or (any(path.iterdir()) and not (path / index).exists())):
+        raise DataError(f"{path}: exists and is not {noun}; it is not overwritten. Give another place.")
+
+
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """A folder to write in that takes the target's place when all is written, and only then.

@@ -783,19 +783,29 @@ def check_diagnosable(table: ResponseTable) -> None:
     """
     if table.n_responses == 0:
         raise DataError(f"the table has no responses ({table.n_missing} are missing); fill some in.")
-    if table.n_learners < 2:
+    alike = bool((table.response == table.response[0]).all())
+    check_two_of_each(
+        table.learners, table.samples, table.n_responses, float(table.response[0]) if alike else None
+    )
+
+
+def check_two_of_each(
+    learners: Sequence[str], samples: Sequence[str], n_responses: int, only: float | None
+) -> None:
+    """Refuses one learner, one sample, and responses that are all the same number, `only`."""
+    if len(learners) < 2:
         raise DataError(
-            f"the table has one learner, {table.learners[0]!r}; a diagnosis compares at least two. "
+            f"the table has one learner, {learners[0]!r}; a diagnosis compares at least two. "
             "To judge one learner against an earlier diagnosis, place it there."
         )
-    if table.n_samples < 2:
+    if len(samples) < 2:
         raise DataError(
-            f"the table has one sample, {table.samples[0]!r}; expected at least two. If rows are learners, "
-            "say so with rows='learners'."
+            f"the table has one sample, {samples[0]!r}; expected at least two. "
+            "If rows are learners, say so with rows='learners'."
         )
-    if (table.response == table.response[0]).all():
+    if only is not None:
         raise DataError(
-            f"every one of the {table.n_responses} responses is {table.response[0]:g}; learners and samples "
+            f"every one of the {n_responses} responses is {only:g}; learners and samples "
             "cannot be told apart. Check that the response column contains the scores."
         )
 

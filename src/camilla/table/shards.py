@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Watch
 from camilla.errors import DataError, FormatError
 from camilla.names import nearest
-from camilla.table.files import whole_folder
+from camilla.table.files import DAMAGED, require_own_folder, whole_folder
 
 MISSING = 255  # in a byte of a dense shard; 0 is wrong and 1 right
 DENSE_SHARE = (
@@ -167,8 +167,19 @@ def read_large(
     files = table_files(Path(source))
     if not files:
         raise DataError(f"{source}: no Parquet file was found there; shards need Parquet files.")
-    found = open_shards(Path(shards), fingerprint(files, columns))
-    return make_shards(files, Path(shards), columns, watch) if found is None else found
+    folder = Path(shards)
+    _require_outside(folder, Path(source))
+    opened = open_shards(folder, fingerprint(files, columns))
+    return make_shards(files, folder, columns, watch) if opened is None else opened
+
+
+def _require_outside(folder: Path, source: Path) -> None:
+    """Refuses shards inside the source: a later run would read their own Parquet files as responses."""
+    if source.is_dir() and source.resolve() in folder.resolve().parents:
+        raise DataError(
+            f"{folder}: lies in {source}, all of whose Parquet files are read. "
+            "Give a folder outside of it with --shards."
+        )
 
 
 def count_rows(files: Sequence[Path]) -> int:
@@ -188,19 +199,30 @@ def open_shards(folder: Path, of: str | None = None) -> ShardFolder | None:
         index = json.loads((folder / INDEX).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    if index.get("format") != FORMAT or (of is not None and index["source"] != of):
+    if not isinstance(index, dict) or index.get("format") != FORMAT:
         return None
-    names = {
-        part: tuple(pl.read_parquet(folder / f"{part}.parquet")["name"]) for part in ("learners", "samples")
-    }
+    if of is not None and index.get("source") != of:
+        return None
     try:
+        learners, samples = (
+            tuple(pl.read_parquet(folder / f"{axis}.parquet")["name"]) for axis in ("learners", "samples")
+        )
         shards = tuple(_opened(folder, number, index) for number in range(index["shards"]))
-    except (OSError, ValueError) as error:
-        raise FormatError(
-            f"{folder}: is damaged: {error}. Delete it, and the shards are made again."
-        ) from error
-    rest = {name: index[name] for name in ("n_responses", "n_missing", "fractional", "digest")}
-    return ShardFolder(folder, names["learners"], names["samples"], shards, **rest)
+        counts = {name: index[name] for name in ("n_responses", "n_missing", "fractional", "digest")}
+    except (EOFError, LookupError, TypeError, *DAMAGED) as error:
+        raise _damaged(folder) from error
+    if [len(samples), {len(learners)}] != [
+        sum(shard.shape[0] for shard in shards), {shard.shape[1] for shard in shards}
+    ]:  # fmt: skip
+        raise _damaged(folder)
+    return ShardFolder(folder, learners, samples, shards, **counts)
+
+
+def _damaged(folder: Path) -> FormatError:
+    return FormatError(
+        f"{folder}: a file of these shards is damaged or missing. Delete the folder, and the shards are made "
+        "again."
+    )
 
 
 def _opened(folder: Path, number: int, index: dict[str, Any]) -> Shard:
@@ -214,6 +236,7 @@ def _opened(folder: Path, number: int, index: dict[str, Any]) -> Shard:
 
 def make_shards(files: Sequence[Path], folder: Path, columns: LongColumns, watch: Watch) -> ShardFolder:
     """Streams files of one row per response into shards; a folder that is half made is never left."""
+    require_own_folder(folder, INDEX, "a folder of shards")
     check_columns(files, columns)
     names, n_rows, fractional = _surveyed(files, columns, watch)
     n_learners, n_samples = len(names["learner"]), len(names["sample"])
