@@ -544,8 +544,8 @@ def _numbers(series: pl.Series, origin: Origin, *, required: bool) -> pl.Series 
     """
     if series.dtype in (pl.Duration, pl.Time):
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; numbers, dates, words or "
-            "lists of numbers were wanted. Write it as a number, such as seconds."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected "
+            "numbers, dates, words or lists of numbers. Write it as a number, such as seconds."
         )
     if series.dtype.is_temporal():
         return _years(series.cast(pl.Date))
@@ -629,8 +629,8 @@ def _check_vectors(vectors: pl.Series, origin: Origin) -> None:
     if not good.all():
         at = int((~good).arg_true()[0])
         raise DataError(
-            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column {name} has "
-            f"{flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a whole vector."
+            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column "
+            f"{name} has {flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a whole vector."
         )
 
 
