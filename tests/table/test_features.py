@@ -41,7 +41,7 @@ def of(**columns: list[object]) -> pl.DataFrame:
         (of(a=[1.0, 2.0, 1e200, 0.0]), "row 2, column 'a' has 1e+200; 1e+100 is the largest"),
         (of(a=[[1e200], [0.0], [1.0], [2.0]]), "row 0, column 'a' has 1e+200; 1e+100 is the largest"),
         (of(a=pl.Series([[]] * 4, dtype=pl.List(pl.Float64))), "the vectors of column 'a' have no numbers"),
-        (of(a=pl.Series(range(4), dtype=pl.Duration("ms"))), "column 'a' holds Duration"),
+        (of(a=pl.Series(range(4), dtype=pl.Duration("ms"))), "column 'a' has the type Duration"),
         (of(), "has no column beside 'sample'"),
     ],
 )

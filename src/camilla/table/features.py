@@ -630,7 +630,8 @@ def _check_vectors(vectors: pl.Series, origin: Origin) -> None:
         at = int((~good).arg_true()[0])
         raise DataError(
             f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column "
-            f"{name} has {flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a whole vector."
+            f"{name} has {flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a "
+            "whole vector."
         )
 
 
