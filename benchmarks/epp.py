@@ -1,8 +1,8 @@
-"""EPP beside evalica, choix and arena-rank
+"""EPP compared with evalica, choix and arena-rank
 
-Scores are strength plus Gumbel noise. `rank` is CPU seconds on one thread from what the package takes to
-what it gives. Camilla takes scores and gives ratings with round-cluster standard errors for all players.
-The peers take no scores: they start from a win matrix that is counted for them and not charged. Intervals of
+Scores are strength plus Gumbel noise. `rank` is CPU seconds on one thread from what the package takes to what
+it gives. Camilla takes scores and gives ratings with round-cluster standard errors for all players. The peers
+do not take scores: they start from a win matrix, and the time to count it is not included. Intervals of
 evalica are its percentile bootstrap over matches with 100 resamples; choix has none; arena-rank has a
 sandwich over matches. The column `off` is the largest difference from Camilla's EPP, in logits.
 """
@@ -144,7 +144,7 @@ def _row(n: int, matches: str, name: str, cost: Cost, ours: Cost) -> Row:
         "package": name,
         "from → to": cost.found["with"],
         "rank, CPU s": seconds(cost.phases["rank"]),
-        "beside ours": times(cost.phases["rank"], ours.phases["rank"]),
+        "relative to ours": times(cost.phases["rank"], ours.phases["rank"]),
         "off": f"{cost.found['off']:.0e}" if name != "camilla" else "-",
         "import, CPU s": seconds(cost.phases["import"]),
         "peak MB": f"{cost.peak_mb:.0f}",

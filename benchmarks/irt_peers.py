@@ -1,8 +1,8 @@
-"""2PL beside py-irt
+"""2PL compared with py-irt
 
 The table math500 has 140 language-model runs on 500 problems. A fifth of the cells is masked, and AUC and
 log-loss are on the masked cells. The peer py-irt runs its 2,000 epochs of variational inference with its
-default priors, which hold every difficulty near 0, and with its hierarchical ones. The column `fit` is from
+default priors, which keep every difficulty near 0, and with its hierarchical priors. The column `fit` is from
 arrays to parameters; `process` is everything, interpreter and imports included. In addition,
 `camilla.diagnose` chooses the precision on validation, fits again on all responses, and works out standard
 errors.
@@ -112,7 +112,7 @@ def _row(name: str, cost: Cost, scored: Row, ours: Cost) -> Row:
         "fit, CPU s": seconds(cost.phases["fit"]),
         "import, CPU s": seconds(cost.phases["import"]),
         "process, CPU s": seconds(cost.process),
-        "fit beside ours": times(cost.phases["fit"], ours.phases["fit"]),
+        "fit relative to ours": times(cost.phases["fit"], ours.phases["fit"]),
         "AUC": f"{scored['auc']:.4f}",
         "log-loss": f"{scored['log_loss']:.4f}",
         "peak MB": f"{cost.peak_mb:.0f}",
@@ -138,7 +138,7 @@ def main() -> list[Row]:
             cost = best_of_three("fit", __file__, job, folder, *settings)
             ours = ours or cost
             rows.append(_row(name, cost, measured(__file__, "score", folder).found, ours))
-    print_table("2PL beside py-irt", rows)
+    print_table("2PL compared with py-irt", rows)
     return rows
 
 

@@ -14,7 +14,8 @@ HEAD = f"""# Speed
 
 Every figure here comes from one session of `make bench` on 2 cores with Python {platform.python_version()}.
 Times are CPU seconds, user and system. Each job ran in its own process on one thread, and the best of three
-runs is shown. Jobs of the table of growth ran once. Peers ran in the same session on the same data.
+runs is shown. Jobs of the table on growing sizes ran once. Other packages ran in the same session on the same
+data.
 """
 
 

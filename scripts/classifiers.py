@@ -123,15 +123,15 @@ def about(file: Path, scores: ClassifierScores, table: ResponseTable, copies: di
     held = made.get("validation", {})
     way = f"{held.get('kind', '?')} {', '.join(f'{k} {v}' for k, v in held.items() if k != 'kind')}"
     removed = len(made.get("duplicates", {}))
-    return f"""# Score-based classifiers: Table 6 again, its ceiling, and skills that hold
+    return f"""# Score-based classifiers: Table 6 reproduced, its ceiling, and confirmed skills
 
-Made by `python scripts/classifiers.py` from the scores of `camilla pool classifiers`
-with camilla {camilla.__version__}; data {table.digest()[:12]}. The pool: the preprint's 295 classifiers
-and 7 artificial ones on its 16 OpenML data sets, scores of samples not trained on ({way}; {versions}).
-{removed} classifiers order all samples as an earlier one does and are left out by the pool,
-{len(copies)} more have the 22 metrics of an earlier one: {table.n_learners} remain. The preprint had 248 of
-302, from fits and splits it does not give. Figures of its Table 6 are shown beside ours for comparison, not
-as a target. Metrics are at the interpolated equal-error threshold with the two-sided KS.
+Made by `python scripts/classifiers.py` from the scores of `camilla pool classifiers` with camilla
+{camilla.__version__}; data {table.digest()[:12]}. The pool: the preprint's 295 classifiers and 7 artificial
+ones on its 16 OpenML data sets, with scores of samples that were not used for training ({way}; {versions}).
+{removed} classifiers order all samples as an earlier one does and are left out by the pool, {len(copies)}
+more have the 22 metrics of an earlier one: {table.n_learners} remain. The preprint had 248 of 302, from fits
+and splits it does not give. Figures of its Table 6 are shown beside ours for comparison, not as a target.
+Metrics are at the interpolated equal-error threshold with the two-sided KS.
 """
 
 
@@ -161,19 +161,19 @@ def table_6(table: ResponseTable, runs: pl.DataFrame) -> str:
 
 Attributes and skill graph are the preprint's, and sizes of the models follow its parameter counts. They are
 trained our way (priors, early stopping on a tenth of the cells, then all cells). Means over seeds {seeds}
-with 95 % intervals (Student's t); DOA and DOC in the pair variant; DOA* = (DOA − ½)/(ceiling − ½). MIRT as
-the preprint has it knows no skills: its mastery of a skill is the expected mean of the skill's metrics. Below
+with 95 % intervals (Student's t); DOA and DOC in the pair variant; DOA* = (DOA − ½)/(ceiling − ½). MIRT as in
+the preprint does not use skills: its mastery of a skill is the expected mean of the skill's metrics. Below
 the models are plain means of each skill's metrics, the Borda score, and mastery with the classifiers shuffled
-(random). Then come Borda once classifiers are shuffled within each data set (null), and the ceiling that no
-mastery without ties can exceed.
+(random). The last rows are Borda after classifiers are shuffled within each data set (null), and the ceiling
+that no mastery without ties can exceed.
 
 {chr(10).join(lines)}
 
 The ceiling answers the preprint's open question. With these attributes no model reaches .8, because
 classifiers rank differently on different data sets, and each attribute pools all sixteen. The best models are
-as near to the ceiling as plain means are. R² of .9 says little: the metrics' own means, without any
-classifier, have {number(measure.r_squared(table.matrix(), sample_means(table)))}; R² within counts what is
-explained about classifiers.
+as close to the ceiling as plain means. R² of .9 says little: the metrics' own means, without any classifier,
+have {number(measure.r_squared(table.matrix(), sample_means(table)))}; R² within measures what is explained
+about classifiers.
 """
 
 

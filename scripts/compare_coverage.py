@@ -181,26 +181,27 @@ trials have a probability for each sample, and clusters have a correlation of .3
 
 {covered}
 
-"as if independent" is the interval of the difference when clusters are not said. The interval of a mean is
-that of `rank`.
+"as if independent" is the interval of the difference when clusters are not declared. The interval of a mean
+is that of `rank`.
 
-Of right/wrong responses the coverage of the difference can be counted, every outcome with its probability.
-The range over true differences of 0 to .9 of the flips, in %:
+For right/wrong responses the coverage of the difference is computed exactly, by summing the probabilities of
+all outcomes. The range over true differences of 0 to .9 of the flips, in %:
 
 {counted}
 
-With 2.5 flips expected no sensible interval covers 93 to 97 %. There are too few outcomes, and what can be
-left out is either too much or too little ([why](../design/told-apart.md)).
+With 2.5 expected flips, no sensible interval covers 93 to 97 %. There are so few outcomes that an interval
+excludes either too many or too few of them ([why](../design/told-apart.md)).
 
 | error rate | % of tables |
 |---|---|
 {errors}
 
-"torn apart" is the share of boards of 12 equal learners on which any of the 66 pairs is told apart. 5 % is
-allowed, and Holm and the exact test leave some of it unused. Rank intervals hold all together, so each by
-itself covers far more than 95 %, as intended.
+The first five rows show the share of leaderboards of 12 equal learners on which any of the 66 pairs is told
+apart (familywise error). 5 % is allowed, and Holm and the exact test leave some of it unused. Rank intervals
+are simultaneous, so each of them covers far more than 95 %, as intended.
 
-What `power` promises for the samples it asks for (80 %, two-sided 5 %), and what tables show:
+The table compares the power that `power` promises for the number of samples it asks for (80 %, two-sided 5 %)
+with the power found in simulated tables:
 
 | design | difference | samples | power promised, % | found, % |
 |---|---|---|---|---|
@@ -234,7 +235,7 @@ def main() -> None:
         lines.append(f"| {name} | {' | '.join(shares)} |")
         print(lines[-1], flush=True)
     errors = [
-        f"| board of equals torn apart, {kind} | {100 * torn(kind, asked.tables, rng):.1f} |"
+        f"| some pair of 12 equal learners told apart, {kind} | {100 * torn(kind, asked.tables, rng):.1f} |"
         for kind in NULLS
     ]
     errors.append(

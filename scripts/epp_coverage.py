@@ -91,10 +91,9 @@ def coverage(n: int, n_rounds: int, worlds: int, seed: int, ways: dict[str, dict
 PAGE = """# Coverage of EPP intervals
 
 Nominal 95 % intervals for pairwise differences of EPP, {worlds} simulated tournaments per row; ± is the
-Monte-Carlo standard error. A world draws strengths from N(0, 1) and scores as strength plus Gumbel
-noise, so the model holds exactly and every miss is the interval's own fault. Matches of one round share the
-same scores. Intervals that count matches as independent are too narrow, the more so the more players there
-are.
+Monte-Carlo standard error. A world draws strengths from N(0, 1) and scores as strength plus Gumbel noise, so
+the model is exactly true and every miss is due to the interval. Matches of one round share the same scores.
+Intervals that count matches as independent are too narrow, the more so the more players there are.
 
 {pairs}
 
@@ -103,9 +102,9 @@ Round-cluster and bootstrap standard errors are read with Student's t on R − 1
 1e-8 and counts every match twice on top.
 
 The same worlds, round-cluster: intervals of a player's own EPP, and rank intervals. Rank intervals are valid
-simultaneously over a player's opponents, so they may cover more than 95 %. They are the wider ones by
-Holm's adjustment, which boards above 1,000 players still have; those of smaller boards are [measured
-here](../design/epp-intervals.md).
+simultaneously over a player's opponents, so they may cover more than 95 %. These are the wider intervals by
+Holm's adjustment, which leaderboards with more than 1,000 players still have; the intervals of smaller
+leaderboards are [measured here](../design/epp-intervals.md).
 
 {own}
 

@@ -171,14 +171,15 @@ def table(results: list[dict[str, Any]]) -> str:
 HEAD = """# Damaged logs
 
 Made by `python scripts/fuzz_loaders.py --write`. Each loader reads logs of all its layouts with one to three
-injuries. Files are cut off, have bytes flipped, or have pieces missing, doubled or replaced by noise. Values
-have other types, and keys are missing or renamed. There are nesting 100,000 deep, integers of 5,000 digits,
-1e999 and NaN. Archives have entries that are damaged, renamed to climb out of their folder, doubled, packed
-otherwise or lying about their size. There are bombs of half a gigabyte.
+kinds of damage. Files are cut off, have bytes flipped, or have pieces missing, doubled or replaced by noise.
+Values have other types, and keys are missing or renamed. There are nesting 100,000 deep, integers of 5,000
+digits, 1e999 and NaN. Archives have entries that are damaged, renamed to escape their folder (path
+traversal), duplicated, compressed in another way, or wrong about their size. There are zip bombs of half a
+gigabyte.
 
-Every file must load or be refused with one of our own errors. Another error is a fault, and so is taking more
-than {seconds:g} CPU seconds. So is anything opened for writing, made, moved or removed while a loader runs.
-The process must stay below {megabytes} MB.
+Every file must load or be refused with one of Camilla's own errors. Any other error is a fault. It is also a
+fault if a file takes more than {seconds:g} CPU seconds, or if a loader opens anything for writing or makes,
+moves or removes a file. The process must stay below {megabytes} MB.
 
 """
 

@@ -85,20 +85,21 @@ def row(shape: Shape, tables: int) -> str:
 PAGE = """# Coverage of items
 
 Nominal 95 % intervals, % of samples inside, over simulated tables of a 2PL (`tests/samples/item_worlds.py`).
-Abilities and difficulties are N(0, 1), discriminations are log-normal around 1 by .3. Scores are Beta with a
-tenth of the variance of right/wrong responses. ± is the standard error over tables. Difficulty and
-discrimination are in standard deviations of the abilities of the learners in the table. Item–rest correlation
-and accuracy are those of the population that learners are drawn from.
+Abilities and difficulties are N(0, 1), discriminations are log-normal around 1 with a standard deviation of
+.3 (of the logarithm). Scores are Beta with a tenth of the variance of right/wrong responses. ± is the
+standard error over tables. Difficulty and discrimination are in standard deviations of the abilities of the
+learners in the table. Item–rest correlation and accuracy are those of the population that learners are drawn
+from.
 
 {table}
 
-"2PL's own discrimination" is the interval of the irt diagnoser, which leans on its prior. The sharpest
-samples are drawn to the others. If learners have few samples, it takes abilities as known that are not. The
-interval of `items` depends on the responses alone.
+"2PL's own discrimination" is the interval of the irt diagnoser, which depends on its prior: the sharpest
+samples are shrunk towards the others. With few samples per learner, it also treats uncertain abilities as
+known. The interval of `items` uses the responses alone.
 
-Infit has no interval. Of samples that fit, 2.5 % should have a z above 1.96, and as many below −1.96.
+Infit has no interval. If samples fit the model, 2.5 % should have a z above 1.96, and 2.5 % below −1.96.
 Abilities are fitted to the same responses, so residuals are too small and z is too low, especially with few
-samples per learner. The flag `noisy` is raised too seldom rather than too often.
+samples per learner. So samples are flagged as `noisy` too rarely rather than too often.
 
 Made by `python scripts/items_coverage.py --tables {tables} --out docs/results/items.md`.
 """

@@ -12,7 +12,7 @@ PAGE = Path(__file__).parents[1] / "docs/json.md"
 ANY = 6  # kinds of values that JSON has, numbers of two kinds counted once
 HEAD = """# JSON
 
-Every command with `--json` prints one JSON object on standard output. Three rules hold for all of them.
+Every command with `--json` prints one JSON object on standard output. Three rules apply to all of them.
 
 * `schema` has the name and version of the document. The version rises when a field is removed or changes its
   meaning; a new field does not raise it.

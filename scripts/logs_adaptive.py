@@ -18,10 +18,9 @@ def section(found: Found) -> list[str]:
         "Samples are calibrated on a share of the learners; the others are tested by their stored "
         "responses. Kendall's τ-b is with the full-table score, as a mean over random splits with its 95 % "
         "interval over splits (which share learners). Beside it is plain accuracy on random subsets of the "
-        "same size. Covered is how often score ± 1.96 standard errors holds the full-table score. HELM lite "
-        "has 30 tests in all, so .95 would vary by .08."
-        " Models and peers were chosen on other splits of the same "
-        "tables: [why](../design/subsets.md).",
+        "same size. Covered is how often score ± 1.96 standard errors contains the full-table score. HELM "
+        "lite has 30 tests in all, so .95 would vary by .08. Models and peers were chosen on other splits "
+        "of the same tables: [why](../design/subsets.md).",
     ]
     lines = [
         "| log, calibrated on | share | samples | τ adaptive | τ random | error | error random | "

@@ -109,11 +109,11 @@ def table(title: str, cases: list[Case], simulated, more: float) -> list[str]:
 
 HEAD = f"""# Coverage of the macro average
 
-How often the 95 % interval of the [macro average](../commands/compare.md) holds the true mean over tasks.
+How often the 95 % interval of the [macro average](../commands/compare.md) contains the true mean over tasks.
 Right/wrong responses without clusters, {WORLDS} worlds with shares drawn for each task, {TABLES} tables each.
-The standard error is .3 points for the coverage, 1 point for the worst world. "Without" leaves out answers
-that are added to the variance: one right and one wrong for means, one flip each way for differences. They
-matter where a small task has the weight of a large one.
+The standard error is .3 points for the coverage, 1 point for the worst world. "Without" leaves out the
+answers that are added to the variance: one right and one wrong for means, one flip in each direction for
+differences. They matter if a small task has the same weight as a large one.
 
 Made by `python scripts/macro_coverage.py`.
 """

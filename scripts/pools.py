@@ -222,7 +222,7 @@ def esol() -> list[str]:
 
 def main() -> None:
     lines = [
-        "# Pools beside the papers", "",
+        "# Pools compared with the papers", "",
         "Made by `scripts/pools.py` from the folders that [`camilla pool`](../commands/pool.md) leaves. "
         "Seconds are CPU seconds of fitting and predicting, one thread each.", "",
     ]  # fmt: skip

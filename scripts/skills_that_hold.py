@@ -38,10 +38,10 @@ def held_out(table: ResponseTable) -> str:
         found = [skills(table, number_of, by=by, seed=seed).judgement for seed in FIVE]  # type: ignore[arg-type]
         cells = [with_interval(pl.Series([getattr(one, name) for one in found])) for name in names]
         lines.append(f"| {label} | {' | '.join(cells)} |")
-    return f"""## Skills that hold
+    return f"""## Skills confirmed on held-out classifiers
 
-Half of the classifiers find the skills, the other half judges them by the Borda score;
-random groups have the same sizes. Means over five halvings with 95 % intervals.
+Skills are found on half of the classifiers and evaluated on the other half by the Borda score; random groups
+have the same sizes. The table shows means over five random halvings with 95 % intervals.
 
 {chr(10).join(lines)}
 """
@@ -81,9 +81,9 @@ def by_diagnosers(table: ResponseTable) -> str:
         cells = [with_interval(pl.Series([one[key] for one in found]), 4) for key in names]
         lines.append(f"| {label} | {' | '.join(cells)} |")
     return f"""Seven such skills and fitted diagnosers, all {table.n_learners} classifiers; over the
-same five halvings. "Ranks" gives the diagnoser each metric as a place among the classifiers (`camilla
-classifiers --ranks`). Each sample has one skill here, so that DOC is, but for ties, bounded by the ceiling by
-samples, `ceiling_weighted`: little is left below it.
+same five halvings. "Ranks" replaces each metric by the classifier's rank (`camilla classifiers --ranks`).
+Each sample has one skill here, so apart from ties DOC is at most the ceiling by samples, `ceiling_weighted`.
+The diagnosers come close to this ceiling.
 
 {chr(10).join(lines)}
 """
@@ -97,8 +97,8 @@ def one_finding(table: ResponseTable) -> str:
         cells = " | ".join(number(row[name]) for name in ("doa", "ceiling", "random"))
         lines.append(f"| {row['skill']} | {row['samples']} | {cells} |")
     return f"""The seven skills of the first halving, on the {found.judgement.learners} classifiers
-that judged them. They are families of data sets, not of metrics: a classifier's skill differs by kind
-of data, hardly by kind of metric.
+that evaluated them. They are families of data sets, not of metrics: a classifier's skill differs by kind of
+data, hardly by kind of metric.
 
 {chr(10).join(lines)}
 """

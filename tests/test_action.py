@@ -163,7 +163,7 @@ def test_a_switch_is_true_or_false(logs: Path, tmp_path: Path, name: str, word: 
     ended = Runner(tmp_path, **given).run("compare")
     assert ended.code == 2
     assert f"error: the input {name.replace('_', '-')} is" in ended.printed
-    assert "true or false was wanted" in ended.printed
+    assert "expected true or false" in ended.printed
     assert not (tmp_path / "GITHUB_OUTPUT").exists()
 
 

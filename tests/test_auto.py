@@ -194,5 +194,5 @@ def test_a_table_too_large_for_draws_is_counted_and_put_right(monkeypatch: pytes
 def test_auto_takes_no_settings_and_is_of_no_paper() -> None:
     with pytest.raises(camilla.SettingError, match="takes only chains and draws"):
         camilla.diagnose(one_ability(), precision=3.0)
-    with pytest.raises(camilla.SettingError, match="of no paper"):
+    with pytest.raises(camilla.SettingError, match="not from a paper"):
         camilla.diagnose(one_ability(), as_published=True)

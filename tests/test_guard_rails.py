@@ -202,14 +202,14 @@ def test_two_learners_on_the_scale_of_the_pool_are_not_to_be_read() -> None:
     """Standardised over two learners, abilities are −1 and 1 whatever they answered: that is no certainty."""
     found = camilla.diagnose(ResponseTable.from_matrix(rasch(2, 40, 6)), "irt")
     assert sorted(found.learners["ability"].round(6)) == [-1, 1]
-    assert "stand at −1 and 1 whatever they answered" in found.text()
+    assert "always −1 and 1, whatever they answered" in found.text()
     assert camilla.diagnose(ResponseTable.from_matrix(rasch(2, 40, 6))).provenance["notes"] == []
 
 
 @pytest.mark.parametrize(
     ("matrix", "says"),
     [
-        (rasch(5, 1, 9), "the table has one sample, 'sample-0'; at least two are wanted"),
+        (rasch(5, 1, 9), "the table has one sample, 'sample-0'; expected at least two"),
         (rasch(1, 30, 9), "the table has one learner"),
         (np.ones((5, 8)), "every one of the 40 responses is 1"),
         (np.zeros((5, 8)), "every one of the 40 responses is 0"),
@@ -235,12 +235,12 @@ def test_an_ability_that_many_samples_punish_says_so() -> None:
     (note,) = found.provenance["notes"]
     share = float(note.split(" %")[0])
     assert 35 <= share <= 45
-    assert "point the other way" in note
+    assert "significantly negative discrimination" in note
     assert "use auto" in note
     assert note in found.text()
     ahead = spearmanr(found.learners["ability"], found.learners["accuracy"]).statistic
     assert f"(rank correlation {ahead:+.2f})".replace("-", "−") in note
-    assert ("It does not rank learners by accuracy" in note) == (ahead < 0.7)
+    assert ("This ability does not rank learners by accuracy" in note) == (ahead < 0.7)
 
 
 def test_an_ordinary_ability_says_nothing() -> None:

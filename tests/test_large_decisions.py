@@ -190,7 +190,7 @@ def test_scores_in_files_make_the_same_leaderboard(tmp_path: Path, monkeypatch: 
     np.testing.assert_array_equal(streamed.scores, whole.scores)
     with pytest.raises(SettingError, match="--cluster needs all rows in memory"):
         usable_tournaments(folder, Columns(round="fold", cluster="task"))
-    with pytest.raises(DataError, match=r"has another score in round .*, row [0-9]+; one was wanted"):
+    with pytest.raises(DataError, match=r"has another score in round .*, row [0-9]+; expected one"):
         usable_tournaments(folder, Columns(round="fold"))
 
 

@@ -114,7 +114,7 @@ def test_auto_reads_expected_scores(tmp_path: Path) -> None:
         ({"response": pl.lit(3.0)}, "row 1: the response 3 is not between 0 and 1"),
         ({"learner": pl.lit(None, pl.String)}, "a row has no learner"),
         ({"sample": pl.lit("s1"), "learner": pl.lit("l1")}, "rows repeat a learner and sample"),
-        ({"response": pl.lit("yes")}, "numbers from 0 to 1 were wanted"),
+        ({"response": pl.lit("yes")}, "expected numbers from 0 to 1"),
     ],
 )
 def test_bad_files_are_refused_and_leave_nothing(
@@ -297,7 +297,7 @@ def test_the_command_reads_shards_and_plans(tmp_path: Path) -> None:
     assert (found["learners"], found["samples"]) == (30, 100)
     refused = command("diagnose", "runs", "-o", "out", "--backend", "ray", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "nothing to spread over processes" in refused.stderr
+    assert "cannot be split over processes" in refused.stderr
 
 
 NETWORK = "camilla:dimensions=2:precision=1"

@@ -113,7 +113,7 @@ def test_features_are_refused_where_they_would_do_nothing() -> None:
     seen, _ = world(np.random.default_rng(40), n_learners=6, n_samples=20)
     with pytest.raises(camilla.SettingError, match="mf does nothing with features; auto, bayes, irt, mirt"):
         camilla.diagnose(seen, "mf")
-    with pytest.raises(camilla.SettingError, match="irt does nothing with features where"):
+    with pytest.raises(camilla.SettingError, match="irt cannot use features when"):
         camilla.diagnose(seen, "irt", as_published=True)
 
 

@@ -83,7 +83,7 @@ def fit_chosen(
         return _combined(size, layout, valid, settings=settings, seed=seed, watch=watch)
     if settings:
         raise SettingError(
-            f"auto reads a table of more than {MOST_SAMPLED:,} cells at a mode, without draws; "
+            f"auto reads a table of more than {MOST_SAMPLED:,} cells at the posterior mode, without draws; "
             f"{next(iter(settings))!r} is of draws. Leave it out, or name bayes, which takes minutes."
         )
     return _modes(size, layout, valid, seed=seed, watch=watch)
@@ -93,7 +93,7 @@ def check_auto(settings: Mapping[str, Any]) -> None:
     """Refuses settings that auto chooses itself."""
     if chosen := [name for name in settings if name not in OF_DRAWS]:
         raise SettingError(
-            f"auto chooses its own settings and takes only {' and '.join(OF_DRAWS)}; {chosen[0]!r} came. "
+            f"auto chooses its own settings and takes only {' and '.join(OF_DRAWS)}; got {chosen[0]!r}. "
             "Name a diagnoser: camilla experiment reliability shows which one predicts best."
         )
     fitting.check_settings(diagnoser_named("bayes"), settings)
@@ -272,7 +272,7 @@ def diagnose(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     as_published : bool
         Whether to follow the training of the diagnoser's paper.
     across_blocks : bool
@@ -363,7 +363,7 @@ def _found(
 ) -> tuple[Found, Prepared]:  # fmt: skip
     """The diagnoser that was asked for, fitted to the table."""
     if chosen.search:
-        raise SettingError(f"{chosen.label!r}: search goes with camilla experiment.")
+        raise SettingError(f"{chosen.label!r}: search works only in camilla experiment.")
     ready = prepared(table)
     published = as_published or chosen.as_published
     given = (published_settings(chosen.name, ready.size) if published else {}) | chosen.settings | settings
@@ -388,14 +388,14 @@ def check_features(name: str, size: Size, settings: Mapping[str, Any]) -> None:
         )
     if settings.get("training") is not None:
         raise SettingError(
-            f"{name} does nothing with features where it is trained as published, without priors. Leave the "
+            f"{name} cannot use features when it is trained as published, without priors. Leave the "
             "training (as_published) or the features out."
         )
     if name == AUTO and size.n_learners * size.n_samples > MOST_SAMPLED:
         raise SettingError(
-            f"features are used by draws, and a table of {size.n_learners} × {size.n_samples} cells is too "
-            f"large for auto to draw (more than {MOST_SAMPLED:,}). Diagnose a part of it, or name bayes, "
-            "which takes minutes."
+            f"features need posterior draws, and a table of {size.n_learners} × {size.n_samples} cells is "
+            f"too large for auto to draw (more than {MOST_SAMPLED:,}). Diagnose a part of it, or name "
+            "bayes, which takes minutes."
         )
 
 
@@ -410,7 +410,7 @@ def readout_of(found: Found, layout: Layout, *, errors: bool = True) -> Readout:
 def published_settings(name: str, size: Size) -> dict[str, Any]:
     """The paper's training of a diagnoser; those that need none have nothing to set."""
     if name == AUTO:
-        raise SettingError("auto is of no paper; as_published wants the name of a diagnoser.")
+        raise SettingError("auto is not from a paper; give as_published with the name of a diagnoser.")
     kind = diagnoser_named(name)
     return kind.as_published(size) if hasattr(kind, "as_published") else {}
 
@@ -587,6 +587,6 @@ def _what_to_try(name: str, fitted: fitting.FittedDiagnoser, readout: Readout) -
         return too_few_draws(readout, name, fitted)
     return (
         f"{fitted.diagnoser.name} stopped after {fitted.solution.steps} steps before it converged; the "
-        "results are where it stood. Try a larger precision or fewer dimensions; as_published stops early "
-        "by design."
+        "results are those of its last step. Try a larger precision or fewer dimensions; as_published "
+        "stops early by design."
     )

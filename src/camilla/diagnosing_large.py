@@ -110,7 +110,7 @@ def diagnose_large(
     device : {"auto", "cpu", "gpu"}
         Where to fit. "auto" takes an accelerator where JAX finds one with room for the responses.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -249,8 +249,8 @@ def check_fitted(diagnoser: str) -> None:
     ):
         raise SettingError(
             f"{diagnoser} is not fitted to tables of this size; irt (1pl, 2pl), mirt, camilla and auto are. "
-            "It holds the responses in memory, up to 70 bytes for each, or needs a skill map: give it some "
-            "of the files."
+            "It keeps the responses in memory, up to 70 bytes for each, or needs a skill map: give it only "
+            "some of the files."
         )
     if wanted.name != AUTO:
         fitting.check_settings(diagnoser_named(wanted.name), wanted.settings)

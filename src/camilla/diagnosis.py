@@ -75,7 +75,7 @@ class Diagnosis(Printable):
     """What a diagnoser says about one table: abilities, sample difficulties, predictions, with intervals.
 
     `diagnose` makes it. `print(diagnosis)` shows it. All intervals are at 95 %; `provenance["interval"]` says
-    what they rest on. The columns of the frames are explained on the page "Python".
+    how they were made. The columns of the frames are explained on the page "Python".
 
     Attributes
     ----------
@@ -133,15 +133,17 @@ class Diagnosis(Printable):
     def predict_new(self, samples: Any = None, learners: Any = None) -> NewPredictions:
         """Predicts responses to new samples, or of new learners, that have no responses yet.
 
-        Where the diagnosis was made with features, new ones are predicted from theirs; the intervals hold
-        what is not known of the weights, and how far samples of the same features differ. Else every new one
-        is predicted to be like a random one of the table, and a note says so.
+        If the diagnosis was made with features, new samples and learners are predicted from their features;
+        the intervals include the uncertainty of the weights, and the variation between samples with the same
+        features. Otherwise every new sample or learner is predicted as a random one of the table, and a note
+        says so.
 
         Parameters
         ----------
         samples, learners : path, dataframe, Features or list of str, optional
-            The features of new samples or learners, with the columns that were fitted on. A list of names
-            will do where the diagnosis has no features. What is not given is that of this diagnosis.
+            The features of new samples or learners, with the columns that were fitted on. A list of names is
+            enough if the diagnosis has no features. Samples or learners that are not given are those of this
+            diagnosis.
 
         Returns
         -------
@@ -151,7 +153,7 @@ class Diagnosis(Printable):
         Raises
         ------
         DataError
-            A feature that was fitted on is not there, or is of another kind.
+            A fitted feature is missing, or is of another kind.
 
         Examples
         --------
@@ -240,8 +242,7 @@ class Diagnosis(Printable):
     def probabilities(self) -> Floats:
         """Returns the expected response of every learner on every sample.
 
-        It comes from the diagnoser that is read. Where auto combines several diagnosers to predict, that is
-        bayes alone.
+        It comes from the diagnoser that abilities come from; with auto, that is bayes alone.
 
         Returns
         -------
@@ -259,7 +260,7 @@ class Diagnosis(Printable):
         return sigmoid(self.logit(learner, sample)).reshape(n, m)
 
     def logit(self, learner: Indices, sample: Indices) -> Floats:
-        """Returns the logit of the expected response, by the diagnoser that is read.
+        """Returns the logit of the expected response, by the diagnoser that abilities come from.
 
         Parameters
         ----------
@@ -310,7 +311,7 @@ class Diagnosis(Printable):
         """
         chosen = self._indices(None if samples is None else list(samples), self.sample_names, "sample")
         if len(chosen) == 0:
-            raise DataError("ability was asked on no sample; name at least one.")
+            raise DataError("no sample was given for the ability; name at least one.")
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
             _frame_of(self._draws_like_these(self.pool, chosen))
             if like_these
@@ -379,7 +380,7 @@ class Diagnosis(Printable):
     def standing(self) -> pl.DataFrame | None:
         """Returns the possible ranks and tie groups of the learners, from draws.
 
-        Learners of one tie group are not told apart from its first learner with 95 % probability.
+        Learners of one tie group cannot be told apart from its first learner with 95 % probability.
 
         Returns
         -------
@@ -405,7 +406,7 @@ class Diagnosis(Printable):
     def told_apart(self) -> Standing | None:
         """Returns ranks and ties in the order of the leaderboard.
 
-        Every table, picture and report shows these. They come from draws where there are draws, else from
+        Every table, picture and report shows these. They come from draws if there are any, otherwise from
         tests.
 
         Returns
@@ -424,7 +425,7 @@ class Diagnosis(Printable):
         return standing_by_errors(*self._board_ability())
 
     def pair_chances(self) -> PairChances:
-        """Returns how probably each learner is above each other learner.
+        """Returns the probability that each learner is above each other learner.
 
         Returns
         -------
@@ -596,8 +597,9 @@ class Diagnosis(Printable):
         """
         if self.provenance.get("out_of_core"):
             raise DataError(
-                "the responses of this diagnosis were too many to be kept in it, and this needs them again. "
-                "Diagnose a part of the table for it; show, predict and place work as they are."
+                "this diagnosis does not contain its responses, because there were too many, and this "
+                "operation needs them. Diagnose a part of the table for it; show, predict and place still "
+                "work."
             )
 
     def accuracy_on(self, samples: NDArray[np.integer]) -> pl.DataFrame:
@@ -810,8 +812,8 @@ class Diagnosis(Printable):
             name = self.diagnoser.name
             whose = f"auto takes abilities from {name}, which" if self.provenance["combined"] else name
             raise DataError(
-                f"{whose} does not tell how much each sample asks of each skill, so there is no skill mask. "
-                "Diagnose with camilla, which does."
+                f"{whose} does not estimate how much each sample depends on each skill, so there is no "
+                "skill mask. Diagnose with camilla, which does."
             )
         return pl.DataFrame({"sample": self.sample_names}).hstack(
             pl.DataFrame(self.readout.skill_weight, schema=list(self.coordinates))
@@ -946,9 +948,8 @@ class Diagnosis(Printable):
         known = where >= 0
         if not known.any():
             raise DataError(
-                f"learner {table.learners[index]!r} has no response to any of the "
-                f"{len(self.sample_names)} samples of this diagnosis. Samples are matched by name: check "
-                "how they are spelled."
+                f"learner {table.learners[index]!r} has no response to any of the {len(self.sample_names)} "
+                "samples of this diagnosis. Samples are matched by name: check their spelling."
             )
         weight, right = np.zeros(len(self.sample_names)), np.zeros(len(self.sample_names))
         weight[where[known]] = cells.weight[mine][known]

@@ -198,10 +198,10 @@ def too_few_draws(readout: Readout, name: str, fitted: FittedDiagnoser) -> str:
     effective = np.zeros(1) if readout.effective_draws is None else readout.effective_draws
     worth = f"{np.median(effective):.0f} independent ones"
     if readout.r_hat is None or np.median(readout.r_hat) <= AGREEING:
-        return f"the {draws} draws of {name} are as good as only {worth}: intervals are rough. {more}"
+        return f"the {draws} draws of {name} are worth only {worth}: intervals are rough. {more}"
     return (
         f"the chains of {name} do not agree: split-R̂ of the median learner is "
-        f"{np.median(readout.r_hat):.2f}, and their {draws} draws are as good as {worth}. {more}"
+        f"{np.median(readout.r_hat):.2f}, and their {draws} draws are worth {worth}. {more}"
     )
 
 
@@ -210,8 +210,8 @@ def pair_notes(readout: Readout) -> list[str]:
     if len(readout.ability) != 2 or readout.unit_scale or readout.skill_weight is None:
         return []
     return [
-        "Two learners on a scale standardised over the two stand at −1 and 1 whatever they answered: read "
-        "neither these abilities nor their intervals; use auto."
+        "The standardised abilities of only two learners are always −1 and 1, whatever they answered: do "
+        "not interpret these abilities or their intervals; use auto."
     ]
 
 
@@ -226,7 +226,7 @@ def backwards_notes(readout: Readout, table: ResponseTable) -> list[str]:
     agreement = rank_correlation(readout.ability[:, 0][~np.isnan(means)], means[~np.isnan(means)]).rho
     rarely = "does not rank" if agreement < WITH_ACCURACY else "only roughly ranks"
     return [
-        f"{percent(round(share, 2))} of the samples point the other way: learners with more of this ability "
-        f"answer them worse. It {rarely} learners by accuracy (rank correlation "
-        f"{signed(agreement, 2)}); use auto for a ranking."
+        f"{percent(round(share, 2))} of the samples have a significantly negative discrimination: learners "
+        f"with a higher ability do worse on them. This ability {rarely} learners by accuracy (rank "
+        f"correlation {signed(agreement, 2)}); use auto for a ranking."
     ]

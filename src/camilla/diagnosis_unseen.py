@@ -43,7 +43,7 @@ class NewPredictions(Printable):
         One row per learner: `score`, the expected mean response over the samples, and low and high: the 95 %
         interval of the mean that one response to each sample will show.
     notes : tuple of str
-        What the predictions rest on.
+        How the predictions were made.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class CamillaError(Exception):
 
 
 class DataError(CamillaError):
-    """The data cannot be used. The message says what came, where, what was wanted, and what to do.
+    """The data cannot be used. The message says what was found, where, what was expected, and what to do.
 
     Examples
     --------
@@ -81,7 +81,7 @@ class SettingError(CamillaError):
 
 
 class ConvergenceError(CamillaError):
-    """A fit ended where nothing can be read from it. The message says what to try.
+    """A fit failed and has no usable result. The message says what to try.
 
     Examples
     --------
@@ -101,7 +101,7 @@ class MissingPackageError(CamillaError):
 
 
 class CamillaWarning(UserWarning):
-    """Something was done that the caller should know, such as rows that were taken as trials.
+    """Something was done that the caller should know about, such as rows that were treated as trials.
 
     Examples
     --------

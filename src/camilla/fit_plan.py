@@ -64,7 +64,7 @@ class FitPlan(NamedTuple):
     def text(self) -> str:
         """The same in words."""
         low, high = (self.reading + self.fitting) / SPREAD, (self.reading + self.fitting) * SPREAD
-        sure = "" if self.surveyed == self.files else f", reckoned from {self.surveyed} of the files"
+        sure = "" if self.surveyed == self.files else f", estimated from {self.surveyed} of the files"
         kind = "one byte per cell" if self.dense else "four bytes per response"
         return (
             f"{self.rows:,} responses of about {self.learners:,} learners to about {self.samples:,} samples "

@@ -19,8 +19,8 @@ HERE = "loky"  # processes of this machine
 RAY = "ray"
 CONNECTING = 10.0  # seconds that a cluster may take to accept a connection
 ONE_CHAIN = (
-    "one diagnosis of one chain has nothing to spread over processes. Draw several chains with "
-    "bayes:chains=4, or leave"
+    "a diagnosis with one chain cannot be split over processes. Draw several chains with bayes:chains=4, "
+    "or leave"
 )
 Result = TypeVar("Result")
 
@@ -46,7 +46,7 @@ class LostWorkError(BrokenProcessPool):
 def check_where(jobs: int, backend: str, idle: str | None = None) -> None:
     """Refuses no process at all, and processes where there is nothing for them, which `idle` then says."""
     if jobs == 0:
-        raise SettingError("jobs is a number of processes, or -1 for one per core; 0 came.")
+        raise SettingError("jobs is a number of processes, or -1 for one per core; got 0.")
     if idle is not None and (jobs, backend) != (1, HERE):
         raise SettingError(f"{idle} jobs and backend out.")
 
@@ -77,7 +77,7 @@ def _joblib(backend: str, jobs: int | None) -> Iterator[None]:
         joblib.parallel_config(backend=backend).unregister()
     except ValueError:
         raise SettingError(
-            f"joblib has no backend {backend!r}; loky, threading, multiprocessing or ray were wanted."
+            f"joblib has no backend {backend!r}; expected loky, threading, multiprocessing or ray."
         ) from None
     with joblib.parallel_config(backend=backend, n_jobs=jobs):
         yield
@@ -222,7 +222,7 @@ def _repeated(
             if died > MOST_LOST or isinstance(error, LostWorkError):
                 raise SettingError(
                     f"a process died {MOST_LOST + 1} times, with {len(left)} of {len(tasks)} tasks left. "
-                    "Where it ran out of memory, use fewer --jobs, or machines with more of it."
+                    "If it ran out of memory, use fewer --jobs, or machines with more of it."
                 ) from error
 
 

@@ -80,7 +80,7 @@ def test_an_experiment_reports_every_score_of_every_seed_and_keeps_them(folder: 
     assert {row["table"] for row in document["results"]} == {"long"}
     printed = camilla(*words, "-o", "results.parquet", cwd=folder)
     assert "12 rows" not in printed.stderr
-    assert "results.parquet holds 48 rows, 24 of them these." in printed.stdout
+    assert "results.parquet contains 48 rows, 24 of them from this run." in printed.stdout
     other = camilla("experiment", "assumptions", "long.csv", cwd=folder)
     assert "how alike two learners are" in other.stdout
 

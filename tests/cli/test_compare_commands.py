@@ -115,7 +115,7 @@ def test_one_run_writes_the_comment_and_prints_the_document(camilla: Camilla, fo
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (("-o", "comment.txt"), 2, "the comment is written as .md"),
+        (("-o", "comment.txt"), 2, "the comment is Markdown; give a name that ends in .md"),
         (("-o", "nowhere/comment.md"), 1, "there is no folder nowhere"),
         (("--markdown", "--show", "1"), 2, "write the comment to a file with -o FILE.md"),
     ],
@@ -184,7 +184,7 @@ def test_check_tells_all_it_found_where_nothing_can_be_fitted(camilla: Camilla, 
     (folder / "right.csv").write_text("learner,sample,response\na,1,1\na,2,1\nb,1,1\nb,2,1\n")
     ran = camilla("check", "right.csv")
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert "2 of 2 samples got one response from everybody (2 all right, 0 all wrong)" in ran.stdout
+    assert "2 of 2 samples have the same response from everybody (2 all right, 0 all wrong)" in ran.stdout
     assert "irt fit             left out: every one of the 4 responses is 1" in ran.stdout
     document = json.loads(camilla("check", "right.csv", "--json").stdout)
     assert document["control"] is None
@@ -284,12 +284,12 @@ def test_one_model_in_two_log_folders_must_have_answered_the_same_samples(
         log.write_text("".join(json.dumps(row) + "\n" for row in changed))
     ran = camilla("compare", "first", "second")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "means different things in different runs" in ran.stderr
+    assert "has different content in different runs" in ran.stderr
 
 
 def test_a_log_folder_is_not_compared_with_itself_or_a_part_of_it(camilla: Camilla, folder: Path) -> None:
     shutil.copytree(EXAMPLES / "ridge", folder / "runs/new")
-    for other, said in ((str(folder / "runs"), "with itself"), ("runs/new", "lies in the other")):
+    for other, said in ((str(folder / "runs"), "with itself"), ("runs/new", "is inside the other")):
         ran = camilla("compare", "runs", other)
         assert ran.returncode == 2
         assert said in ran.stderr
@@ -320,7 +320,7 @@ def test_a_learner_without_the_metric_of_the_others_is_named(camilla: Camilla, s
     assert "  c on quiz, which has acc: logs/c/" in ran.stderr
     ran = camilla("compare", "logs/a", "logs/c")
     assert (ran.returncode, ran.stdout) == (1, "")
-    assert "error: 'c' has no response by what scores the other, only 'acc'." in ran.stderr
+    assert "error: 'c' has no response by the metric of the other log, only by 'acc'." in ran.stderr
 
 
 def test_rank_and_compare_take_the_metric_and_filter_that_are_asked_for(

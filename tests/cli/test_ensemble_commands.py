@@ -47,18 +47,18 @@ def test_a_committee_is_chosen_written_and_applied(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "message"),
     [
-        (["scores.csv"], 1, "the table holds scores and no answers"),
+        (["scores.csv"], 1, "the table contains scores and no answers"),
         (["answers.csv", "--sizes", "3,x"], 2, "--sizes takes comma-separated whole numbers"),
         (["answers.csv", "--sizes", "1"], 2, "whole numbers from 2 on"),
         (["answers.csv", "--vote", "loud"], 2, "vote is one of"),
         (["answers.csv", "-o", "nowhere/c.json"], 1, "there is no folder nowhere"),
         (["empty.csv", "-o", "bad.json"], 1, "the file is empty"),
         (["one.csv", "--rows", "samples", "-o", "bad.json"], 1, "1 learner answered at least half"),
-        (["few.csv", "--rows", "samples", "-o", "bad.json"], 1, "1 sample with answers came"),
+        (["few.csv", "--rows", "samples", "-o", "bad.json"], 1, "got 1 sample with answers"),
         (["answers.csv", "-o", "c.csv"], 2, "a committee is written as .json"),
-        (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is no committee"),
+        (["new.csv", "--apply", "answers.csv", "-o", "x.csv"], 1, "is not a committee"),
         (["new.csv", "--apply", "nowhere.json", "-o", "x.csv"], 1, "cannot be read"),
-        (["new.csv", "--apply", "c.json"], 2, "--apply wants -o FILE"),
+        (["new.csv", "--apply", "c.json"], 2, "--apply needs -o FILE"),
         (["new.csv", "new.csv", "--apply", "c.json", "-o", "x.csv"], 2, "takes one file of answers; got 2"),
         (
             ["new.csv", "--apply", "c.json", "--percent", "-o", "x.csv"],

@@ -105,7 +105,7 @@ def test_names_of_files_are_neither_patterns_nor_orders_to_the_terminal(folder: 
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [
-        ("power --samples -3 --sd 1", 2, "-3 samples show nothing; 2 at least were wanted"),
+        ("power --samples -3 --sd 1", 2, "-3 samples are too few; expected at least 2"),
         ("diagnose table.csv -o out --seed -1", 2, "a seed is a whole number from 0 to 4294967295; got -1"),
         ("experiment reliability table.csv --seeds 1,-1", 2, "a seed is a whole number"),
         ("experiment reliability table.csv --with ,", 2, "--with takes comma-separated names"),

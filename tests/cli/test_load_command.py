@@ -96,7 +96,7 @@ def test_battles_are_written_for_epp(tmp_path: Path) -> None:
         (["a.jsonl", "--as", "eee"], 2, "--as is one of every-eval-ever, not 'eee'"),
         (["a.jsonl", "--as", "every-eval-ever"], 2, "--as does nothing without -o FILE"),
         (["a.jsonl", "-o", "r.csv", "--as", "every-eval-ever"], 2, "r.csv: every-eval-ever is JSONL"),
-        (["a.jsonl", "--learner-by", "nosuch"], 2, "no log says 'nosuch' of its runs (--learner-by)"),
+        (["a.jsonl", "--learner-by", "nosuch"], 2, "no log has the setting 'nosuch' (--learner-by)"),
         (["nothing.jsonl", "-o", "r.xlsx"], 2, "the ending '.xlsx' is not known"),
     ],
 )

@@ -106,8 +106,8 @@ def test_help_is_that_of_the_table(folder: Path) -> None:
             "has no row for 298 of 300 samples",
         ),
         (["apply", "nowhere.json", "new.csv", "-o", "x.csv"], 1, "cannot be read"),
-        (["apply", "costs.csv", "new.csv", "-o", "x.csv"], 1, "is no route"),
-        (["apply", "costs.csv", "new.csv"], 2, "route apply wants -o FILE"),
+        (["apply", "costs.csv", "new.csv", "-o", "x.csv"], 1, "is not a route"),
+        (["apply", "costs.csv", "new.csv"], 2, "route apply needs -o FILE"),
     ],
 )
 def test_what_cannot_be_done_is_one_line(folder: Path, words: list[str], code: int, message: str) -> None:

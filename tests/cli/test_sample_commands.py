@@ -39,10 +39,10 @@ def test_select_writes_what_it_says(folder: Path) -> None:
     assert len(document["samples"]) == 10
     again = camilla("select", "nowhere.csv", "-n", 10, "-o", "subset", cwd=folder)
     assert again.returncode == 1
-    assert "subset: is there already" in again.stderr  # said before the table is even read
+    assert "subset: exists already" in again.stderr  # said before the table is even read
     too_many = camilla("select", "log.csv", "-n", 40, cwd=folder)
     assert too_many.returncode == 2
-    assert too_many.stderr == "error: 40 of 40 samples were asked for; 1 to 39 was wanted.\n"
+    assert too_many.stderr == "error: got 40 of 40 samples; expected 1 to 39.\n"
 
 
 def test_select_addresses_the_samples_of_two_tasks(folder: Path) -> None:
@@ -126,7 +126,7 @@ def test_items_names_answers_and_takes_verdicts(tmp_path: Path) -> None:
     options = ("items", "long.csv", "--key", "key", "--answer", "said", "--samples", 2)
     found = camilla(*options, cwd=tmp_path)
     assert found.returncode == 0, found.stderr
-    assert "s00: the 29 ablest learners all fail it; 29 of 30 answer B (key: A)." in found.stdout
+    assert "s00: the 29 strongest learners all fail it; 29 of 30 answer B (key: A)." in found.stdout
     (tmp_path / "judged.csv").write_text("sample,error\ns00,1\ns01,0\n")
     judged = camilla(*options, "--judged", "judged.csv", cwd=tmp_path)
     assert "Of 2 samples judged, 1 is an error: 50 %" in judged.stdout

@@ -98,11 +98,11 @@ def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
     again = camilla.experiment(
         "reliability", TABLE, diagnosers=["vanilla", "irt"], seeds=[1], store=store, watch=said.append
     )
-    assert said[0] == "1 of 2 are there already"
+    assert said[0] == "1 of 2 runs exist already"
     assert_frame_equal(again.filter(diagnoser="irt"), first)
     other = TABLE.keep(np.arange(TABLE.n_responses) > 0)
     camilla.experiment("reliability", other, diagnosers=["irt"], seeds=[1], store=store, watch=said.append)
-    assert said[-2] == "0 of 1 are there already"  # another table, whatever it is called
+    assert said[-2] == "0 of 1 runs exist already"  # another table, whatever it is called
     assert pl.read_parquet(store)["data_hash"].n_unique() == 2
 
 
@@ -111,7 +111,7 @@ def test_a_diagnoser_named_twice_is_counted_and_run_once() -> None:
     camilla.experiment(
         "rank-consistency", TABLE, diagnosers=["vanilla"], seeds=[1, 2], watch=said.append
     )  # fmt: skip
-    assert said[0] == "0 of 2 are there already"
+    assert said[0] == "0 of 2 runs exist already"
     assert len(said) == 3
 
 
@@ -217,7 +217,7 @@ def test_what_cannot_be_run_is_said_before_anything_runs(tmp_path: Path) -> None
     for name, settings, words in (
         ("dance", {}, "reliability"),
         ("rank-stability", {"sizes": [80]}, "sizes run from 2"),
-        ("reliability", {"sizes": [20]}, "sizes are of rank-stability"),
+        ("reliability", {"sizes": [20]}, "sizes apply only to rank-stability"),
         ("reliability", {"store": tmp_path / "results.csv"}, "kept in Parquet"),
         ("reliability", {"diagnosers": ["auto:precision=3"]}, "takes only chains and draws"),
         ("reliability", {"diagnosers": ["irt:search=3"]}, "as_published"),

@@ -133,13 +133,13 @@ def test_what_is_stored_is_not_run_again(tmp_path: Path) -> None:
             store=tmp_path / "r.parquet",
             watch=said.append,
         )
-    assert "2 of 2 are there already" in said
+    assert "2 of 2 runs exist already" in said
     assert set(found["diagnoser"]) == {"constant", "ridge"}
     camilla.experiment(
         "unseen-samples", TABLE, diagnosers="ridge", seeds=[1], folds=3, store=tmp_path / "r.parquet",
         watch=said.append,
     )  # fmt: skip
-    assert "0 of 2 are there already" in said[-4:]
+    assert "0 of 2 runs exist already" in said[-4:]
 
 
 def test_errors_say_what_is_missing() -> None:

@@ -201,4 +201,4 @@ def test_a_table_with_nothing_against_it_says_so() -> None:
     p = 1 / (1 + np.exp(rng.normal(size=60) * 0.5 - rng.normal(size=(40, 1))))
     found = check(ResponseTable.from_matrix((rng.random(p.shape) < p).astype(float)))
     assert set(levels(found).values()) == {"fine"}
-    assert found.answer.endswith("Nothing speaks against this table.")
+    assert found.answer.endswith("No problem was found.")

@@ -292,7 +292,7 @@ def test_one_sample_and_many_are_answered_alike(answers: tuple[Any, ...]) -> Non
 
 
 def test_no_answers_are_no_table() -> None:
-    with pytest.raises(DataError, match="the answers hold no sample"):
+    with pytest.raises(DataError, match="the answers contain no sample"):
         Committee(("a", "b"), (1.0, 1.0)).apply({"a": [], "b": []})
 
 
@@ -309,8 +309,8 @@ def test_long_and_wide_answers_and_tables_give_the_same() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "is no committee"),
-        ('{"members": []}', "is no committee"),
+        ("{", "is not a committee"),
+        ('{"members": []}', "is not a committee"),
         ('{"format": "camilla committee", "version": 9, "vote": "majority", "members": []}', "version 9"),
         ('{"format": "other", "version": 1, "vote": "majority", "members": []}', "'other'"),
         ('{"format": "camilla committee", "version": 1, "vote": "majority", "members": []}', "0 members"),
@@ -351,7 +351,7 @@ def test_answers_that_cannot_be_voted_on_are_refused() -> None:
         ({"vote": "loud"}, "vote is one of majority"),
         ({"splits": 0}, "at least one split"),
         ({"level": 1.0}, "level must lie between"),
-        ({"two_answers": True}, "the table holds the answers"),
+        ({"two_answers": True}, "the table contains the answers"),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(settings: dict[str, Any], message: str) -> None:

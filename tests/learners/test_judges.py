@@ -208,7 +208,7 @@ def test_wrong_settings_are_errors() -> None:
         camilla.judges(frame, judge="rater")
     with pytest.raises(SettingError, match="cannot be the judge and"):
         camilla.judges(frame, judge="learner")
-    with pytest.raises(SettingError, match="one ResponseTable each"):
+    with pytest.raises(SettingError, match="one ResponseTable for each judge"):
         camilla.judges({"x": frame, "y": frame})
     with pytest.raises(SettingError, match="no judge is called 'z'"):
         camilla.read(frame, metric="z")
@@ -282,7 +282,7 @@ def test_filters_of_a_log_are_judges(tmp_path: Path) -> None:
     mean = read_with_account(tmp_path, metric="all")
     np.testing.assert_array_equal(mean.table.matrix(), [[1, 0.5, 0, 1], [0.5, 0.5, 0.5, 0.5]])
     (task,) = mean.document()["tasks"]
-    assert task["rule"] == "as asked, the mean of exact_match behind strict, exact_match behind loose"
+    assert task["rule"] == "as requested, the mean of exact_match behind strict, exact_match behind loose"
     assert mean.passed_over == []
 
 
@@ -349,7 +349,7 @@ def test_the_command_prints_and_gives_json(tmp_path: Path) -> None:
     assert ran.stdout.startswith("The choice of the judge ")
     for part in (
         "Krippendorff's alpha",
-        "Each two judges",
+        "Pairs of judges",
         "Severity",
         "Mean under each judge",
         "Kendall's tau",

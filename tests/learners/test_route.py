@@ -494,7 +494,7 @@ def test_costs_of_single_answers_are_averaged_and_paid() -> None:
         ({"a": 1, "b": "2", "c": 1}, r"the cost of learner 'b' is '2'\. A cost is a number from 0 on"),
         (
             pl.DataFrame({"learner": ["a", "b", "c"], "cost": ["1", "two", "2"]}),
-            r"the costs, row 1: column 'cost' holds 'two'; a number was wanted\. A cost is",
+            r"the costs, row 1: column 'cost' contains 'two'; expected a number\. A cost is",
         ),
         (pl.DataFrame({"learner": ["a", "b", "c"], "price": [1, 1, 2]}), r"no column 'cost'"),
         (pl.DataFrame({"learner": ["a", "a", "b", "c"], "cost": [1, 2, 1, 2]}), r"'a' has several costs"),
@@ -540,7 +540,7 @@ def test_names_are_text_whatever_they_look_like(tmp_path: Path) -> None:
 
 def test_what_cannot_be_routed_is_said() -> None:
     table, features = routed_table(6, 60)
-    with pytest.raises(DataError, match="nothing is known of samples before they are answered"):
+    with pytest.raises(DataError, match="nothing is known about samples before they are answered"):
         route(table, **QUIET)
     with pytest.raises(DataError, match="has no row for 10 of 60 samples"):
         route(table, features=features.head(50), **QUIET)
@@ -558,7 +558,7 @@ def test_what_cannot_be_routed_is_said() -> None:
         route(table, features=features.with_columns(x=pl.lit(math.inf)), **QUIET)
     with pytest.raises(DataError, match="has no row for 60 of 60 samples"):
         route(table, features=features.with_columns(sample=pl.lit("q") + pl.col("sample")), **QUIET)
-    with pytest.raises(SettingError, match="at least 1 partition is wanted; got 0"):
+    with pytest.raises(SettingError, match="expected at least 1 partition; got 0"):
         route(table, features=features, partitions=0, **QUIET)
     with pytest.raises(SettingError, match="a budget or a quality, not both"):
         route(table, features=features, budget=1, quality=0.5, **QUIET)
@@ -589,7 +589,7 @@ def test_a_saved_route_is_checked(tmp_path: Path) -> None:
         with pytest.raises(FormatError, match=message):
             Route.load(path)
     path.write_text("{")
-    with pytest.raises(FormatError, match="is no route"):
+    with pytest.raises(FormatError, match="is not a route"):
         Route.load(path)
     with pytest.raises(SettingError, match=r"written as \.json"):
         saved_route.save(tmp_path / "route.pkl")
@@ -656,7 +656,7 @@ def test_what_a_route_cannot_use_is_said_with_its_place(tmp_path: Path) -> None:
     made, cascade = written_by("by sample"), written_by("cascade")
     path = tmp_path / "new.csv"
     path.write_text("sample,task,x,code\n1,00,0.5,01\n2,00,much,01\n")
-    with pytest.raises(DataError, match=r"column 'x' holds numbers, and 'much' in line 3"):
+    with pytest.raises(DataError, match=r"column 'x' contains numbers, and 'much' in line 3"):
         made.choose(path)
     with pytest.raises(DataError, match=r"new\.csv: no column 'name' that names the samples"):
         made.choose(path, sample="name")

@@ -154,5 +154,5 @@ def test_without_the_map_skills_are_latent_as_they_were() -> None:
 
 def test_auto_says_whose_abilities_have_no_skill_mask() -> None:
     found = camilla.diagnose(camilla.simulate(8, 30, seed=1).table)
-    with pytest.raises(DataError, match="auto takes abilities from bayes, which does not tell"):
+    with pytest.raises(DataError, match="auto takes abilities from bayes, which does not estimate"):
         found.skill_mask()

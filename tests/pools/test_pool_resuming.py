@@ -82,9 +82,9 @@ def logged(data: DataSet, folder: Path, *learners: Learner) -> list[str]:
 def test_only_what_is_new_or_changed_is_computed(data: DataSet, tmp_path: Path) -> None:
     one = Learner("one", KNeighborsClassifier(3))
     assert len(logged(data, tmp_path, one)) == 1
-    assert logged(data, tmp_path, one) == ["1 of 1 outcomes are there already"]
+    assert logged(data, tmp_path, one) == ["1 of 1 outcomes exist already"]
     lines = logged(data, tmp_path, one, Learner("two", KNeighborsClassifier(5)))
-    assert lines[0] == "1 of 2 outcomes are there already"
+    assert lines[0] == "1 of 2 outcomes exist already"
     assert len(lines) == 2
     assert "already" not in logged(data, tmp_path, Learner("one", KNeighborsClassifier(9)))[0]
 
@@ -125,7 +125,7 @@ def test_a_failed_fit_is_tried_again_and_leaves_no_trace(data: DataSet, tmp_path
     assert [one["error"] for one in first["failed"]] == ["MemoryError: no room left"]
     lines: list[str] = []
     still = run(pool, tmp_path / "rough", watch=lines.append)
-    assert lines[0] == "1 of 2 outcomes are there already; 1 more failed before and is tried again"
+    assert lines[0] == "1 of 2 outcomes exist already; 1 more failed before and is tried again"
     assert still.n_computed == 1
     full.unlink()
     assert write_pool(run(pool, tmp_path / "rough"), tmp_path / "rough")["failed"] == []
@@ -170,7 +170,7 @@ def test_changed_code_of_an_own_learner_is_run_again(
         linecache.checkcache()
         lines = logged(data, tmp_path, Learner("mine", module.Mine()))
         assert "already" not in lines[0]
-    assert logged(data, tmp_path, Learner("mine", module.Mine())) == ["1 of 1 outcomes are there already"]
+    assert logged(data, tmp_path, Learner("mine", module.Mine())) == ["1 of 1 outcomes exist already"]
 
 
 def test_a_damaged_outcome_is_computed_again(data: DataSet, tmp_path: Path) -> None:

@@ -67,7 +67,7 @@ def test_targets_that_cannot_be_learned_are_refused(
 
 
 def test_folders_without_tables_and_lonely_targets_are_refused(frame: pl.DataFrame, tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="holds no table"):
+    with pytest.raises(DataError, match="contains no table"):
         read_classification([tmp_path])
     with pytest.raises(DataError, match="no such file or folder"):
         read_classification([tmp_path / "nowhere"])
@@ -142,7 +142,7 @@ def test_a_missing_package_costs_its_family_and_is_said() -> None:
     found = made([Grid("boost", "no_such_package:Boost", {"depth": [1]}), there])
     assert [learner.name for learner in found.learners] == ["tree:max_depth=1", "tree:max_depth=2"]
     assert found.notes[0].startswith("boost: left out, no_such_package is not installed")
-    with pytest.raises(SettingError, match="'3' is no combination"):
+    with pytest.raises(SettingError, match="'3' is not a combination"):
         Grid("tree", "sklearn.tree:DecisionTreeClassifier", {"max_depth": [1, 2]}, kept="3").learners()
 
 

@@ -154,7 +154,7 @@ def test_names_of_folds_are_recognised(rounds, warned):
 
 
 def test_clusters_that_do_not_fit_are_refused():
-    with pytest.raises(DataError, match="1 clusters came for 2 rounds"):
+    with pytest.raises(DataError, match="got 1 clusters for 2 rounds"):
         Tournament(("a", "b"), ("r", "s"), np.eye(2), clusters=("c",))
     made = world((2,) * 4, np.random.default_rng(0), n=4).tournament
     with pytest.raises(SettingError, match="EloML knows no clusters"):

@@ -56,7 +56,7 @@ def test_a_board_of_one_round_is_saved_without_intervals(tmp_path):
 
 def test_a_foreign_folder_is_not_touched(board, tmp_path):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(DataError, match="holds no leaderboard"):
+    with pytest.raises(DataError, match="contains no leaderboard"):
         board.save(tmp_path)
     assert (tmp_path / "thesis.tex").read_text() == "years of work"
     file = tmp_path / "file"
@@ -86,5 +86,5 @@ def test_damaged_and_newer_folders_are_told_apart(board, tmp_path):
     with pytest.raises(FormatError, match="format 99"):
         Leaderboard.load(folder)
     (folder / "leaderboard.json").write_text("{")
-    with pytest.raises(FormatError, match="no readable leaderboard"):
+    with pytest.raises(FormatError, match="not a readable leaderboard"):
         Leaderboard.load(folder)

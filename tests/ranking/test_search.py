@@ -51,7 +51,7 @@ def test_noise_in_the_epps_takes_the_shine_off_the_best():
         (np.arange(5.0), {}, DataError, "at least 20"),
         (np.ones(30), {}, DataError, "all 30 EPPs are 1"),
         (np.arange(30.0), {"budget": 0}, SettingError, "budget"),
-        (np.arange(30.0), {"se": [1.0]}, DataError, "1 standard errors came for 30"),
+        (np.arange(30.0), {"se": [1.0]}, DataError, "got 1 standard errors for 30"),
     ],
 )
 def test_what_cannot_be_searched_is_said(epps, settings, error, message):

@@ -176,7 +176,7 @@ def test_the_metric_is_the_one_that_most_runs_have_then_the_first(tmp_path: Path
     chosen = found.chosen["quiz"]
     assert chosen is not None
     assert chosen.pair.metric == "acc"
-    assert chosen.rule == "3 of 3 runs have it, and of those it is listed first"
+    assert chosen.rule == "3 of 3 runs have this one, and of those it is listed first"
     assert {pair.metric for pair in chosen.others} == {"acc_norm", "f1"}
     other = load_logs([tmp_path], Choices(metric="f1")).merged
     assert other is not None
@@ -206,8 +206,8 @@ def test_a_setting_that_does_not_fit_says_what_there_is(choices: dict, message: 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"doc_id": 0, "doc": {}, "resps": [], "acc": 1', "line 1: is not what this format holds"),
-        ('{"doc_id": [], "doc": {}, "resps": [], "acc": 1}', r"doc_id is '\[\]'; a name was wanted"),
+        ('{"doc_id": 0, "doc": {}, "resps": [], "acc": 1', "does not have the content of this format"),
+        ('{"doc_id": [], "doc": {}, "resps": [], "acc": 1}', r"doc_id is '\[\]'; expected a name"),
         ('{"doc_id": 0, "doc": {}, "resps": [], "acc": "good"}', "acc: not a single number"),
     ],
 )

@@ -265,7 +265,7 @@ def test_opencompass_samples_are_the_same_by_what_they_ask(shape: str, tmp_path:
     """Both learners answer every question alike; each of the six stands elsewhere in the second log."""
     opencompass_run(tmp_path, "m", [0, 1, 2, 3, 4, 5], "base")
     opencompass_run(tmp_path, "n", [5, 0, 1, 2, 3, 4], shape)
-    with pytest.raises(DataError, match="every sample means different things"):
+    with pytest.raises(DataError, match="every sample has different content"):
         read(tmp_path)
     table = read(tmp_path, join="content")
     assert table.n_samples == 6

@@ -98,7 +98,7 @@ def test_files_of_other_learners_are_joined_only_where_their_names_say_one_bench
     together = load_logs([tmp_path], Choices(one_benchmark=True))
     assert together.table.n_samples == 12
     if n_samples == 24:
-        assert any("say --one-benchmark" in note for note in found.notes())
+        assert any("use --one-benchmark" in note for note in found.notes())
 
 
 def test_a_file_is_of_a_named_task_only_if_it_is_called_like_it(tmp_path: Path) -> None:

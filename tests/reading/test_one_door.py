@@ -105,12 +105,12 @@ def test_two_paths_are_compared_as_the_command_does(tmp_path: Path) -> None:
     assert found.overall.difference == np.mean(B) - np.mean(A)
     with pytest.raises(SettingError, match="cannot be compared with itself"):
         camilla.compare(a, str(a))
-    with pytest.raises(SettingError, match="lies in the other"):
+    with pytest.raises(SettingError, match="is inside the other"):
         camilla.compare(tmp_path, a)
     with pytest.raises(SettingError, match="no task has metric 'f1'"):
         camilla.compare(a, b, metric="f1")
     lm_eval_log(tmp_path / "b" / "other", "n", B)
-    with pytest.raises(DataError, match="2 learners, 'm', 'n'; one was wanted"):
+    with pytest.raises(DataError, match="2 learners, 'm', 'n'; expected one"):
         camilla.compare(a, b)
 
 
@@ -177,7 +177,7 @@ def test_a_sample_of_two_tasks_that_nobody_answered_twice_is_refused(tmp_path: P
 
 
 def test_a_frame_without_columns_is_said_to_have_none() -> None:
-    with pytest.raises(camilla.DataError, match="has no columns; wanted"):
+    with pytest.raises(camilla.DataError, match="has no columns; expected"):
         camilla.read(pd.DataFrame())
 
 

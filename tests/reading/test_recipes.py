@@ -298,16 +298,16 @@ def test_two_files_are_compared_by_a_recipe(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("recipe", "why"),
     [
-        ("learner=model,sample=id", "says nothing of the response"),
+        ("learner=model,sample=id", "says nothing about the response"),
         ("learner=model,sample=id,response=score,colour=red", "nothing is called 'colour'"),
         ("learner=model,sample=id,response=score,judge=x", "nothing is called 'judge'"),
-        ("learner=model,sample=id,response=a..b", "is no path"),
-        ("learner=model,sample=a[].b,response=score", "does not run along"),
-        ("learner=model,sample=id,response='x'", "no path to values"),
+        ("learner=model,sample=id,response=a..b", "is not a path"),
+        ("learner=model,sample=a[].b,response=score", "does not match response"),
+        ("learner=model,sample=id,response='x'", "not a path to values"),
         ("learner=model,learner=m,sample=id,response=score", "given twice"),
         ("learner=model,sample=id,response=score,scale=5:1", "LOW:HIGH"),
         ("learner=model,sample=id,response=score,right=a,wrong=A", "right and wrong"),
-        ("learner model", "is no role=path"),
+        ("learner model", "is not a role=path"),
         ("nowhere.toml", "cannot be read"),
         ("learner=model,sample=id,response=" + "[]" * 30, "more than 20"),
     ],
@@ -334,7 +334,7 @@ def test_options_that_a_recipe_leaves_without_effect_are_errors(tmp_path: Path) 
 def test_a_path_that_leads_nowhere_shows_what_there_is_and_what_would_read(tmp_path: Path) -> None:
     path = put(tmp_path / "r.jsonl", ROWS)
     with pytest.raises(
-        LayoutError, match=r"nothing at points.*holds model, id, score\. .*--map learner=model"
+        LayoutError, match=r"nothing at points.*contains model, id, score\. .*--map learner=model"
     ):
         camilla.read(path, map="learner=model,sample=id,response=points")
 
@@ -413,7 +413,7 @@ def test_proposals_have_the_parts_that_the_values_ask_for(tmp_path: Path) -> Non
 def test_a_file_without_scores_is_told_what_is_missing(tmp_path: Path) -> None:
     path = put(tmp_path / "r.json", [{"question": "why?", "answer": "because", "latency": 12.5}] * 3)
     with pytest.raises(
-        LayoutError, match=r"holds question, answer, latency\. No recipe was found: no field looks"
+        LayoutError, match=r"contains question, answer, latency\. No recipe was found: no field looks"
     ):
         camilla.read(path)
 

@@ -192,7 +192,7 @@ def test_an_inspect_log_without_samples_says_so(samples: Any, status: str | None
         del document["status"]
         path.write_text(json.dumps(document))
     with pytest.raises(
-        DataError, match=rf"the log of 'quiz' holds no sample \(status: {status or 'started'}\)"
+        DataError, match=rf"the log of 'quiz' contains no sample \(status: {status or 'started'}\)"
     ):
         load_logs([path])
 

@@ -139,7 +139,7 @@ def test_no_file_a_folder_and_an_unknown_ending_are_refused(tmp_path):
     with pytest.raises(DataError, match="no known log under"):
         read(tmp_path)
     (tmp_path / "t.dat").write_text("x")
-    with pytest.raises(DataError, match=r"the ending '.dat' is not known; wanted one of .csv"):
+    with pytest.raises(DataError, match=r"the ending '.dat' is not known; expected one of .csv"):
         read(tmp_path / "t.dat")
 
 

@@ -127,7 +127,7 @@ def test_families_of_learners_accuse_nobody() -> None:
         assert len(flagged(found, "contrary|negative")) <= 1
     assert numbers[0] > 75 > 45 > numbers[1] > numbers[2] < 20
     assert found.provenance["only_ordered"]
-    assert "to call a sample contrary takes 20" in str(found)
+    assert "flagging a sample as contrary takes 20" in str(found)
 
 
 def test_wrong_keys_are_flagged_among_families() -> None:
@@ -250,7 +250,7 @@ def test_verdicts_are_read_from_files_and_refused_where_they_are_wrong(tmp_path:
         "sample,error\na,1\na,0\n": "judged more than once",
         "sample,error\na,maybe\n": "line 2, column 'error' has 'maybe'",
         "sample,error\na,0.5\n": "line 2 has 0.5",
-        "sample,error\na,\n": "holds no verdict",
+        "sample,error\na,\n": "contains no verdict",
         "sample,verdict\na,1\n": "no column 'error'",
     }.items():
         file.write_text(text)

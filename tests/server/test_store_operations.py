@@ -142,7 +142,7 @@ def test_a_damaged_dump_loads_nothing(filled: Live, new_place: Callable[[str], s
     (tmp_path / "half.zip").write_bytes((tmp_path / "dump.zip").read_bytes()[:3000])
     with (
         closing(Store(new_place("sqlite"))) as other,
-        pytest.raises(FormatError, match="no dump of a store, or is damaged"),
+        pytest.raises(FormatError, match="not a dump of a store, or is damaged"),
     ):
         load(other, tmp_path / "half.zip")
 

@@ -260,7 +260,7 @@ def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
         decision_section(tmp_path / "broken.json")
     for wrong in ({"frontier": 3}, {"learners": []}):
         (tmp_path / "wrong.json").write_text(json.dumps(wrong))
-        with pytest.raises(DataError, match="holds no figures of a route"):
+        with pytest.raises(DataError, match="contains no figures of a route"):
             draw_route(tmp_path / "wrong.json", "frontier")
     with pytest.raises(SettingError, match="no picture 'radar' of a route"):
         draw_route(folder / "route.json", "radar")

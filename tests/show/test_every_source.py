@@ -178,7 +178,7 @@ def test_one_cluster_has_a_section_without_an_interval(tmp_path: Path, opened: C
     assert json.loads(source.read_text())["overall"]["low"] is None
     section = decision_section(source)
     assert "+35.0 points" in section["verdict"]["text"]
-    assert section["words"][1:] == ["all shared samples are of one cluster: no interval can be given."]
+    assert section["words"][1:] == ["all shared samples belong to one cluster: no interval can be given."]
     ranked = _printed(tmp_path / "ranked.json", "rank", str(tmp_path / "runs.csv"), "--cluster", "page")
     assert json.loads(ranked.read_text())["learners"][0]["low"] is None
     shown = opened(report([ranked, source], tmp_path / "page.html").page)
@@ -217,11 +217,11 @@ def _printed(target: Path, *arguments: str) -> Path:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('{"a": 1}', "holds no result that the report knows"),
-        ("[1, 2]", "holds no result that the report knows"),
+        ('{"a": 1}', "contains no result that the report knows"),
+        ("[1, 2]", "contains no result that the report knows"),
         (
             '{"format": "camilla route", "version": 1}',
-            "holds a decision to use ('camilla route'), without the figures",
+            "contains a decision to use ('camilla route'), without the figures",
         ),
         ('{"schema": {"name": "select", "version": 1}, "samples": []}', "is the document 'select'"),
         ('{"schema": {"name": "judges"}, "groups": [], "learners": []}', "is the document 'judges'"),

@@ -186,7 +186,7 @@ def test_a_wrong_key_is_seen(hostile_page: Path, opened: Callable[..., Any]) -> 
     shown.until("document.querySelector('main .answers') !== null")
     callout = page.inner_text("main .callout")
     assert said in callout
-    assert "solved by the weak" in callout
+    assert "weak learners solve it" in callout
     assert f"Wrong: {N_LEARNERS // 2}" in page.inner_text("main .answers")
     assert f"{N_LEARNERS // 2} learners:" in page.inner_text("main .answers section:nth-child(2)")
 
@@ -289,7 +289,7 @@ def test_what_is_beside_the_page_is_read_when_it_is_opened(folded: Path, opened:
     assert "frame-src 'self'" in text
     shown = opened(folded)
     said = shown.go("samples").inner_text("main")
-    held = re.search(r"of (\d+) of 48 samples are in this page; those of (\d+) lie beside it in", said)
+    held = re.search(r"of (\d+) of 48 samples are in this page; those of (\d+) are beside it in", said)
     assert held is not None
     assert int(held[1]) + int(held[2]) == N_SAMPLES
     seen = shown.page.evaluate(WALK, [f"s{j:02d}" for j in range(N_SAMPLES)])

@@ -82,12 +82,12 @@ def test_an_error_names_the_line_of_other_wrappings(tmp_path, name):
     ("name", "content", "message"),
     [
         ("t.csv", LONG.encode("latin-1"), r"line 2 has the byte 0xc5, .*iconv -f latin1 -t utf-8"),
-        ("t.csv", LONG.encode("utf-16-le"), "cannot be read as text: it holds NUL bytes"),
+        ("t.csv", LONG.encode("utf-16-le"), "cannot be read as text: it contains NUL bytes"),
         ("t.xlsx", b"PK\x03\x04", r"cannot be read as an Excel workbook: .* may be damaged"),
         ("t.xls", b"\xd0\xcf\x11\xe0", r"is a spreadsheet\. Save its sheet as CSV"),
         ("t.json", b'{"learner": [1, 2], "sample": [1]}', "with the keys 'learner', 'sample', but no table"),
         ("t.json", b'{"a": {"x": 1}, "b": {"x": 0}}', "but no table"),
-        ("t.json", b"[1, 2]", "row 1 is 1; an object"),
+        ("t.json", b"[1, 2]", "row 1 is 1; expected an object"),
         ("t.json", b"[]", "an empty JSON array"),
         ("t.json", b"[{]", "is not JSON"),
         ("t.csv.gz", b"\x1f\x8b\x08\x00broken", "cannot be read"),
@@ -143,7 +143,7 @@ def test_responses_come_through_a_pipe_and_errors_say_so(tmp_path):
     assert wrong.returncode == 1
     assert wrong.stderr.startswith("error: standard input: a response must be a number in [0, 1]; line 4")
     empty = camilla("epp", "-", cwd=tmp_path)
-    assert (empty.returncode, empty.stderr) == (1, "error: standard input: is empty; a table was wanted.\n")
+    assert (empty.returncode, empty.stderr) == (1, "error: standard input: is empty; expected a table.\n")
 
 
 def test_percent_is_an_option(tmp_path):

@@ -140,6 +140,8 @@ def test_a_text_column_of_a_wide_table_is_told_where_it_belongs(file):
 
 def test_a_column_of_scores_is_not_taken_for_names_of_rows(file):
     path = file("a,b,sample\n0.5,1,x\n0.25,0,y\n")
-    with pytest.raises(DataError, match=r"which column names the rows\? The first one, 'a', holds numbers"):
+    with pytest.raises(
+        DataError, match=r"which column names the rows\? The first one, 'a', contains numbers"
+    ):
         read(path, rows="samples")
     assert read(path, rows="samples", sample="sample").samples == ("x", "y")

@@ -28,12 +28,12 @@ def of(**columns: list[object]) -> pl.DataFrame:
         (of(a=[1, 2, 3, 4])[:2], "has no row for 2 of 4 samples: 'y', 'z'"),
         (of(a=[1, 1, 1, 1]), "'a' is the same for all 4 samples"),
         (of(a=[1.0, 2.0, float("inf"), 0.0]), "must be a finite number; row 2, column 'a' has inf"),
-        (of(a=["1", "2", "n/a?", "4"]), "column 'a' holds numbers, and 'n/a?' in row 2"),
+        (of(a=["1", "2", "n/a?", "4"]), "column 'a' contains numbers, and 'n/a?' in row 2"),
         (of(a=[None, None, None, None]), "column 'a' is empty"),
         (of(a=[[1.0, 2.0], [1.0], [1.0, 3.0], [0.0, 1.0]]), "vectors have one length; row 1"),
         (
             of(a=[[1.0, 2.0], [1.0, float("nan")], [1.0, 3.0], [0.0, 1.0]]),
-            "a vector holds finite numbers; row 1",
+            "a vector must contain finite numbers; row 1",
         ),
         (
             pl.concat([of(a=[1, 2, 3, 4]), of(a=[1, 2, 3, 5])]),
@@ -42,7 +42,7 @@ def of(**columns: list[object]) -> pl.DataFrame:
         (of(a=[1.0, 2.0, 1e200, 0.0]), "row 2, column 'a' has 1e+200; 1e+100 is the largest"),
         (of(a=[[1e200], [0.0], [1.0], [2.0]]), "row 0, column 'a' has 1e+200; 1e+100 is the largest"),
         (of(a=pl.Series([[]] * 4, dtype=pl.List(pl.Float64))), "the vectors of column 'a' have no numbers"),
-        (of(a=pl.Series(range(4), dtype=pl.Duration("ms"))), "column 'a' holds Duration"),
+        (of(a=pl.Series(range(4), dtype=pl.Duration("ms"))), "column 'a' has the type Duration"),
         (of(), "has no column beside 'sample'"),
     ],
 )

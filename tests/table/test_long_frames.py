@@ -94,5 +94,5 @@ def test_a_column_that_is_not_there_names_the_nearest():
 
 
 def test_something_else_than_a_dataframe_is_refused():
-    with pytest.raises(DataError, match="a dataframe was wanted, not list"):
+    with pytest.raises(DataError, match="expected a dataframe, not list"):
         ResponseTable.from_long([1, 2])

@@ -61,7 +61,9 @@ def test_numbers_left_over_from_filtering_name_rows_only_where_nothing_else_can(
 
 def test_scores_are_never_taken_for_names_unasked():
     bare = pd.DataFrame(MATRIX, columns=["q1", "q2"])
-    with pytest.raises(DataError, match=r"which column names the rows\? The first one, 'q1', holds numbers"):
+    with pytest.raises(
+        DataError, match=r"which column names the rows\? The first one, 'q1', contains numbers"
+    ):
         ResponseTable.from_wide(bare, rows="learners")
     asked = ResponseTable.from_wide(bare, rows="learners", id="q1")
     assert asked.learners == ("0.25", "0.5", "0.75")

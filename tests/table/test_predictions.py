@@ -103,7 +103,7 @@ def test_responses_to_regression_do_not_depend_on_the_unit(predictions, unit):
     [
         ({"a": [1, np.inf], "b": [1, 2]}, [1, 2], "prediction 1 of 'a' is infinite"),
         ({"a": [1, 2], "b": [1, 2]}, [1, np.nan], "target 1 is nan"),
-        ({"a": ["x", "y"], "b": [1, 2]}, [1, 2], "'a' holds values that are not numbers"),
+        ({"a": ["x", "y"], "b": [1, 2]}, [1, 2], "'a' contains values that are not numbers"),
     ],
 )
 def test_regressions_that_cannot_be_judged(predictions, targets, message):

@@ -166,7 +166,7 @@ def test_taken_samples_bring_their_task_cluster_skills_and_metadata():
         ({"response": [0, np.nan]}, "row 1 .* has nan"),
         ({"weight": [1, 0]}, "weight must be positive and finite; row 1 .* has 0"),
         ({"trial": [1]}, "trial has shape"),
-        ({"task": ("t",)}, "the task has 1 entries; one for each of 2 samples"),
+        ({"task": ("t",)}, "the task has 1 entries; expected one for each of 2 samples"),
         ({"skill_map": SkillMap(("s",), np.ones((3, 1)))}, "the skill map has 3 entries"),
     ],
 )

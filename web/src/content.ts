@@ -62,7 +62,7 @@ export function whatIsHeld(content: Content): string {
   const samples = (n: number) => `${count(n)} ${n === 1 ? "sample" : "samples"}`;
   if (!content.beside && !content.left_out) return `Prompts and answers of ${samples(total)} are in this page.`;
   const parts = [`Prompts and answers of ${count(content.embedded)} of ${samples(total)} are in this page`];
-  if (content.beside) parts.push(`those of ${count(content.beside)} lie beside it in ${shown(content.folder ?? "")}`);
+  if (content.beside) parts.push(`those of ${count(content.beside)} are beside it in ${shown(content.folder ?? "")}`);
   if (content.left_out) parts.push(`those of ${count(content.left_out)} were left out because they are too large`);
   return `${parts.join("; ")}.`;
 }
@@ -278,7 +278,7 @@ export function filled(of: Diagnosis, j: number, fill: (record: SampleRecord) =>
     },
     () => {
       box.removeAttribute("aria-busy");
-      box.replaceChildren(h("p", { class: "callout" }, `What this sample asks lies in the folder ${shown(of.content?.folder ?? "")} beside this page, and cannot be read there. Keep page and folder together.`));
+      box.replaceChildren(h("p", { class: "callout" }, `What this sample asks is in the folder ${shown(of.content?.folder ?? "")} beside this page, but cannot be read there. Keep page and folder together.`));
     },
   );
   return box;

@@ -74,7 +74,7 @@ export interface Samples {
   flags: Record<string, Uint8Array>;
   flag_totals: Record<string, number>;
   flag_words: Record<string, string>;
-  contradicting: string[]; // the flags of samples that contradict the able learners
+  contradicting: string[]; // the flags of samples that contradict the strong learners
   not_judged: string | null; // why no sample is flagged
   contrary: Float32Array; // log₁₀ of a likelihood ratio
   only_ordered: string | null; // why no sample is called contrary

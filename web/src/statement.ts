@@ -69,9 +69,9 @@ function ofLearner(view: View): Statement {
   const [k, found] = [skills.name.length, skills.strength];
   for (const [sign, word] of [[1, "better"], [-1, "worse"]] as const) {
     const sure = skills.name.map((_, skill) => skill).filter((skill) => found?.sure[i * k + skill] && sign * found.difference[i * k + skill] > 0);
-    if (sure.length) parts.push(` Surely ${word} than its level on `, ...sure.slice(0, 5).flatMap((skill, at): Part[] => [at ? ", " : "", { skill }]), sure.length > 5 ? ` and ${sure.length - 5} more.` : ".");
+    if (sure.length) parts.push(` Significantly ${word} than its level on `, ...sure.slice(0, 5).flatMap((skill, at): Part[] => [at ? ", " : "", { skill }]), sure.length > 5 ? ` and ${sure.length - 5} more.` : ".");
   }
-  const adjusted = found ? `Holm over its ${k} skills for those that stand out; for ranks as on the leaderboard` : "as on the leaderboard";
+  const adjusted = found ? `Holm over its ${k} skills for these skills; for ranks as on the leaderboard` : "as on the leaderboard";
   return made(parts, `${view.of.estimand}${found ? `; strengths are ${found.kind}` : ""}`, adjusted);
 }
 
@@ -99,7 +99,7 @@ function ofPair(view: View): Statement | null {
   const proof: Part[][] = [];
   if (Number.isFinite(by.better)) proof.push([first, " is above ", second, ` with ${percent(by.better, 0)} probability, by ${of.pairs!.by_draws ? "draws of the posterior" : "a normal difference, the errors of two learners independent"}.`]);
   if (plain) {
-    const counts = plain.onlyFirst === null ? "" : `${count(plain.onlyFirst)} : ${count(plain.onlySecond!)} on ${count(plain.shared)} shared samples: so many only one of the two solved; `;
+    const counts = plain.onlyFirst === null ? "" : `${count(plain.onlyFirst)} : ${count(plain.onlySecond!)} on ${count(plain.shared)} shared samples: the numbers of samples that only one of the two solved; `;
     proof.push([`${counts}difference ${number(100 * plain.mean, 1)} (${number(100 * plain.low, 1)} to ${number(100 * plain.high, 1)}) points on samples like these, p = ${pValue(plain.p)} (${of.binary ? "exact McNemar" : "Student's t over samples"}).`]);
   }
   return made(parts, `by ability: ${shown(of.estimand)}; by counting: the difference on samples like these`, "none: one pair, at 95\u00a0%", proof);

@@ -20,7 +20,7 @@ test("what is held is said in one sentence", () => {
   assert.equal(whatIsHeld(content({})), "Prompts and answers of 3 samples are in this page.");
   assert.equal(
     whatIsHeld(content({ beside: 4, left_out: 1, folder: "r_files" })),
-    "Prompts and answers of 3 of 8 samples are in this page; those of 4 lie beside it in r_files; those of 1 were left out because they are too large.",
+    "Prompts and answers of 3 of 8 samples are in this page; those of 4 are beside it in r_files; those of 1 were left out because they are too large.",
   );
 });
 

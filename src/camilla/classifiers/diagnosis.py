@@ -376,7 +376,7 @@ def diagnose_classifiers(
         Whether the diagnoser is given each metric as a rank among the classifiers, so that all samples count
         alike whatever their spread.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     as_published : bool
         Whether to follow the training of the diagnoser's paper.
     progress : bool, optional
@@ -425,7 +425,7 @@ def load_classifiers(folder: str | Path) -> SavedClassifiers:
     """What `ClassifierDiagnosis.save` wrote, for placing others."""
     folder = Path(folder)
     if not (folder / INDEX).is_file():
-        raise FormatError(f"{folder}: has no {INDEX}; a folder written by camilla classifiers -o was wanted.")
+        raise FormatError(f"{folder}: has no {INDEX}; expected a folder written by camilla classifiers -o.")
     made = json.loads((folder / INDEX).read_text(encoding="utf-8"))["provenance"]
     taken = Taken(made["rule"], made["ks"], made["ranks"])
     return SavedClassifiers(Diagnosis.load(folder / "diagnosis"), read(folder / "responses.parquet"), taken)

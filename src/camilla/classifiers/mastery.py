@@ -94,7 +94,7 @@ def mastery_agreement(
     levels = mastery_matrix(mastery, table) if isinstance(mastery, Diagnosis) else np.asarray(mastery)
     if levels.shape != (table.n_learners, skill_map.n_skills):
         raise DataError(
-            f"a mastery [{table.n_learners} learners, {skill_map.n_skills} skills] was wanted; got shape "
+            f"expected a mastery [{table.n_learners} learners, {skill_map.n_skills} skills]; got shape "
             f"{levels.shape}."
         )
     pairs = measure.pair_agreement(responses, levels, skill_map.mask, margin=margin)
@@ -191,14 +191,15 @@ class OneMastery(NamedTuple):
         >>> frame = pl.DataFrame({**sets, **scores})
         >>> diagnosis = camilla.diagnose_classifiers(frame, skill_correlation=0.5, precision=3.0)
         >>> same = diagnosis.one_mastery()
-        >>> same.in_words()[:31]
-        'The 7 masteries are one number:'
+        >>> same.in_words()[:43]
+        'The 7 masteries are effectively one number:'
         """
         return (
-            f"The {self.skills} masteries are one number: those of one classifier differ by at most "
-            f"{self.largest_difference:.3f}, and any two skills order the classifiers alike (Kendall's τ at "
-            f"least {self.least_kendall:.2f}). They are shown as one column. To find skills that hold, run "
-            "camilla skills on responses.parquet of the folder that -o writes, and give them with --skills."
+            f"The {self.skills} masteries are effectively one number: within a classifier they differ by at "
+            f"most {self.largest_difference:.3f}, and any two skills rank the classifiers alike (Kendall's "
+            f"τ at least {self.least_kendall:.2f}). They are shown as one column. To find skills that "
+            "differ, run camilla skills on responses.parquet in the folder of -o, and pass them with "
+            "--skills."
         )
 
 
@@ -225,7 +226,7 @@ def plain_means(table: ResponseTable) -> Floats:
 
 def _mapped(table: ResponseTable) -> SkillMap:
     if table.skill_map is None:
-        raise DataError("mastery is of skills, and the table has no skill map. Give one with --skills.")
+        raise DataError("mastery needs skills, and the table has no skill map. Give one with --skills.")
     return table.skill_map
 
 

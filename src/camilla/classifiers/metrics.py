@@ -130,7 +130,7 @@ def checked_truth(y: ArrayLike) -> NDArray[np.int64]:
     """Labels as 0 and 1, both of which occur."""
     given = np.asarray(y)
     if given.ndim != 1:
-        raise DataError(f"the truth has shape {given.shape}; one label per sample was wanted.")
+        raise DataError(f"the truth has shape {given.shape}; expected one label per sample.")
     try:
         labels = given.astype(np.float64)
     except (TypeError, ValueError):
@@ -173,7 +173,8 @@ def _floats(values: Any) -> Floats:
         return np.asarray(values, np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            "scores must be numbers, as many for each classifier; some are not, or rows differ in length."
+            "scores must be numbers, equally many for each classifier; some are not numbers, or rows "
+            "differ in length."
         ) from None
 
 
@@ -187,8 +188,8 @@ def _check_scores(truth: NDArray[np.int64], scores: Floats, names: tuple[str, ..
     if not finite.all():
         row, column = np.argwhere(~finite)[0]
         raise DataError(
-            f"a score must be a finite number; {shown(names[column])!r} has {scores[row, column]} for sample "
-            f"{row}. {np.sum(~finite)} scores are not finite. Leave out what did not answer."
+            f"a score must be a finite number; {shown(names[column])!r} has {scores[row, column]} for "
+            f"sample {row}. {np.sum(~finite)} scores are not finite. Leave out classifiers without a score."
         )
 
 

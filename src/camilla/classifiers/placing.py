@@ -146,7 +146,7 @@ def place_classifiers(
     if not set(metrics.samples) & set(diagnosis.sample_names):
         raise DataError(
             f"the new scores are of data sets {quoted(scores.data_sets)}, none of which the diagnosis has. "
-            "Data sets are matched by name: check how they are spelled."
+            "Data sets are matched by name: check their spelling."
         )
     table = metrics if pool is None else ranked(metrics, pool)
     order = diagnosis.skills.select("skill").unique(maintain_order=True).with_row_index("place")

@@ -81,8 +81,8 @@ class ClassifierScores:
         classifiers = tuple(column for column in whole.columns if column not in aside)
         if not classifiers:
             raise DataError(
-                f"{origin.name}: has no column of scores, only {quoted(whole.columns)}; "
-                "one per classifier was wanted."
+                f"{origin.name}: has no column of scores, only {quoted(whole.columns)}; expected one per "
+                "classifier."
             )
         _check_repeats(whole, data_set, sample, origin)
         if data_set is None:
@@ -134,7 +134,7 @@ def _check_repeats(frame: pl.DataFrame, data_set: str | None, sample: str | None
         row = int(twice.arg_true()[0])
         raise DataError(
             f"{origin.name}: {origin.place(row)}: sample {str(frame[sample][row])!r} occurs more than once "
-            f"in its data set; {twice.sum()} rows do. One row per sample was wanted."
+            f"in its data set; {twice.sum()} rows do. Expected one row per sample."
         )
 
 
@@ -143,7 +143,7 @@ def _scored(
 ) -> ScoredSet:
     where = origin._replace(name=f"{origin.name}, data set {shown(name)!r}")
     labels = number_column(frame[truth], SCORE, where)
-    remedy = "If it is no classifier, leave it out with ignore=… (--ignore)."
+    remedy = "If it is not a classifier, leave it out with ignore=… (--ignore)."
     matrix = np.column_stack(
         [
             number_column(frame[one], SCORE, where, remedy=remedy if holds_words(frame[one]) else "")
@@ -198,7 +198,7 @@ def _laid_over(one: ScoredSet, other: ScoredSet) -> ScoredSet:
 def read_scores(paths: Sequence[str | Path], columns: ScoreColumns = AS_USUAL) -> ClassifierScores:
     """The scores of one file, or of several: other data sets, or other classifiers on the same samples."""
     if not paths:
-        raise DataError("no file of scores was given; one at least was wanted.")
+        raise DataError("no file of scores was given; expected at least one.")
     first, *others = (_read_scores(Path(path), columns) for path in paths)
     for other in others:
         first = first.joined(other)

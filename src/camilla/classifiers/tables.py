@@ -93,7 +93,7 @@ def skills_named(text: str, table: ResponseTable) -> SkillMap:
     """
     source = skill_source(text)
     if source.file is None:
-        raise DataError(f"skills {text!r} name no file; a table of scores has no columns of skills itself.")
+        raise DataError(f"skills {text!r} is not a file; a table of scores has no columns of skills.")
     metadata = table.sample_metadata
     ways = [list(table.samples)]
     if metadata is not None:
@@ -117,8 +117,8 @@ def _refuse_idle(skill_map: SkillMap, file: Path) -> None:
     idle = [skill_map.skills[k] for k in np.flatnonzero(~skill_map.mask.any(axis=0))]
     if idle:
         raise DataError(
-            f"{file}: no sample needs skill {quoted(idle)}, so nothing can be said of it. Give it "
-            "samples or take its column out."
+            f"{file}: no sample needs skill {quoted(idle)}, so it cannot be estimated. Assign samples to "
+            "it, or remove its column."
         )
 
 

@@ -38,7 +38,7 @@ def adapt(
     splits: Annotated[
         int | None, typer.Option(help="Replay: number of random splits of the learners; default 10.")
     ] = None,
-    dimensions: Annotated[int | None, typer.Option(help="Dimensions of the richer models.")] = None,
+    dimensions: Annotated[int | None, typer.Option(help="Dimensions of the larger models.")] = None,
     jobs: Annotated[
         int | None,
         typer.Option(

@@ -45,9 +45,13 @@ def compare(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a comment for a pull request.")] = False,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write the comment to a file (.md), beside what is printed."),
+        typer.Option(
+            "-o", "--output", help="Write the comment to a file (.md), in addition to the printed output."
+        ),
     ] = None,
-    flips: Annotated[int, typer.Option(min=0, help="How many flipped samples to print each way.")] = 5,
+    flips: Annotated[
+        int, typer.Option(min=0, help="How many flipped samples to print in each direction.")
+    ] = 5,
     show: options.ShowOption = 0,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     *,
@@ -62,7 +66,7 @@ def compare(
     from camilla.learners.compare import compare_two
 
     if not fail_if_worse and (idle := _idle(margin=margin, by=by, allow=allow)):
-        raise SettingError(f"--{idle} goes with --fail-if-worse.")
+        raise SettingError(f"--{idle} needs --fail-if-worse.")
     _check_comment(output, inputs, markdown=markdown, idle="--json" if json else "--show" if show else "")
     losses = _losses(allow or [])
     table, a, b = _read(inputs, columns, content=options.checked_show(show, columns) > 0)
@@ -93,7 +97,7 @@ def _check_comment(output: Path | None, inputs: list[str], *, markdown: bool, id
             f"--markdown is printed alone; leave out {idle}, or write the comment to a file with -o FILE.md."
         )
     if output is not None and output.suffix.lower() != ".md":
-        raise SettingError(f"{output}: the comment is written as .md.")
+        raise SettingError(f"{output}: the comment is Markdown; give a name that ends in .md.")
     if output is not None:
         require_folder(output)
     options.keep_input(output, map(Path, inputs))
@@ -150,7 +154,7 @@ def _losses(given: list[str]) -> dict[str, float]:
         except ValueError:
             task = ""
         if not task:
-            raise SettingError(f"--allow {text!r}: a task and what it may lose were wanted, TASK=0.02.")
+            raise SettingError(f"--allow {text!r}: expected a task and what it may lose, TASK=0.02.")
         if task in losses:
             raise SettingError(f"--allow {text!r}: {task!r} may already lose {losses[task]:g}. Keep one.")
         losses[task] = allowed

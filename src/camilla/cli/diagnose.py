@@ -171,7 +171,7 @@ def warn_of_skills(skill_map: "SkillMap") -> None:
 
     if mixed := skill_map.never_alone():
         say(
-            f"warning: no sample needs {quoted(mixed)} alone; what is read as their mastery is what "
-            "the other skills leave over.",
+            f"warning: no sample needs {quoted(mixed)} alone, so their mastery is not measured directly: it "
+            "is what the other skills leave unexplained.",
             err=True,
         )

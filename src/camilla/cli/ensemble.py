@@ -99,7 +99,7 @@ def _apply(
     if len(tables) > 1:
         raise SettingError(f"--apply takes one file of answers; got {len(tables)}.")
     if output is None and not json:
-        raise SettingError("--apply wants -o FILE for the answers of the committee, or --json.")
+        raise SettingError("--apply needs -o FILE for the answers of the committee, or --json.")
     if output is not None:
         checked_ending(output)
         options.keep_input(output, [saved, *tables])

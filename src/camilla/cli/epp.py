@@ -63,7 +63,7 @@ def epp(
     se: Annotated[str, typer.Option(help="cluster (by round), bootstrap (of rounds) or fisher.")] = "cluster",
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     ranks: Annotated[
-        str, typer.Option(help="Rank intervals that hold one by one (own) or all together (joint).")
+        str, typer.Option(help="Rank intervals that are correct one by one (own) or all at once (joint).")
     ] = "own",
     prior: Annotated[
         float | None, typer.Option(help="Number of drawn matches to add against the average player.")
@@ -78,7 +78,7 @@ def epp(
     test: Annotated[tuple[str, str] | None, typer.Option(help="Two players to test, A B.")] = None,
     plan: Annotated[
         float | None,
-        typer.Option(help="Print how many rounds show this difference of EPP, also for --test A B."),
+        typer.Option(help="Print how many rounds detect this difference of EPP, also for --test A B."),
     ] = None,
     friedman: Annotated[
         bool,

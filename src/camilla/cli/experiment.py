@@ -95,14 +95,14 @@ def experiment(
         _print_means(name, experiment_summary(results))
     if output is not None:
         held = read_results(output).height
-        say(f"{shown(str(output))} holds {held} rows, {results.height} of them these.", err=json)
+        say(f"{shown(str(output))} contains {held} rows, {results.height} of them from this run.", err=json)
 
 
 def _check_names(read: "dict[str, ResponseTable]", tables: list[Path]) -> None:
     from camilla.errors import SettingError
 
     if len(read) < len(tables):
-        raise SettingError("two tables have the same file name; results are kept by it. Rename one.")
+        raise SettingError("two tables have the same file name, under which results are stored. Rename one.")
 
 
 def _print_means(name: str, means: "pl.DataFrame") -> None:

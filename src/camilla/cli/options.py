@@ -162,7 +162,9 @@ OnErrorOption = Annotated[
 ]
 OneBenchmarkOption = Annotated[
     bool,
-    typer.Option("--one-benchmark", help="Files that name no task hold the same samples, matched by name."),
+    typer.Option(
+        "--one-benchmark", help="Treat files that name no task as one benchmark: samples are matched by name."
+    ),
 ]
 
 
@@ -226,7 +228,7 @@ class TableOptions:
         list[str] | None, typer.Option(help="Text that stands for a missing response; may be repeated.")
     ] = None
     ignore: Annotated[
-        list[str] | None, typer.Option(help="Wide table: a column that holds no responses; may be repeated.")
+        list[str] | None, typer.Option(help="Wide table: a column without responses; may be repeated.")
     ] = None
     percent: Annotated[bool, typer.Option("--percent", help="Responses run from 0 to 100.")] = False
     scale: ScaleOption = None
@@ -323,9 +325,9 @@ class TableOptions:
             return
         if len(table.cells().response) == table.n_responses:
             raise SettingError(
-                "--weight does nothing here: every sample counts once, and no learner has several responses "
-                "to one sample for weights to weigh. Leave it out; where responses are counted, as in "
-                "diagnose, weights act."
+                "--weight does nothing here: every sample counts once, and no learner has several "
+                "responses to the same sample. Leave it out. Commands that count responses, such as "
+                "diagnose, use weights."
             )
 
 

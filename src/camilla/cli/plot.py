@@ -55,15 +55,15 @@ def plot(
     if diagnosis.suffix == ".parquet":
         if learner or skill or sample or families:
             raise SettingError(
-                "a picture of an experiment shows all of it. Leave out --learner, --skill, --sample "
-                "and --families."
+                "a picture of an experiment shows the whole experiment. Leave out --learner, --skill, "
+                "--sample and --families."
             )
         _write_experiment(diagnosis, picture, output)
         return
     if diagnosis.suffix == ".json":
         if learner or skill or sample or families:
             raise SettingError(
-                "the picture of a route shows all of it. Leave out --learner, --skill, --sample and "
+                "the picture of a route shows the whole route. Leave out --learner, --skill, --sample and "
                 "--families."
             )
         _write_route(diagnosis, picture, output)

@@ -51,4 +51,4 @@ def report(
         say(f"The page shows only part of the samples; {written.tables} has all of them as Parquet.")
     if written.files is not None:
         size = sum(file.stat().st_size for file in written.files.iterdir()) / 1e6
-        say(f"Prompts and answers beyond its size lie in {written.files} ({size:.1f} MB): send both.")
+        say(f"More prompts and answers are in {written.files} ({size:.1f} MB): send both.")

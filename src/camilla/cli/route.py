@@ -51,7 +51,7 @@ def apply(
     from camilla.table.files import checked_ending, write_frame
 
     if output is None and not json:
-        raise SettingError("route apply wants -o FILE for the learners it chooses, or --json.")
+        raise SettingError("route apply needs -o FILE for the learners it chooses, or --json.")
     if output is not None:
         checked_ending(output)
         options.keep_input(output, [route, samples])
@@ -94,7 +94,7 @@ def route(
     folds: Annotated[int, typer.Option(help="Parts of the samples for cross-fitting.")] = 5,
     partitions: Annotated[
         int | None,
-        typer.Option(help="How often samples are dealt into folds: 5, or 3 from 5,001 samples on."),
+        typer.Option(help="How often samples are divided into folds: 5, or 3 from 5,001 samples on."),
     ] = None,
     level: Annotated[float, typer.Option(help="Coverage of the intervals.")] = 0.95,
     budgets: Annotated[int, typer.Option(min=0, help="How many budgets of the frontier to print.")] = 6,

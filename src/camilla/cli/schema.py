@@ -10,7 +10,7 @@ from camilla.display import say
 
 def schema(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="Name of a document; without it all are listed.")
+        str | None, typer.Argument(metavar="NAME", help="Name of a document; without a name, all are listed.")
     ] = None,
 ) -> None:
     """Print the JSON Schema of a document that a command prints with --json.

@@ -33,7 +33,9 @@ def _opened(place: str, *, new: bool = False) -> "AbstractContextManager[Store]"
 @app.command("add-token")
 def add_token(
     store: Place,
-    account: Annotated[str, typer.Option(help="Account of the token; submissions carry this name.")],
+    account: Annotated[
+        str, typer.Option(help="Account of the token; submissions are listed under this name.")
+    ],
     role: Annotated[str, typer.Option(help="reader, submitter or owner.")] = "submitter",
     days: Annotated[
         int | None,

@@ -53,7 +53,9 @@ def check_names(one: Contender, size: Size) -> None:
     """Raises what fitting would raise, before anything is fitted."""
     if one.name == AUTO:
         if one.as_published:
-            raise SettingError(f"{one.label!r}: auto is of no paper; as_published wants another diagnoser.")
+            raise SettingError(
+                f"{one.label!r}: auto is not from a paper; as_published needs another diagnoser."
+            )
         check_auto(one.settings)
         return
     check_settings(diagnoser_named(one.name), one.settings)

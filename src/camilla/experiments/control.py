@@ -40,7 +40,7 @@ def permutation_control(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     watch : callable, optional
         Receives each progress line as text.
 
@@ -83,7 +83,7 @@ def check_with_fit(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     watch : callable, optional
         Receives each progress line as text.
 
@@ -130,9 +130,7 @@ def _drawn(table: ResponseTable, rng: np.random.Generator) -> ResponseTable:
 def _gain(table: ResponseTable, diagnoser: str, seed: int) -> Gain:
     train, valid, test = split(table, by="cell", proportions=(6, 2, 2), seed=seed)
     if min(part.n_responses for part in (train, valid, test)) == 0:
-        raise DataError(
-            f"{table.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
-        )
+        raise DataError(f"{table.n_responses} responses are too few to split 6:2:2; expected at least ten.")
     with one_blas_thread():
         fitted = fit(
             diagnoser_named(diagnoser), size_of(table), layout_of_table(train),

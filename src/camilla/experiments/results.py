@@ -53,8 +53,8 @@ def read_results(path: Path) -> pl.DataFrame:
         raise FormatError(f"{path}: cannot be read as Parquet ({error}). Give another file.") from error
     if dict(frame.schema) != SCHEMA:
         raise FormatError(
-            f"{path}: is no file of experiments: its columns are {', '.join(frame.columns)}. "
-            "Give another file."
+            f"{path}: is not a file of experiments: its columns are {', '.join(frame.columns)}. Give "
+            "another file."
         )
     return frame
 

@@ -140,7 +140,7 @@ def experiment(
     if name not in EXPERIMENTS:
         raise SettingError(f"no experiment {name!r}; there are {', '.join(EXPERIMENTS)}.")
     if sizes is not None and name != "rank-stability":
-        raise SettingError(f"sizes are of rank-stability; {name} has no partitions. Leave them out.")
+        raise SettingError(f"sizes apply only to rank-stability; {name} has no partitions. Leave them out.")
     if folds is not None and name not in UNSEEN:
         raise SettingError(f"folds are of {', '.join(UNSEEN)}; {name} has none. Leave them out.")
     if store is not None and Path(store).suffix.lower() != ".parquet":
@@ -162,7 +162,7 @@ def experiment(
     wanted = _keys(tasks)
     missing = wanted.join(results, on=KEY, how="anti", nulls_equal=True)
     with watching("experiment", progress, watch) as watch:
-        watch(f"{wanted.height - missing.height} of {wanted.height} are there already")
+        watch(f"{wanted.height - missing.height} of {wanted.height} runs exist already")
         left = [ExperimentTask(*row[:-1]) for row in missing.iter_rows()]
         frames = _frames(ordered, left, jobs, backend)
         results = _with_missing(results, frames, len(left), path, watch)
@@ -307,7 +307,5 @@ def thirds(ordered: ResponseTable, seed: int) -> tuple[ResponseTable, ...]:
     """Cells 6:2:2 for fitting, choosing and scoring."""
     parts = split(ordered, by="cell", proportions=(6, 2, 2), seed=seed)
     if min(part.n_responses for part in parts) == 0:
-        raise DataError(
-            f"{ordered.n_responses} responses are too few to split 6:2:2; ten at least were wanted."
-        )
+        raise DataError(f"{ordered.n_responses} responses are too few to split 6:2:2; expected at least ten.")
     return parts

@@ -75,7 +75,7 @@ def check_folds(folds: int, units: Units) -> int:
     if folds < 2:
         raise SettingError(f"folds must be 2 or more, not {folds}.")
     if units.n_units < 2:
-        raise DataError(f"{units.name}: the table has one {units.word}; two at least were wanted.")
+        raise DataError(f"{units.name}: the table has one {units.word}; expected at least two.")
     return min(folds, units.n_units)
 
 

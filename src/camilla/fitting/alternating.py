@@ -145,7 +145,7 @@ def fit_by_turns(
         try:
             return _turns(problem, workers, ability, watch, keeper, settled, most)
         except WorkerLostError as lost:
-            watch(f"{lost}; going on from the last state kept")
+            watch(f"{lost}; continuing from the last saved state")
 
 
 def _turns(

@@ -37,8 +37,8 @@ class _Actor:
         opened = open_shards(Path(folder))
         if opened is None or opened.digest != digest:
             raise SettingError(
-                f"{folder}: a worker of the cluster does not find the shards there. Put them on "
-                "a disk that every machine of the cluster sees under the same path, with --shards."
+                f"{folder}: a worker of the cluster cannot find the shards there. Put them on a disk that "
+                "every machine of the cluster has under the same path, with --shards."
             )
         self.held = [Held(opened.shards[number]) for number in numbers]
 
@@ -124,8 +124,8 @@ class RayWorkers:
         self.replaced += len(lost)
         if self.replaced > MOST_REPLACED:
             raise SettingError(
-                f"{self.replaced} workers of the cluster were lost. Look into its logs; "
-                "where a worker runs out of memory, use more machines."
+                f"{self.replaced} workers of the cluster were lost. Check its logs; if a worker runs out of "
+                "memory, use more machines."
             )
         for place in lost:
             self.actors[place] = self._actor(self.numbers[place])

@@ -289,7 +289,7 @@ def _names(kind: Any) -> list[str]:
 
 
 def _objection(name: str, hint: Any, value: Any) -> str | None:
-    """What was wanted instead, or None if the value will do."""
+    """What was expected instead, or None if the value can be used."""
     if get_origin(hint) is Literal:
         fine = any(value == one and type(value) is type(one) for one in get_args(hint))
         return None if fine else "one of " + ", ".join(map(str, get_args(hint)))

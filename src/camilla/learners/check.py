@@ -99,8 +99,8 @@ class Control:
         """The verdict on the fit."""
         gains = [one.gain for one in self.permuted]
         says = (
-            f"knowing learners takes {self.real.gain:+.4f} off the error of sample means; with responses "
-            f"permuted within samples {min(gains):+.4f} to {max(gains):+.4f}"
+            f"knowing the learner reduces the error of sample means by {self.real.gain:.4f}; with responses "
+            f"permuted within samples, by {min(gains):.4f} to {max(gains):.4f}"
         )
         if not self.holds:
             return TableFinding(
@@ -110,7 +110,7 @@ class Control:
             says += ": it finds learners where there are none"
             return TableFinding(f"{self.diagnoser} fit", "warning", says)
         return TableFinding(
-            f"{self.diagnoser} fit", "fine", f"{says}: what it says of learners is in the responses"
+            f"{self.diagnoser} fit", "fine", f"{says}: what it says about learners is in the responses"
         )
 
     def to_document(self) -> dict[str, Any]:
@@ -231,13 +231,16 @@ class Checked(Printable):
         said = f"{counted(len(levels), 'check')}: {counted(warnings, 'warning')}, {counted(notes, 'note')}"
         said += f", {len(self.unanswered)} without an answer." if self.unanswered else "."
         if self.control is not None and not self.control.holds:
-            said += f" {self.control.diagnoser} finds nothing about learners here: do not read its abilities."
+            said += (
+                f" {self.control.diagnoser} finds nothing about learners here: do not interpret its "
+                "abilities."
+            )
         if levels.count("fine") == len(levels):
-            said += " Nothing speaks against this table."
+            said += " No problem was found."
         if self.unanswered:
             said += (
-                f" This table is too small or too uniform to answer: {', '.join(self.unanswered)}. "
-                "Their lines say why."
+                f" This table is too small or too uniform to answer: {', '.join(self.unanswered)}. The "
+                "lines on these checks say why."
             )
         return said
 
@@ -293,7 +296,7 @@ class Checked(Printable):
 
 
 def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> Checked:
-    """Checks a table before you believe anything it says.
+    """Checks a table before you rely on it.
 
     It looks for samples with the same response from every learner, copies of learners and samples,
     missing responses that are not random, blocks without overlap, and the number of dimensions.
@@ -305,7 +308,7 @@ def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> C
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
 
     Returns
     -------
@@ -344,7 +347,9 @@ def _size(table: ResponseTable) -> TableFinding:
     )
     small = table.n_samples < 30
     return TableFinding(
-        "size", "warning" if small else "fine", says + ("; below 30 samples little is sure" if small else "")
+        "size",
+        "warning" if small else "fine",
+        says + ("; with fewer than 30 samples, little is certain" if small else ""),
     )
 
 
@@ -358,8 +363,8 @@ def _samples(table: ResponseTable, matrix: Floats) -> TableFinding:
     right, wrong = int(np.sum(constant & (low == 1))), int(np.sum(constant & (low == 0)))
     share = float(constant.mean())
     says = (
-        f"{int(constant.sum())} of {counted(table.n_samples, 'sample')} got one response from everybody "
-        f"({right} all right, {wrong} all wrong): such samples tell no learner from another"
+        f"{int(constant.sum())} of {counted(table.n_samples, 'sample')} have the same response from "
+        f"everybody ({right} all right, {wrong} all wrong): such samples do not distinguish learners"
         if constant.any()
         else "no sample has the same response from everybody"
     )
@@ -402,7 +407,10 @@ def _copies(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
     middle[answered] = np.nanmedian(matrix[:, answered], axis=0)
     columns = np.flatnonzero(np.sum(~np.isnan(matrix) & (matrix != middle), axis=0) >= STANDING_OUT)
     if len(columns) < 2:
-        says = f"{counted(len(columns), 'sample')} on which {STANDING_OUT} learners stand out; two are needed"
+        says = (
+            f"{counted(len(columns), 'sample')} on which {STANDING_OUT} learners differ from the median "
+            "response; two are needed"
+        )
         yield TableFinding("copies of samples", "unknown", says)
         return
     filled = np.nan_to_num(matrix, nan=-1.0)
@@ -510,7 +518,7 @@ def _depends(found: Missingness) -> TableFinding:
         return TableFinding(
             "missing at random",
             "fine",
-            "no sign that it depends on the sample's difficulty or the learner's level",
+            "no evidence that it depends on the sample's difficulty or the learner's level",
         )
     says = "; ".join(parts) + ": plain means compare different things, pairs on shared samples do not"
     return TableFinding("missing at random", "warning", says)
@@ -529,9 +537,9 @@ def _dimensions(found: Dimensions) -> TableFinding:
         return TableFinding(
             "dimensions",
             "warning",
-            f"no dimension is distinguishable from chance ({of}): a diagnoser has no pattern over samples "
-            "to hold on to. "
-            "Whether learners' means differ is another question; compare and rank answer it",
+            f"no dimension is distinguishable from chance ({of}): there is no pattern over samples that a "
+            "diagnoser could use. Whether learners' means differ is another question; compare and rank "
+            "answer it",
         )
     many = "dimension is" if found.number == 1 else "dimensions are"
     first = f"the first has {found.share * 100:.0f} % of the variance"

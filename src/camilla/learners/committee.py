@@ -45,7 +45,7 @@ class _Saved(msgspec.Struct):
 class Committee(Printable):
     """Learners that answer together: the answer with the most votes wins.
 
-    A tie goes to the answer of the member that stands first. A member without an answer abstains.
+    A tie goes to the answer of the member that is listed first. A member without an answer abstains.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ class Committee(Printable):
     weights : tuple of float
         The weight of each member's vote.
     vote : str
-        How the weights came about: "majority", "log-odds" or "learned".
+        How the weights were chosen: "majority", "log-odds" or "learned".
     facts : mapping
         Expected accuracy, and what the committee was chosen from.
 
@@ -73,8 +73,8 @@ class Committee(Printable):
     def __post_init__(self) -> None:
         if not self.members or len(self.members) != len(self.weights):
             raise SettingError(
-                f"a committee has one weight per member; {len(self.members)} members and "
-                f"{len(self.weights)} weights came."
+                f"a committee has one weight per member; got {len(self.members)} members and "
+                f"{len(self.weights)} weights."
             )
         if twice := repeated(self.members):
             raise SettingError(f"a committee has each member once; {quoted(twice)} is given more than once.")
@@ -163,7 +163,7 @@ class Committee(Printable):
         rows = _long(answers, learner, sample, answer, self.members)
         known = set(rows["learner"])
         if not known:
-            raise DataError("the answers hold no sample; answers of the members to one at least were wanted.")
+            raise DataError("the answers contain no sample; expected answers of the members to at least one.")
         if absent := [name for name in self.members if name not in known]:
             raise DataError(
                 f"{counted(len(absent), 'member')} of the committee gave no answer: {quoted(absent)}. "
@@ -198,7 +198,7 @@ class Committee(Printable):
         return found.select("sample", "answer", share=share, voters=pl.col("voters").fill_null(0))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds.
+        """The content of the file.
 
         Returns
         -------
@@ -218,7 +218,7 @@ class Committee(Printable):
         return head | {"vote": self.vote, "members": members, "facts": dict(self.facts)}
 
     def save(self, path: str | Path) -> Path:
-        """Writes the committee as JSON; a reader never meets half a file.
+        """Writes the committee as JSON; the file is written completely or not at all.
 
         Parameters
         ----------
@@ -259,7 +259,7 @@ class Committee(Printable):
         Raises
         ------
         FormatError
-            The file holds no committee, or one of a newer version.
+            The file is not a committee, or one of a newer version.
 
         Examples
         --------
@@ -287,7 +287,7 @@ def _long(answers: Any, learner: str, sample: str, answer: str, members: tuple[s
     if isinstance(answers, ResponseTable):
         said = answers.short_answers()
         if said is None:
-            raise DataError("the table holds no answers, only responses; a committee votes on answers.")
+            raise DataError("the table contains no answers, only responses; a committee votes on answers.")
         return answers.to_long().select("learner", "sample").with_columns(answer=said)
     origin = Origin("the answers")
     if isinstance(answers, str | Path):
@@ -328,7 +328,7 @@ def _columns_of(answers: Mapping[Any, Any]) -> pl.DataFrame:
     if len(set(lengths.values())) > 1:
         fewest, most = min(lengths, key=lambda one: lengths[one]), max(lengths, key=lambda one: lengths[one])
         raise DataError(
-            f"{fewest!r} has {counted(lengths[fewest], 'answer')} and {most!r} has {lengths[most]}; one "
-            "answer per sample was wanted, None where there is none."
+            f"{fewest!r} has {counted(lengths[fewest], 'answer')} and {most!r} has {lengths[most]}; "
+            "expected one answer per sample, None where there is none."
         )
     return pl.DataFrame({str(name): list(column) for name, column in answers.items()}, strict=False)

@@ -378,7 +378,8 @@ def compare(
 ) -> Comparison:
     """Whether B differs from A on the samples both answered, with an interval, a test and the flips.
 
-    Clusters and trials of the table are respected; tasks are tested each, with Holm over them.
+    Clusters and trials of the table are taken into account; each task is tested, with Holm's adjustment over
+    tasks.
 
     Parameters
     ----------
@@ -406,7 +407,8 @@ def compare(
     """
     if b is not None and isinstance(table, ResponseTable) and options:
         raise SettingError(
-            f"{next(iter(options))!r} says how a file or frame is read; a ResponseTable is read already."
+            f"{next(iter(options))!r} says how a file or frame is read; a ResponseTable has been read "
+            "already."
         )
     if b is not None:
         table = table if isinstance(table, ResponseTable) else read(table, **options)
@@ -512,9 +514,12 @@ def _notes(
             f"{pair.only_b} by B alone; these are left out."
         )
     if overall.n_clusters is not None and np.isnan(overall.se):
-        notes.append("all shared samples are of one cluster: no interval can be given.")
+        notes.append("all shared samples belong to one cluster: no interval can be given.")
     elif overall.n_clusters is not None and overall.n_clusters < FEW:
-        notes.append(f"only {overall.n_clusters} clusters: the interval is wide because little is known.")
+        notes.append(
+            f"only {overall.n_clusters} clusters: the interval is wide because so few clusters say little "
+            "about how they vary."
+        )
     if macro is not None and macro.se != macro.se:
         notes.append(
             "one task has a single shared sample or cluster, so that its spread is unknown: the macro "

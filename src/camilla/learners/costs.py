@@ -71,13 +71,13 @@ def confidences_of(source: Any, learners: Sequence[str], samples: Sequence[str])
     values = confidences_in(pick(frame, found.column, origin), origin)
     if values.null_count() == len(values):
         raise DataError(
-            f"{origin.name}: column {in_quotes(found.column)} of confidence holds no number; finite ones "
-            "were wanted."
+            f"{origin.name}: column {in_quotes(found.column)} of confidence contains no number; expected "
+            "finite numbers."
         )
     cells = _cells(names, sample, values.to_numpy(), learners, samples)
     if np.isnan(cells).all():
         raise DataError(
-            f"{origin.name}: has no confidence of the table's learners on its samples. Names must be the "
+            f"{origin.name}: has no confidence for the table's learners and samples. Names must be the "
             f"same: it has learner {in_quotes(names[0])} and sample {in_quotes(sample[0])}, the table "
             f"{in_quotes(learners[0])} and {in_quotes(samples[0])}."
         )
@@ -96,7 +96,7 @@ def _read(source: Any, usual: str) -> _Column:
     if isinstance(source, str | Path):
         file, columns = file_and_columns(source, f"{usual}s")
         if file is None or len(columns) > 1:
-            raise SettingError(f"{usual}s {str(source)!r}: FILE or FILE:column was wanted.")
+            raise SettingError(f"{usual}s {str(source)!r}: expected FILE or FILE:column.")
         column = columns[0] if columns else usual
         source, place = frame_with_lines(read_frame(file, text=True), file)
         origin = Origin(called(file), place)
@@ -113,8 +113,8 @@ def _column(frame: pl.DataFrame, usual: Sequence[str], kind: str, origin: Origin
     found = next((name for name in usual if name in frame.columns), None)
     if found is None:
         raise DataError(
-            f"{origin.name}: has no column of {kind}s; one called {', '.join(usual)} was wanted, and it has "
-            f"{quoted(frame.columns)}."
+            f"{origin.name}: has no column of {kind}s; expected one called {', '.join(usual)}, but it has "
+            f"only {quoted(frame.columns)}."
         )
     return found
 
@@ -125,8 +125,8 @@ def confidences_in(series: pl.Series, origin: Origin) -> pl.Series:
     values = _parsed(series, origin, remedy)
     for row in values.is_infinite().fill_null(value=False).arg_true():
         raise DataError(
-            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} holds {values[row]:g}; a "
-            f"finite number was wanted. {remedy}"
+            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} contains {values[row]:g}; "
+            f"expected a finite number. {remedy}"
         )
     return values
 
@@ -141,8 +141,8 @@ def _parsed(series: pl.Series, origin: Origin, remedy: str) -> pl.Series:
     wrong = numbers.is_null() & text.is_not_null()
     for row in wrong.arg_true():
         raise DataError(
-            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} holds "
-            f"{in_quotes(text[row])}; a number was wanted. {remedy}"
+            f"{origin.name}, {origin.place(row)}: column {in_quotes(series.name)} contains "
+            f"{in_quotes(text[row])}; expected a number. {remedy}"
         )
     return numbers
 

@@ -32,7 +32,7 @@ class DecisionFile(NamedTuple):
         require_folder(path)
 
     def write(self, path: str | Path, document: Mapping[str, Any]) -> Path:
-        """Writes a decision as JSON; a reader never meets half a file."""
+        """Writes a decision as JSON; the file is written completely or not at all."""
         path = Path(path)
         self.check_name(path)
         text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
@@ -50,8 +50,8 @@ class DecisionFile(NamedTuple):
         head = self._decoded(path, data, _Head)
         if head.format != self.format or head.version > self.version:
             raise FormatError(
-                f"{path}: holds {in_quotes(head.format)} of version {head.version}; "
-                f"{in_quotes(self.format)} up to version {self.version} was wanted."
+                f"{path}: contains {in_quotes(head.format)} of version {head.version}; expected "
+                f"{in_quotes(self.format)} up to version {self.version}."
             )
         saved = self._decoded(path, data, kind)
         try:
@@ -64,7 +64,7 @@ class DecisionFile(NamedTuple):
             return msgspec.json.decode(data, type=kind)
         except (msgspec.MsgspecError, UnicodeDecodeError) as error:
             raise FormatError(
-                f"{path}: is no {self.noun}: {error}. A {self.noun} is written by {self.command}."
+                f"{path}: is not a {self.noun}: {error}. A {self.noun} is written by {self.command}."
             ) from error
 
 

@@ -249,7 +249,7 @@ def _check_settings(sizes: Sequence[int], vote: str | None, splits: int, level: 
     if vote is not None and vote not in VOTES:
         raise SettingError(f"vote is one of {', '.join(VOTES)}; got {vote!r}.")
     if splits < 1:
-        raise SettingError(f"at least one split of the samples is wanted; got {splits}.")
+        raise SettingError(f"expected at least one split of the samples; got {splits}.")
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
 
@@ -313,8 +313,8 @@ def _check_units(n_units: int, *, clusters: bool) -> None:
     if n_units < FEWEST_UNITS:
         came = counted(n_units, "cluster" if clusters else "sample")
         raise DataError(
-            f"{came} with answers came; to choose a committee on one half and judge it on the other takes "
-            f"{FEWEST_UNITS} at least."
+            f"got {came} with answers; choosing a committee on one half and evaluating it on the other "
+            f"takes at least {FEWEST_UNITS}."
         )
 
 

@@ -58,7 +58,7 @@ def gate_of(found: "Comparison", *, by: str | None, margin: float | None, allow:
 
 def _check(found: "Comparison", by: str | None, margin: float | None, allow: Mapping[str, float]) -> None:
     if by not in (None, "task"):
-        raise SettingError(f"a gate is by 'task', or overall alone; got {by!r}.")
+        raise SettingError(f"a gate is by 'task', or only overall; got {by!r}.")
     if margin is not None and not 0 <= margin < 1:
         raise SettingError(f"--margin {margin:g}: a margin lies in 0 ≤ margin < 1.")
     if allow and by is None:

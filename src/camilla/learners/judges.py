@@ -253,13 +253,16 @@ def _read(sources: Sequence[Any], options: Mapping[str, Any]) -> tuple[JudgedAns
     if len(sources) == 1 and isinstance(sources[0], Mapping):
         tables = sources[0]
         if options or not all(isinstance(table, ResponseTable) for table in tables.values()):
-            raise SettingError("a dict of judges holds one ResponseTable each, and no option of reading.")
+            raise SettingError(
+                "a dict of judges must have one ResponseTable for each judge, and takes no options for "
+                "reading."
+            )
         return answers_of_tables(tables), []
     reading = read_with_account(*sources, **options)
     if reading.judged is None:
         reading.table  # noqa: B018, matches between players are an error of their own
         raise DataError(
-            "nothing names judges: a table wants a column called judge, or judge=… (--judge) for another "
+            "nothing names judges: a table needs a column called judge, or judge=… (--judge) for another "
             "name. Where each judge has a file of its own, give a dict of tables in Python."
         )
     return reading.judged(), reading.joining_notes()
@@ -324,7 +327,7 @@ def _panel(answers: JudgedAnswers) -> tuple[JudgedAnswers, list[str]]:
     gone = [name for at, name in enumerate(answers.judges) if at not in largest]
     note = (
         f"{counted(len(gone), 'judge')} score other answers and are left out: {quoted(gone)}. Compare them "
-        "by themselves: only=… (--only)."
+        "separately: only=… (--only)."
     )
     return answers.of([answers.judges[at] for at in largest]), [note]
 
@@ -400,8 +403,8 @@ def _boards(panel: JudgedAnswers, level: float) -> tuple[dict[str, Ranking], lis
     if common:
         return boards, []
     return boards, [
-        "too few answers were scored by all judges: boards are of the answers that each judge scored, and "
-        "may differ for that alone. There is no board of the mean over judges."
+        "too few answers were scored by all judges: boards use the answers that each judge scored, and may "
+        "differ for this reason alone. There is no board of the mean over judges."
     ]
 
 
@@ -524,7 +527,7 @@ def _pair_grid(found: Judges, most: int) -> Grid:
     shown = frame.select(*columns)
     more = f", the {most} that agree least" if len(found.pairs) > most else ""
     fixed = tuple(name for name in shown.columns if name.endswith(ends))
-    return Grid(f"Each two judges on the answers both scored{more}", shown, fixed=fixed, spare=("n",))
+    return Grid(f"Pairs of judges, on the answers that both scored{more}", shown, fixed=fixed, spare=("n",))
 
 
 def _severity_grid(found: Judges) -> Grid:
@@ -536,7 +539,7 @@ def _severity_grid(found: Judges) -> Grid:
         severity=pl.when(~pl.col("differs")).then(pl.lit("not told apart"))
         .when(pl.col("difference") < 0).then(pl.lit("severe")).otherwise(pl.lit("lenient")),
     )  # fmt: skip
-    title = "Severity: each judge less the mean of all judges on the same answers"
+    title = "Severity: each judge minus the mean of all judges on the same answers"
     return Grid(title, shown, fixed=(ends,), spare=("n",))
 
 
@@ -552,7 +555,10 @@ def _favour_parts(found: Judges) -> list[Part]:
         "judge", "learner", "n", "difference", pl.Series(ends, intervals(frame, "low", "high"), pl.String),
         "holm_p",
     )  # fmt: skip
-    title = "Favours: what a judge gives a learner more than other judges do, beyond what it gives the others"
+    title = (
+        "Favours: how much more than other judges a judge gives a learner, beyond what it gives other "
+        "learners"
+    )
     return [Grid(title, shown, fixed=(ends,), spare=("n",))]
 
 

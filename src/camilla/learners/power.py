@@ -92,7 +92,7 @@ class Plan(Printable):
         if self.chance is not None:
             difference, samples = self.needed[0].difference, self.seen[0].samples
             parts.append(
-                f"{samples} samples show a difference of {difference:g} with a power of "
+                f"{samples} samples can detect a difference of {difference:g} with a power of "
                 f"{percent(self.chance)}."
             )
         if len(self.needed) == 1:
@@ -104,7 +104,7 @@ class Plan(Printable):
             parts.append(Grid(f"Samples needed for a power of {percent(self.power)}", frame))
         if len(self.seen) > 1:
             frame = pl.DataFrame(self.seen, schema=["samples", "difference"], orient="row")
-            parts.append(Grid(f"Smallest difference shown with a power of {percent(self.power)}", frame))
+            parts.append(Grid(f"Smallest difference detected with a power of {percent(self.power)}", frame))
         return [*parts, self._assumptions(), *(f"note: {note}" for note in self.notes)]
 
     def _assumptions(self) -> str:
@@ -148,16 +148,18 @@ class Plan(Printable):
 def _needed(row: Needed, power: float) -> str:
     if row.samples is None:
         return (
-            f"No number of samples shows a difference of {row.difference:g} with a power of {percent(power)}."
+            f"No number of samples detects a difference of {row.difference:g} with a power of "
+            f"{percent(power)}."
         )
     return f"A difference of {row.difference:g} takes {row.samples} samples for a power of {percent(power)}."
 
 
 def _seen(row: Seen, power: float) -> str:
     if row.difference is None:
-        return f"{row.samples} samples show no difference with a power of {percent(power)}."
+        return f"{row.samples} samples detect no difference with a power of {percent(power)}."
     return (
-        f"{row.samples} samples show a difference of {row.difference:.3f} with a power of {percent(power)}."
+        f"{row.samples} samples can detect a difference of {row.difference:.3f} with a power of "
+        f"{percent(power)}."
     )
 
 
@@ -305,7 +307,7 @@ def power(
     if isinstance(source, Design):
         design = source
         if learners is not None:
-            raise SettingError("learners are those of a table; a design was given. Leave them out.")
+            raise SettingError("learners belong to a table, but a design was given. Leave them out.")
     else:
         table = as_table(source, rows=rows)
         design, note = design_of(table, learners)
@@ -363,7 +365,7 @@ def _plan(
     table: ResponseTable | None,
 ) -> Plan:
     if few := [n for n in samples if n < FEWEST]:
-        raise SettingError(f"{few[0]} samples show nothing; {FEWEST} at least were wanted.")
+        raise SettingError(f"{few[0]} samples are too few; expected at least {FEWEST}.")
     most = design.discordance if design.discordance is not None else 1.0
     wanted = differences or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
     counts = samples or ([] if differences else (100, 300, 1000, 3000, 10000))

@@ -330,7 +330,7 @@ def rank(
 def _check_enough(answered: NDArray[np.intp]) -> None:
     if len(answered) < 2:
         raise DataError(
-            f"{counted(len(answered), 'learner')} with responses came; ranking needs at least two."
+            f"got {counted(len(answered), 'learner')} with responses; ranking needs at least two."
         )
 
 

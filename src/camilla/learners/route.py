@@ -167,9 +167,9 @@ def _check_settings(asked: Settings) -> None:
 
 def _check_judging(asked: Settings) -> None:
     if asked.folds < 2:
-        raise SettingError(f"at least 2 folds are wanted; got {asked.folds}.")
+        raise SettingError(f"expected at least 2 folds; got {asked.folds}.")
     if asked.partitions is not None and asked.partitions < 1:
-        raise SettingError(f"at least 1 partition is wanted; got {asked.partitions}.")
+        raise SettingError(f"expected at least 1 partition; got {asked.partitions}.")
     if not 0 < asked.level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {asked.level:g}.")
 
@@ -188,9 +188,9 @@ def _routing(
     problem = problem_of(ordered, costs, sure, first)
     if problem.features is None and problem.confidence is None:
         raise DataError(
-            "nothing is known of samples before they are answered: the table has neither tasks nor skills "
-            "nor features, so no sample can be given to another learner than the next. Give features "
-            "(--features), a column of tasks (--task), skills (--skills), or confidence (--confidence)."
+            "nothing is known about samples before they are answered: the table has neither tasks nor "
+            "skills nor features, so a route cannot tell samples apart. Give features (--features), a "
+            "column of tasks (--task), skills (--skills), or confidence (--confidence)."
         )
     if asked.budget is not None and asked.budget < problem.costs.min():
         raise DataError(
@@ -416,8 +416,8 @@ def _notes(problem: Problem, fitted: _Fitted, asked: Settings, *, given: bool) -
         notes.append("no costs were given, so every answer costs 1; give them with --costs (costs=…).")
     if not fitted.tells_apart:
         notes.append(
-            "what is known of samples does not predict which learner is better on them: on folds within the "
-            "samples of the fit, predictions were no better than the learners' means."
+            "what is known about samples does not predict which learner is better on them: on folds within "
+            "the samples of the fit, predictions were no better than the learners' means."
         )
     if gone := [str(size) for size in asked.portfolio if size >= len(problem.learners)]:
         notes.append(

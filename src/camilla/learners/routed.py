@@ -85,12 +85,12 @@ def problem_of(ordered: ResponseTable, costs: Costs, confidence: Floats | None, 
     if n_units < FEWEST_UNITS:
         units_came = counted(n_units, "sample" if group is None else "cluster")
         raise DataError(
-            f"{units_came} {'was' if n_units == 1 else 'were'} answered by all {len(active)} learners; to "
-            f"judge a route on samples that had no part in it takes {FEWEST_UNITS} at least."
+            f"{units_came} {'was' if n_units == 1 else 'were'} answered by all {len(active)} learners; "
+            f"evaluating a route on held-out samples takes at least {FEWEST_UNITS}."
         )
     if skipped := ordered.n_samples - len(judged):
         notes.append(
-            f"{counted(skipped, 'sample')} that some learner did not answer help to fit, not to judge."
+            f"{counted(skipped, 'sample')} that some learner did not answer are used to fit, not to evaluate."
         )
     learners = tuple(ordered.learners[i] for i in active)
     described = _described(ordered)

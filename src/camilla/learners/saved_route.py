@@ -132,8 +132,8 @@ class _Saved(msgspec.Struct):
 class Route(Printable):
     """A rule that sends a sample to the learner with the largest expected response − price × cost.
 
-    A route to a single learner needs no features. A cascade asks `first` always, and another learner where,
-    given the confidence of the first, that is expected to be worth its cost. `camilla.route` makes one.
+    A route to a single learner needs no features. A cascade asks `first` always, and another learner if,
+    given the confidence of the first, the other is expected to be worth its cost. `camilla.route` makes one.
 
     Parameters
     ----------
@@ -298,7 +298,7 @@ class Route(Printable):
         return frame.with_columns(pl.col("expected").fill_nan(None))
 
     def to_document(self) -> dict[str, Any]:
-        """What the file holds.
+        """The content of the file.
 
         Returns
         -------
@@ -322,7 +322,7 @@ class Route(Printable):
         return document
 
     def save(self, path: str | Path) -> Path:
-        """Writes the route as JSON; a reader never meets half a file.
+        """Writes the route as JSON; the file is written completely or not at all.
 
         Parameters
         ----------
@@ -363,7 +363,7 @@ class Route(Printable):
         Raises
         ------
         FormatError
-            The file holds no route, or one of a newer version.
+            The file is not a route, or one of a newer version.
 
         Examples
         --------
@@ -433,7 +433,7 @@ def _features(frame: pl.DataFrame, kinds: Mapping[str, Kind], origin: Origin) ->
         kind = kinds[name]
         if kind == "vector":
             raise DataError(
-                f"{origin.name}: column {in_quotes(name)} is empty; a vector per sample was wanted."
+                f"{origin.name}: column {in_quotes(name)} is empty; expected a vector per sample."
             )
         empty = pl.DataFrame({name: [None] * frame.height},
                              schema={name: pl.Float64 if kind == "number" else pl.String})  # fmt: skip
@@ -523,9 +523,9 @@ def _check_sizes(saved: _Saved, sight: Sight, arrays: Mapping[str, Floats]) -> N
     }
     for name, shape in wanted.items():
         if name in arrays and arrays[name].shape != shape:
-            raise FormatError(f"{name} has the shape {arrays[name].shape}; {shape} was wanted.")
+            raise FormatError(f"{name} has the shape {arrays[name].shape}; expected {shape}.")
     if near and saved.neighbours < 1:
-        raise FormatError(f"it asks {saved.neighbours} neighbours; at least one was wanted.")
+        raise FormatError(f"it asks {saved.neighbours} neighbours; expected at least one.")
 
 
 def _methods(saved: _Saved, arrays: Mapping[str, Floats]) -> dict[str, Any]:

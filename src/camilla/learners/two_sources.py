@@ -99,8 +99,9 @@ def _both_scored(together: Reading, a: str, b: str) -> None:
     lacking = () if together.merged is None else together.merged.lacking
     if has := {metric for one in lacking if one.learner in left_out for metric in one.has}:
         raise DataError(
-            f"{quoted(left_out)} has no response by what scores the other, only {quoted(sorted(has))}. "
-            "Name what both logs have: --metric, --filter; or have one of them scored again."
+            f"{quoted(left_out)} has no response by the metric of the other log, only by "
+            f"{quoted(sorted(has))}. Name a metric that both logs have (--metric, --filter), or score one "
+            "of them again."
         )
 
 
@@ -109,17 +110,17 @@ def _apart(one: Path, other: Path) -> None:
     if a == b:
         raise SettingError(f"{one} cannot be compared with itself; name two tables or logs.")
     if a.is_relative_to(b) or b.is_relative_to(a):
-        raise SettingError(f"one of {one} and {other} lies in the other; name two folders apart.")
+        raise SettingError(f"one of {one} and {other} is inside the other; name two separate folders.")
 
 
 def _one_learner(label: str, learners: Sequence[str]) -> str:
     """The one learner of a source."""
     if not learners:
-        raise DataError(f"{label}: holds no log with responses of a learner.")
+        raise DataError(f"{label}: contains no log with responses of a learner.")
     if len(learners) > 1:
         raise DataError(
-            f"{label}: {len(learners)} learners, {quoted(learners)}; one was wanted. "
-            "Give one table and two names: camilla compare TABLE A B."
+            f"{label}: {len(learners)} learners, {quoted(learners)}; expected one. Give one table and two "
+            "names: camilla compare TABLE A B."
         )
     return learners[0]
 

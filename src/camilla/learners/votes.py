@@ -62,7 +62,7 @@ def pool_of(ordered: ResponseTable, *, two_answers: bool) -> Pool:
         return _of_responses(ordered, two_answers=two_answers)
     if two_answers:
         raise SettingError(
-            "two_answers (--two-answers) does nothing: the table holds the answers. Leave it out."
+            "two_answers (--two-answers) does nothing: the table contains the answers. Leave it out."
         )
     rows = pl.DataFrame({"learner": ordered.learner, "sample": ordered.sample, "response": ordered.response})
     rows = rows.with_columns(answer=said)
@@ -71,7 +71,7 @@ def pool_of(ordered: ResponseTable, *, two_answers: bool) -> Pool:
     once = rows.unique(["learner", "sample"], keep="first", maintain_order=True)
     notes = []
     if once.height < rows.height:
-        notes.append("of several trials of a learner on a sample the first one votes.")
+        notes.append("if a learner has several trials on a sample, the first one votes.")
     if gone := ordered.n_samples - once["sample"].n_unique():
         notes.append(f"{counted(gone, 'sample')} without short answers cannot be voted on and are left out.")
     unsaid = pl.format("\0{}", "learner")  # an answer that nobody else gives
@@ -85,7 +85,9 @@ def pool_of(ordered: ResponseTable, *, two_answers: bool) -> Pool:
     answer[once["learner"].to_numpy(), where] = once["code"].to_numpy()
     credit, odd = _credit(once, where, len(samples))
     if odd:
-        notes.append(f"{counted(odd, 'answer')} scored differently for different learners earn the mean.")
+        notes.append(
+            f"{counted(odd, 'answer')} scored differently for different learners count with their mean score."
+        )
     return _of_active(ordered, samples, Ballots(answer, credit, max(n_classes, 2)), notes, exact=True)
 
 
@@ -105,8 +107,9 @@ def _of_responses(ordered: ResponseTable, *, two_answers: bool) -> Pool:
     matrix = ordered.matrix()
     if not (zero_or_one(matrix) | np.isnan(matrix)).all():
         raise DataError(
-            "the table holds scores and no answers. A committee votes on answers: predicted classes, choices "
-            "or short texts. Give them with answer=… (--answer COLUMN), or as ResponseTable.from_predictions."
+            "the table contains scores and no answers. A committee votes on answers: predicted classes, "
+            "choices or short texts. Give them with answer=… (--answer COLUMN), or as "
+            "ResponseTable.from_predictions."
         )
     samples = np.flatnonzero((~np.isnan(matrix)).any(axis=0))
     matrix = matrix[:, samples]

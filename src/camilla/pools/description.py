@@ -34,7 +34,7 @@ class Folds:
         from sklearn.model_selection import KFold, StratifiedKFold
 
         if self.number < 2:
-            raise SettingError(f"{self.number} folds; at least 2 were wanted.")
+            raise SettingError(f"{self.number} folds; expected at least 2.")
         _check_enough(data, self.number, f"{self.number} folds")
         kind = StratifiedKFold if data.classes else KFold
         cut = kind(self.number, shuffle=self.shuffle, random_state=seed if self.shuffle else None)
@@ -65,7 +65,9 @@ class Given:
 
     def splits(self, data: "DataSet", seed: int) -> list[Split]:
         if data.held_out is None or data.held_out.all() or not data.held_out.any():
-            raise DataError(f"{data.name}: no samples are marked as held out, or all; some were wanted.")
+            raise DataError(
+                f"{data.name}: no samples, or all samples, are marked as held out; expected some."
+            )
         return [Split(np.flatnonzero(~data.held_out), np.flatnonzero(data.held_out))]
 
 
@@ -162,8 +164,8 @@ class Learner:
     def __post_init__(self) -> None:
         if not 0 < self.cost < math.inf:
             raise SettingError(
-                f"{self.name!r}: its cost, a guess of the seconds of a fit, is {self.cost!r}; a number above "
-                "0 was wanted."
+                f"{self.name!r}: its cost, a guess of the seconds of a fit, is {self.cost!r}; expected a "
+                "number above 0."
             )
 
 
@@ -218,14 +220,16 @@ class Pool:
             if not things:
                 raise SettingError(f"the pool has no {kind}.")
             if twice := repeated(thing.name for thing in things):
-                raise SettingError(f"{kind} with one name: {quoted(twice)}. Give each its own.")
+                raise SettingError(f"{kind} with one name: {quoted(twice)}. Give each its own name.")
         reserved = {"data_set", "sample", "truth", "fold"} & {learner.name for learner in self.learners}
         if reserved:
-            raise SettingError(f"a learner cannot be called {quoted(sorted(reserved))}: columns are.")
+            raise SettingError(
+                f"a learner cannot be called {quoted(sorted(reserved))}, because columns have these names."
+            )
         if self.task == "scores" and (other := [one for one in self.data if len(one.classes) != 2]):
             raise DataError(
-                f"{other[0].name}: the target has {len(other[0].classes)} classes; scores are of one class "
-                "against another, so two were wanted."
+                f"{other[0].name}: the target has {len(other[0].classes)} classes; scores compare one class "
+                "with the other; expected two."
             )
 
 

@@ -107,7 +107,7 @@ def _predicted(work: Work, fold: int, part: FoldPart) -> NDArray[np.float64]:
     answer = scores(ready, part.test) if work.task == "scores" else np.asarray(ready.predict(part.test))
     answer = np.asarray(answer, np.float64).reshape(-1) * spread + mean
     if len(answer) != len(part.split.test):
-        raise ValueError(f"{len(answer)} predictions came for {len(part.split.test)} samples")
+        raise ValueError(f"got {len(answer)} predictions for {len(part.split.test)} samples")
     if not np.isfinite(answer).all():
         raise ValueError(f"{(~np.isfinite(answer)).sum()} predictions are not finite")
     return answer

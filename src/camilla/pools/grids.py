@@ -45,7 +45,7 @@ class Grid:
         rows = {" ".join(str(value) for value in row): row for row in combinations}
         wanted = [" ".join(row.split()) for row in self.kept.split(",")] if self.kept else list(rows)
         if strange := [row for row in wanted if row not in rows]:
-            raise SettingError(f"{self.family}: {quoted(strange)} is no combination of its settings.")
+            raise SettingError(f"{self.family}: {quoted(strange)} is not a combination of its settings.")
         return tuple(self._learner(build, dict(zip(self.settings, rows[row], strict=True))) for row in wanted)
 
     def _learner(self, build: Any, settings: dict[str, Any]) -> Learner:

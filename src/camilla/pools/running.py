@@ -60,7 +60,7 @@ def _run(pool: Pool, folder: Path, jobs: int | None, watch: Watch) -> PoolResult
     if there:
         failed = len(there) - len(found)
         again = f"; {failed} more failed before and {'is' if failed == 1 else 'are'} tried again"
-        watch(f"{len(found)} of {len(unlike)} outcomes are there already{again if failed else ''}")
+        watch(f"{len(found)} of {len(unlike)} outcomes exist already{again if failed else ''}")
     clock = Clock(left, len(found))
     for outcome in _outcomes(left, jobs):
         journal.write(outcome)

@@ -28,7 +28,7 @@ def join_predictions(predictions: pl.DataFrame, file: Path) -> pl.DataFrame:
     sample = next((name for name in ("sample", "id") if name in other.columns), None)
     truth = next((name for name in ("truth", "label") if name in other.columns), None)
     if sample is None or truth is None:
-        raise DataError(f"{file}: columns sample (or id) and truth (or label) were wanted.")
+        raise DataError(f"{file}: expected the columns sample (or id) and truth (or label).")
     learners = [name for name in other.columns if name not in (sample, truth, *predictions.columns)]
     given = other.select(
         pl.col(sample).cast(pl.String).alias("sample"), pl.col(truth).alias("\0truth"), *learners
@@ -67,7 +67,7 @@ def own_learners(path: str) -> tuple[Learner, ...]:
             raise SettingError(f"{path!r}: cannot be called without arguments: {error}.") from error
     learners = as_learners(found, name=path.partition(":")[2])
     if strange := [learner.name for learner in learners if not hasattr(learner.estimator, "fit")]:
-        raise SettingError(f"{path!r}: {strange[0]!r} has no fit(); an estimator was wanted.")
+        raise SettingError(f"{path!r}: {strange[0]!r} has no fit(); expected an estimator.")
     return learners
 
 
@@ -101,7 +101,7 @@ def _files(path: Path) -> list[Path]:
         return [path]
     found = [one for one in sorted(path.iterdir()) if one.suffix in ENDINGS and one.name[0] not in "_."]
     if not found:
-        raise DataError(f"{path}: holds no table; files ending in {', '.join(ENDINGS)} were wanted.")
+        raise DataError(f"{path}: contains no table; expected files ending in {', '.join(ENDINGS)}.")
     return found
 
 
@@ -119,8 +119,8 @@ def binary_data_set(frame: pl.DataFrame, name: str, *, target: str | None = None
     counts = labels.value_counts().sort("count", target, descending=[True, False])
     if counts.height != 2:
         raise DataError(
-            f"{name}: {target!r} has {counts.height} classes in {complete.height} complete rows"
-            f" ({quoted(counts[target].to_list())}); two were wanted."
+            f"{name}: {target!r} has {counts.height} classes in {complete.height} complete rows "
+            f"({quoted(counts[target].to_list())}); expected two."
         )
     classes = tuple(counts[target].to_list())
     return DataSet(

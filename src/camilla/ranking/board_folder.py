@@ -90,9 +90,9 @@ def drafted(folder: Path) -> Iterator[Path]:
     An earlier result is replaced; a folder that holds something else is refused.
     """
     if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file; a folder was wanted. Name another.")
+        raise DataError(f"{folder}: is a file; expected a folder. Name another.")
     if folder.exists() and any(folder.iterdir()) and not any((folder / name).exists() for name in MARKS):
-        raise DataError(f"{folder}: is not empty and holds no leaderboard; name a new folder.")
+        raise DataError(f"{folder}: is not empty and contains no leaderboard; name a new folder.")
     with whole_folder(folder) as draft:
         yield draft
 
@@ -156,14 +156,16 @@ def read_fields(folder: str | Path) -> dict[str, Any]:
         parts = {path.stem: pl.read_parquet(path, glob=False) for path in sorted(folder.glob("*.parquet"))}
     except (OSError, ValueError, pl.exceptions.PolarsError) as error:
         raise FormatError(
-            f"{folder}: is no readable leaderboard ({error}). Save it again with Leaderboard.save."
+            f"{folder}: is not a readable leaderboard ({error}). Save it again with Leaderboard.save."
         ) from error
     if document.get("format") not in (1, FORMAT):
         raise FormatError(
             f"{folder}: has format {document.get('format')!r}; this version reads {FORMAT}. Update camilla."
         )
     if "merit" not in parts and "matches" not in parts:
-        raise FormatError(f"{folder}: holds neither matches nor scores. Save it again with Leaderboard.save.")
+        raise FormatError(
+            f"{folder}: contains neither matches nor scores. Save it again with Leaderboard.save."
+        )
     return _restored(document, rows, parts)
 
 

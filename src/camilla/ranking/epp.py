@@ -159,7 +159,7 @@ def epp(
     idle = "without se=bootstrap nothing is spread over processes. Leave"
     check_where(jobs, backend, None if se == "bootstrap" else idle)
     if ranks not in RANKS:
-        raise SettingError(f"ranks {ranks!r} is not known; wanted one of {', '.join(RANKS)}.")
+        raise SettingError(f"ranks {ranks!r} is not known; expected one of {', '.join(RANKS)}.")
     if compat is not None:
         return _compatible(tournament, matches, level, failed)
     ordered = _by_rank(tournament, matches)
@@ -291,9 +291,9 @@ def _order(strength: Array, players: tuple[str, ...]) -> NDArray[np.int64]:
 
 def _check_settings(se: str, level: float, prior: float | None, compat: str | None, replicates: int) -> None:
     if se not in STANDARD_ERRORS:
-        raise SettingError(f"se {se!r} is not known; wanted one of {', '.join(STANDARD_ERRORS)}.")
+        raise SettingError(f"se {se!r} is not known; expected one of {', '.join(STANDARD_ERRORS)}.")
     if compat is not None and compat not in COMPAT:
-        raise SettingError(f"compat {compat!r} is not known; wanted {', '.join(COMPAT)} or nothing.")
+        raise SettingError(f"compat {compat!r} is not known; expected {', '.join(COMPAT)} or nothing.")
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}. 0.95 is usual.")
     if prior is not None and not (0 <= prior < np.inf):
@@ -305,12 +305,12 @@ def _check_settings(se: str, level: float, prior: float | None, compat: str | No
 def _check_matches(matrix: WinMatrix, players: tuple[str, ...]) -> None:
     wins, played = matrix
     if not played.any():
-        raise DataError("no two players met: no round holds two scores. Check player and round columns.")
+        raise DataError("no two players met: no round contains two scores. Check player and round columns.")
     balanced = np.array_equal(2 * wins.sum(axis=1), played.sum(axis=1))
     if balanced and np.array_equal(2 * wins, played):
         raise DataError(
             f"all {played.sum() / 2:.0f} matches are ties, or wins and losses of each pair cancel out; "
-            f"{quoted(players)} cannot be ranked. Check that the score column holds the scores."
+            f"{quoted(players)} cannot be ranked. Check that the score column contains the scores."
         )
     alone = [players[i] for i in np.flatnonzero(played.sum(axis=1) == 0)]
     if alone:
@@ -361,8 +361,8 @@ def _refusal(record: Record) -> tuple[str, ...]:
     units = record.n_units
     if isinstance(record, Clustered) and units < FEWEST_CLUSTERS:
         return (
-            f"Intervals are refused: the rounds lie in {counted(units, 'cluster')}, and how far clusters "
-            f"vary takes at least {FEWEST_CLUSTERS} to say.",
+            f"Intervals are refused: the rounds lie in {counted(units, 'cluster')}, and estimating how "
+            f"clusters vary takes at least {FEWEST_CLUSTERS}.",
         )
     if units < 2:
         return (
@@ -439,7 +439,7 @@ def _counting(failed: str, cells: NDArray[np.bool_], tournament: Tournament) -> 
         return "count as lost to every score of their round (failed=lost)"
     player = failed.partition("=")[2]
     open_ = int((cells & cells[tournament.players.index(player)]).sum())
-    left = f"; {open_} of them are not played, for {player} has no score there" if open_ else ""
+    left = f"; {open_} of them are not played, because {player} has no score there" if open_ else ""
     return f"are given the score of {player} in their round (failed=impute={player}){left}"
 
 

@@ -203,10 +203,15 @@ class Leaderboard(Printable):
         if self.likely_ranks is None:
             return ""
         joint = self.provenance.get("ranks") == "joint"
-        held = "all of them hold their player's rank together" if joint else "each holds its player's rank"
+        held = (
+            "all intervals contain their players' ranks at once"
+            if joint
+            else "each interval contains its player's rank"
+        )
         return (
-            f"ranks: {held} with {percent(self.level)} confidence. likely: holds {percent(self.level)} of "
-            "the ranks on average over players (empirical Bayes); too narrow for players who are truly tied."
+            f"ranks: {held} with {percent(self.level)} confidence. likely: contains the ranks of "
+            f"{percent(self.level)} of players on average (empirical Bayes); too narrow for players who are "
+            "truly tied."
         )
 
     def _tie_line(self) -> str:
@@ -315,7 +320,7 @@ class Leaderboard(Printable):
 
     @property
     def p_beats_average(self) -> Array:
-        """σ(EPP less the mean): the probability of beating the average player."""
+        """σ(EPP minus the mean): the probability of beating the average player."""
         return sigmoid(self.epp - self.epp.mean())
 
     @cached_property
@@ -375,7 +380,7 @@ class Leaderboard(Printable):
         Raises
         ------
         SettingError
-            The leaderboard rests on matches, on another kind of standard error, or on separated players.
+            The leaderboard comes from matches, has another kind of standard error, or has separated players.
 
         Examples
         --------

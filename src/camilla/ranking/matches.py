@@ -53,7 +53,7 @@ def record_of(
     `failed` says what a cell without a score is. Rounds without a match are left out unless `every_round`.
     """
     if matches not in MATCHES:
-        raise SettingError(f"matches {matches!r} is not known; wanted one of {', '.join(MATCHES)}.")
+        raise SettingError(f"matches {matches!r} is not known; expected one of {', '.join(MATCHES)}.")
     if tournament.matches is not None:
         if matches == "all_rounds":
             raise SettingError("a list of matches has no scores to compare across rounds; use same_round.")
@@ -85,7 +85,7 @@ def _with_failures(tournament: Tournament, matches: str, failed: str) -> Array:
         return np.where(np.isnan(merit), -np.inf, merit)
     kind, _, player = failed.partition("=")
     if kind != "impute" or not player:
-        raise SettingError(f"failed {failed!r} is not known; wanted not_played, lost or impute=PLAYER.")
+        raise SettingError(f"failed {failed!r} is not known; expected not_played, lost or impute=PLAYER.")
     if player not in tournament.players:
         raise DataError(
             f"there is no player {player!r} whose scores could stand for failed cells; there are "

@@ -124,8 +124,8 @@ def _row_of(board: Leaderboard, tournament: Tournament, player: str) -> int:
         raise DataError(f"{player!r} is not in the tournament; add its scores with Tournament.with_player.")
     if set(tournament.players) - {player} != set(board.players):
         raise DataError(
-            f"the tournament must hold the board's {len(board.players)} players and {player!r}; "
-            f"it holds {len(tournament.players)}. Refit with epp() if more players changed."
+            f"the tournament must contain the board's {len(board.players)} players and {player!r}; it has "
+            f"{len(tournament.players)}. Refit with epp() if more players changed."
         )
     if board.covariance is None:
         raise DataError("the board has one round and no standard errors; refit with epp() instead.")

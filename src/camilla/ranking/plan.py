@@ -43,7 +43,7 @@ class Plan(NamedTuple):
         """The plan in one or two sentences."""
         p_win = 1 / (1 + np.exp(-self.difference))
         if self.needed is None:
-            return f"Plan: no number of {self.units} tells {self.difference:g} of EPP apart."
+            return f"Plan: no number of {self.units} detects a difference of {self.difference:g} EPP."
         text = (
             f"Plan: {self.needed} {self.units} tell a difference of {self.difference:g} (P(win) {p_win:.2f}) "
             f"of {brief(self.of)} apart with power {self.power:g}; a pilot of this size leaves "
@@ -51,17 +51,17 @@ class Plan(NamedTuple):
         )
         if self.by_folds:
             counts = ", ".join(f"{k}: {n}" for k, n in self.by_folds.items())
-            text += f" {self.units.capitalize()} needed by folds in each: {counts}."
+            text += f" {self.units.capitalize()} needed, by number of folds in each: {counts}."
             if self.by_folds[5] and self.by_folds[10]:
                 saved = 1 - self.by_folds[10] / self.by_folds[5]
-                text += f" Ten folds instead of five spare {percent(saved)} of them at twice the runs."
+                text += f" Ten folds instead of five save {percent(saved)} of them at twice the runs."
         return text
 
 
 def units_for(variance: float, difference: float, *, power: float = 0.8, alpha: float = 0.05) -> int | None:
     """The fewest units whose two-sided t-test finds `difference` with this power."""
     if not (0 < alpha < power < 1):
-        raise SettingError(f"0 < alpha < power < 1 was wanted; got alpha {alpha:g} and power {power:g}.")
+        raise SettingError(f"expected 0 < alpha < power < 1; got alpha {alpha:g} and power {power:g}.")
     if difference == 0 or not np.isfinite(difference):
         raise SettingError(f"a difference of EPP other than 0 can be planned for; got {difference:g}.")
 
@@ -144,7 +144,7 @@ def plan(
     n_units = len(np.unique(says.unit))
     if n_units < 3:
         raise DataError(
-            f"a pilot of {n_units} rounds says nothing of how rounds vary; at least 3 are needed."
+            f"a pilot of {n_units} rounds says nothing about how rounds vary; at least 3 are needed."
         )
     if pair is None:
         rows = says.influence * np.sqrt(2 / (len(board.players) - 1))

@@ -107,7 +107,7 @@ def worth_searching(epp: ArrayLike, se: ArrayLike | None = None, *, budget: int 
     n = len(values)
     if n < FEWEST or not np.isfinite(values).all():
         raise DataError(
-            f"{n} EPPs came, {int(np.isfinite(values).sum())} of them finite; at least {FEWEST} finite ones "
+            f"got {n} EPPs, {int(np.isfinite(values).sum())} of them finite; at least {FEWEST} finite ones "
             "are needed to fit a tail. Try more configurations first."
         )
     if budget < 1:
@@ -190,7 +190,7 @@ def _fit_tail(values: Array) -> _Tail:
 def _without_noise(values: Array, se: Array) -> tuple[Array, float]:
     if se.shape != values.shape or not (se >= 0).all():
         raise DataError(
-            f"{se.size} standard errors came for {values.size} EPPs; one each, 0 or more, wanted."
+            f"got {se.size} standard errors for {values.size} EPPs; expected one each, 0 or more."
         )
     mean, noise = values.mean(), float(np.mean(se**2))
     true_share = max(1 - noise / values.var(ddof=1), 0.0)

@@ -184,7 +184,9 @@ def _membership(
     tournament: Tournament, members: Mapping[str, Sequence[str]], strength: str
 ) -> tuple[tuple[str, ...], Array]:
     if strength not in TEAM_STRENGTHS:
-        raise SettingError(f"strength {strength!r} is not known; wanted one of {', '.join(TEAM_STRENGTHS)}.")
+        raise SettingError(
+            f"strength {strength!r} is not known; expected one of {', '.join(TEAM_STRENGTHS)}."
+        )
     unknown = [team for team in tournament.players if not members.get(team)]
     if unknown:
         raise DataError(f"teams {quoted(unknown)} have no members. Name the players of every team.")
@@ -233,7 +235,7 @@ def _solve(matrix: WinMatrix, membership: Array, prior: float, *, centred: bool)
         c = c + step
         if np.abs(step).max() < 1e-9:
             return (c - c.mean() if centred else c), information
-    raise ConvergenceError("strengths inside teams did not settle; add rounds or drop teams that won all.")
+    raise ConvergenceError("strengths inside teams did not converge; add rounds or drop teams that won all.")
 
 
 def _additive_p(record: Record, matrix: WinMatrix, membership: Array) -> float | None:

@@ -46,7 +46,7 @@ class Reading:
     responses : ResponseTable or None
         The responses; None where the logs hold only matches. `table` is the same, or an error.
     matches : polars.DataFrame or None
-        Matches between two players, where logs hold some.
+        Matches between two players, if the logs contain any.
     files : Files
         The files by format, and the files that were not used.
     merged : Merged or None
@@ -82,7 +82,7 @@ class Reading:
         """The responses, as a `ResponseTable`."""
         if self.responses is None:
             raise DataError(
-                "the logs hold matches between players, no responses to samples. Rank them: camilla epp."
+                "the logs contain matches between players, not responses to samples. Rank them: camilla epp."
             )
         return self.responses
 
@@ -158,7 +158,7 @@ class Reading:
         return _notes(self)
 
     def joining_notes(self) -> list[str]:
-        """Returns the notes that hold whichever metric or judge is taken.
+        """Returns the notes that do not depend on the chosen metric or judge.
 
         Returns
         -------
@@ -184,8 +184,8 @@ def none_known(paths: Sequence[Path], files: Files, formats: Sequence[str]) -> s
     if files.companions:
         names = ", ".join(f"{count} of {name}" for name, count in files.companions.items())
         return (
-            f"{where} hold only files that go with logs ({names}), no scores of samples. "
-            "Was the harness told to log samples?"
+            f"{where} contain only files that belong to logs ({names}), no scores of samples. Was the "
+            "harness told to log samples?"
         )
     if list(formats) == ["map"]:
         why = f"no file under {where} has what the recipe (map, --map) looks for"
@@ -309,7 +309,7 @@ def _notes(loaded: Reading) -> list[str]:
         out.append(f"logs without a sample: {quoted(loaded.files.empty)}")
     out += _unusable(loaded.files)
     if loaded.files.unknown:
-        out.append(f"{len(loaded.files.unknown)} files are no log: {quoted(loaded.files.unknown[:1])}, …")
+        out.append(f"{len(loaded.files.unknown)} files are not logs: {quoted(loaded.files.unknown[:1])}, …")
     return out
 
 
@@ -440,8 +440,8 @@ def _refused(merged: Merged) -> list[str]:
         return []
     total = sum(len(one.samples) for one in merged.conflicts)
     what = (
-        counted(total, "sample", "means", "mean")
-        + " different things in different runs and "
+        counted(total, "sample", "has", "have")
+        + " different content in different runs and "
         + ("is" if total == 1 else "are")
     )
     first = f"refused: {what} not joined. {REMEDY}"
@@ -492,14 +492,14 @@ def _namesakes(merged: Merged) -> list[str]:
         what = f"{len(one.files)} files share {one.n_shared} sample names ({quoted(one.files)})"
         if one.joined:
             out.append(
-                f"one benchmark: {what}, so a sample of one name is the same in all of them. If the files "
-                "are of several benchmarks, name the task of each in a column called task."
+                f"one benchmark: {what}, so samples with the same name are the same sample. If the files "
+                "belong to several benchmarks, name the task of each in a column called task."
             )
         else:
             out.append(
                 f"several benchmarks: {what}, so their samples are called task/name; the tasks are "
-                f"{quoted(one.tasks)}. If they are one benchmark, say --one-benchmark, or name one task in a "
-                "column called task."
+                f"{quoted(one.tasks)}. If they are one benchmark, use --one-benchmark, or name one task in "
+                "a column called task."
             )
     return out
 

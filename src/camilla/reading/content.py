@@ -435,7 +435,7 @@ def _whole(frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
 def _texts(series: pl.Series) -> pl.Series:
     """Cells as text, null where there is none."""
     if series.dtype.is_nested() or series.dtype in (pl.Object, pl.Binary):
-        raise DataError(f"column {series.name!r} holds {series.dtype}; text was wanted.")
+        raise DataError(f"column {series.name!r} has the type {series.dtype}; expected text.")
     texts = series.cast(pl.String).replace("", None)
     if (texts.str.len_chars() > LONGEST).any():
         texts = texts.map_elements(cut, return_dtype=pl.String)

@@ -58,7 +58,9 @@ def _null(match: "re.Match[bytes]") -> bytes:
 
 def _undecodable(where: str, error: BaseException) -> DataError:
     reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)[:200]
-    return DataError(f"{where}: is not what this format holds: {reason}. The file may be damaged or cut off.")
+    return DataError(
+        f"{where}: does not have the content of this format: {reason}. The file may be damaged or cut off."
+    )
 
 
 def decode_file(path: Path, decoder: "msgspec.json.Decoder[Value]") -> Value:
@@ -119,7 +121,7 @@ def is_score(number: float | None) -> bool:
 def name_in(value: Any, *, where: str, what: str) -> str:
     """A name as text, short enough to be one; an error where there is none."""
     if isinstance(value, bool) or not isinstance(value, str | int) or value == "":
-        raise DataError(f"{where}: {what} is {str(value)[:40]!r}; a name was wanted.")
+        raise DataError(f"{where}: {what} is {str(value)[:40]!r}; expected a name.")
     try:
         text = str(value)
     except ValueError as error:

@@ -97,8 +97,8 @@ def _own(
         return Features(*features_in(described, of, columns, NONE_KNOWN, of, Origin("the table")))
     if given.get("rows") not in (None, f"{of}s"):
         raise SettingError(
-            f"features of {of}s cannot be had from a table whose rows are {given['rows']}: its columns are "
-            f"the {of}s. Give them in a file of their own."
+            f"features of {of}s cannot be read from a table whose rows are {given['rows']}: its columns are "
+            f"the {of}s. Give them in a separate file."
         )
     names = source.columns if isinstance(source, pl.DataFrame) else column_names(source)
     id = given.get(of) or next((name for name in _usual_ids(of, names, given) if name not in columns), None)

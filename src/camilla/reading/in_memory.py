@@ -76,8 +76,8 @@ def _write_lm_eval(source: Mapping[str, Any], folder: Path) -> Path:
     samples = source.get("samples")
     if not isinstance(samples, Mapping) or not samples:
         raise DataError(
-            "the results of lm-eval hold no samples. Run simple_evaluate with log_samples=True; differences "
-            "are judged sample by sample."
+            "the results of lm-eval contain no samples. Run simple_evaluate with log_samples=True; "
+            "differences are judged sample by sample."
         )
     inside = folder / (re.sub(r"[^\w.-]+", "_", _model(source)) or "model")
     inside.mkdir(parents=True)

@@ -274,10 +274,10 @@ def as_frame(source: Any) -> pl.DataFrame:
     try:
         return as_polars(source)
     except DataError as error:
-        if not str(error).startswith("a dataframe was wanted"):
+        if not str(error).startswith("expected a dataframe"):
             raise
         raise DataError(
-            f"a response table, a dataframe, or the path of a table or of logs was wanted; got "
+            "expected a response table, a dataframe, or the path of a table or of logs; got "
             f"{type(source).__name__}. A matrix becomes a table with ResponseTable.from_matrix."
         ) from error
 

@@ -134,7 +134,7 @@ def _check_asked(runs: Sequence[Kept], metric: str | None, filter: str | None) -
     ):
         if asked is not None and asked not in there:
             reason = next((one.run.left_out[asked] for one in runs if asked in one.run.left_out), None)
-            why = f": its values are no scores ({reason})" if reason and what == "metric" else ""
+            why = f": its values are not scores ({reason})" if reason and what == "metric" else ""
             raise SettingError(f"no task has {what} {asked!r}{why}. There are {quoted(sorted(set(there)))}.")
 
 
@@ -178,11 +178,12 @@ def _rule(
         return "the only one"
     if not asked:
         return (
-            f"what was asked for is not there; {count[best]} of {n_runs} runs have it and it is listed first"
+            f"the requested metric is missing; {count[best]} of {n_runs} runs have this one and it is "
+            "listed first"
         )
     if len(asked) == 1:
         return "as asked"
-    return f"{count[best]} of {n_runs} runs have it, and of those it is listed first"
+    return f"{count[best]} of {n_runs} runs have this one, and of those it is listed first"
 
 
 OnError = Literal["null", "zero", "drop", "score"]
@@ -314,12 +315,12 @@ def _nothing_left(conflicts: list[Conflict], dropped: list[str]) -> str:
         return f"all {len(dropped)} samples have an error in some run and were dropped. Use --on-error null."
     first = conflicts[0]
     return (
-        f"nothing can be joined: every sample means different things in different runs, such as "
+        "nothing can be joined: every sample has different content in different runs, such as "
         f"{quoted(first.samples[:1])} in {quoted(first.sources)}. {REMEDY}"
     )
 
 
-REMEDY = "Load such runs apart, or join samples by what they ask: --join content."
+REMEDY = "Load such runs separately, or match samples by their content: --join content."
 
 
 def without_conflicts(

@@ -206,7 +206,7 @@ def named_mean(chosen: Mapping[str, Chosen | None]) -> dict[str, Chosen | None]:
     def of(one: Chosen | None) -> Chosen | None:
         if one is None or one.pair.metric != ALL:
             return one
-        return one._replace(rule=f"as asked, the mean of {', '.join(pair.words for pair in one.others)}")
+        return one._replace(rule=f"as requested, the mean of {', '.join(pair.words for pair in one.others)}")
 
     return {task: of(one) for task, one in chosen.items()}
 

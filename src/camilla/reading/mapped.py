@@ -376,8 +376,8 @@ def _names(values: list[Any], role: str, text: str, path: Path, place: Callable[
         name = _name(value)
         if name is None and value is not None:
             raise DataError(
-                f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; the {role} was wanted. "
-                "Lead the path further: a key behind a point, [] for each entry of a list, [0] for its first."
+                f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; expected the {role}. "
+                "Add to the path: .key for a key, [] for each entry of a list, [0] for its first entry."
             )
         names.append(name)
     return pl.Series(text, names, pl.String)
@@ -420,8 +420,8 @@ def _responses(values: list[Any], recipe: Recipe, path: Path, place: Callable[[i
     for row, value in enumerate(values):
         if isinstance(value, dict | list):
             raise DataError(
-                f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; the response was wanted. "
-                "Lead the path further: a key behind a point, [] for each entry of a list, [0] for its first."
+                f"{called(path)}: {place(row)} has {_kind(value)} at {shown(text)}; expected the response. "
+                "Add to the path: .key for a key, [] for each entry of a list, [0] for its first entry."
             )
         name = "many digits" if _is_huge(value) else _name(value)
         texts.append(None if name is None else words.get(name.strip().casefold(), name))

@@ -476,7 +476,7 @@ def _is_small(path: Path) -> bool:
 def _seen(path: Path, seen: Holdings) -> str:
     texts = [shortened(shown(leaf.text), 60) for leaf in seen.leaves.values()]
     more = f" and {len(texts) - MOST_SHOWN} more" if len(texts) > MOST_SHOWN else ""
-    return f"{called(path)} holds {', '.join(texts[:MOST_SHOWN]) or 'no values'}{more}."
+    return f"{called(path)} contains {', '.join(texts[:MOST_SHOWN]) or 'no values'}{more}."
 
 
 def _told(path: Path, found: Proposal) -> str:

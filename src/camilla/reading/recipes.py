@@ -112,7 +112,7 @@ def _steps(text: str) -> Iterator[tuple[str, Step]]:
 
 def _no_path(text: str, at: int) -> SettingError:
     return SettingError(
-        f"map: {in_quotes(text)} is no path (character {at + 1}). A path is like model.name, "
+        f"map: {in_quotes(text)} is not a path (character {at + 1}). A path is like model.name, "
         'results[].score, items.*.score, items.{key} or a["b.c"]; {file} and {folder} name the file, and '
         "'text' is itself."
     )
@@ -142,13 +142,13 @@ class Recipe:
         for role in NEEDED:
             if role not in self.fields:
                 raise SettingError(
-                    f"map: says nothing of the {role}. A recipe names at least learner, sample and response: "
-                    "learner=model,sample=id,response=score; a name that the file has not is learner={file}, "
-                    "learner={folder}, learner='gpt-4' or sample={row}."
+                    f"map: says nothing about the {role}. A recipe names at least learner, sample and "
+                    "response: learner=model,sample=id,response=score; for a name that is not in the file, "
+                    f"write learner={{file}}, learner={{folder}}, learner='gpt-4' or sample={{row}}."
                 )
         response = self.fields["response"]
         if response.constant is not None or response.parts or response.gives != "value":
-            raise SettingError(f"map: response={response.text} is no path to values of the file.")
+            raise SettingError(f"map: response={response.text} is not a path to values of the file.")
         for role, field in self.fields.items():
             for part in field.parts or (field,):
                 self._check_depth(role, part, response)
@@ -159,8 +159,8 @@ class Recipe:
         kinds = [stage.kind for stage in field.stages]
         if kinds != [stage.kind for stage in response.stages][: len(kinds)]:
             raise SettingError(
-                f"map: {role}={field.text} does not run along with response={response.text}: the n-th "
-                "[] or * of every path belongs to the n-th of the response, and none may have more of them."
+                f"map: {role}={field.text} does not match response={response.text}: the n-th [] or * of "
+                "every path belongs to the n-th of the response, and none may have more of them."
             )
 
     @property
@@ -189,7 +189,7 @@ def recipe_of(given: Any, more: Mapping[str, Any] | None = None) -> Recipe:
         )
     for name, value in (more or {}).items():
         if name in entries and name != "missing":
-            raise SettingError(f"map: {name} is given twice, in the recipe and beside it. Leave one out.")
+            raise SettingError(f"map: {name} is given twice, in the recipe and as an option. Leave one out.")
         entries[name] = [*_words(entries[name]), *_words(value)] if name in entries else value
     return _recipe(entries)
 
@@ -197,7 +197,7 @@ def recipe_of(given: Any, more: Mapping[str, Any] | None = None) -> Recipe:
 def recipe_given(given: Mapping[str, Any]) -> Recipe:
     """The recipe, with roles and settings that are named beside it."""
     if idle := [name for name in ("rows", "ignore", "format", "metric", "filter") if name in given]:
-        raise SettingError(f"--{idle[0]} does nothing with a recipe (--map), which says where all is.")
+        raise SettingError(f"--{idle[0]} does nothing with a recipe (--map), which says where everything is.")
     more = {name: given[name] for name in BESIDE if name in given}
     if "percent" in given and "scale" in given:
         raise SettingError(
@@ -217,7 +217,7 @@ def _toml(path: Path) -> dict[str, Any]:
         raise SettingError(f"{path}: the recipe cannot be read: {error.strerror or error}.") from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise SettingError(
-            f'{path}: is no recipe in TOML: {error}. Write lines such as learner = "model".'
+            f'{path}: is not a recipe in TOML: {error}. Write lines such as learner = "model".'
         ) from error
 
 
@@ -229,8 +229,8 @@ def _entries(text: str) -> dict[str, Any]:
         name = name.strip().replace("_", "-") if name.strip().startswith("lower") else name.strip()
         if not found and name != "lower-is-better":
             raise SettingError(
-                f"map: {in_quotes(part.strip())} is no role=path. A recipe is learner=model,sample=id,"
-                "response=score, or the path of a .toml file."
+                f"map: {in_quotes(part.strip())} is not a role=path. A recipe is "
+                "learner=model,sample=id,response=score, or the path of a .toml file."
             )
         if name in entries:
             raise SettingError(f"map: {name} is given twice. Leave one out.")
@@ -247,7 +247,7 @@ def _recipe(entries: Mapping[str, Any]) -> Recipe:
         )
     for role in ROLES:
         if role in entries and not isinstance(entries[role], str):
-            raise SettingError(f"map: {role} is {in_quotes(entries[role])}; a path as text was wanted.")
+            raise SettingError(f"map: {role} is {in_quotes(entries[role])}; expected a path as text.")
     words = {name: _words(entries[name]) for name in WORDS if name in entries}
     scale = scale_of(entries["scale"]) if entries.get("scale") is not None else PLAIN
     lower = entries.get("lower-is-better", entries.get("lower_is_better", False))
@@ -261,7 +261,7 @@ def _words(value: Any) -> tuple[str, ...]:
         return tuple(word.strip().strip("'\"") for word in value.split("|"))
     if isinstance(value, list | tuple) and all(isinstance(word, str) for word in value):
         return tuple(value)
-    raise SettingError(f"map: {in_quotes(value)} is no word; words are a|b, or a list of texts.")
+    raise SettingError(f"map: {in_quotes(value)} is not a word; words are a|b, or a list of texts.")
 
 
 def _truth(value: Any) -> bool:

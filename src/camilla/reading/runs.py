@@ -200,7 +200,7 @@ class Collection:
     def add(self, run: Run) -> None:
         """Takes a run in; its rows and descriptions leave Python objects here."""
         if not run.learner or not run.task:
-            raise DataError(f"{run.source}: the log does not say which learner or task it is of.")
+            raise DataError(f"{run.source}: the log does not say which learner or task it belongs to.")
         names = _names(run, self.join)
         columns: Any = zip(*run.rows, strict=True) if run.rows else ((),) * len(Row._fields)
         _, score, metric, filter, trial, content, why, weight = columns
@@ -396,7 +396,7 @@ def error_messages(runs: Sequence[Kept]) -> dict[str, int]:
 def nothing_scored(runs: Sequence[Kept], named: Sequence[str]) -> str:
     """Why there is no response: no sample, errors, scores that are none, or no scores at all."""
     if not runs:
-        return "the logs hold no runs."
+        return "the logs contain no runs."
     tasks = quoted(named)
     why = {f"{name}: {reason}" for one in runs for name, reason in one.run.left_out.items()}
     n_samples = sum(one.frame["sample"].n_unique() for one in runs)
@@ -404,8 +404,9 @@ def nothing_scored(runs: Sequence[Kept], named: Sequence[str]) -> str:
         status = {one.run.settings["status"] for one in runs if "status" in one.run.settings}
         ended = f" (status: {', '.join(sorted(status))})" if status else ""
         return (
-            f"the log of {tasks} holds no sample{ended}: {quoted(sorted({one.run.source for one in runs}))}. "
-            "Was the run finished, and the harness told to log samples?"
+            f"the log of {tasks} contains no sample{ended}: "
+            f"{quoted(sorted({one.run.source for one in runs}))}. Was the run finished, and the harness "
+            "told to log samples?"
         )
     failed = sum(one.frame.filter(pl.col("why") == REASON["errored"])["sample"].n_unique() for one in runs)
     if failed:
@@ -413,7 +414,7 @@ def nothing_scored(runs: Sequence[Kept], named: Sequence[str]) -> str:
         errors = f": {', '.join(said[:3])}" if said else ""
         all_of = f"all {n_samples}" if failed == n_samples else f"{failed} of {n_samples}"
         return f"{all_of} samples of {tasks} errored, and no other has a score{errors}."
-    seen = f" Metrics that are no scores: {quoted(sorted(why))}." if why else ""
+    seen = f" Metrics that are not scores: {quoted(sorted(why))}." if why else ""
     return f"no sample of {tasks} has a score in [0, 1].{seen}"
 
 
@@ -444,7 +445,7 @@ def read_universe(path: Path) -> tuple[str, ...]:
         try:
             text = read_bytes(path).decode()
         except UnicodeDecodeError as error:
-            raise DataError(f"{path}: is not a text file; one name per line was wanted.") from error
+            raise DataError(f"{path}: is not a text file; expected one name per line.") from error
         names = tuple(dict.fromkeys(line.strip() for line in text.splitlines() if line.strip()))
     else:
         there = column_names(path)
@@ -470,5 +471,5 @@ def check_settings(collection: Collection, learner_by: Sequence[str]) -> None:
         if name not in known:
             there = quoted(sorted(known)) if known else "none"
             raise SettingError(
-                f"no log says {name!r} of its runs (--learner-by); settings there are: {there}."
+                f"no log has the setting {name!r} (--learner-by); the settings in the logs are: {there}."
             )

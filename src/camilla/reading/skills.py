@@ -32,7 +32,9 @@ def key_source(text: str) -> FileColumns:
         if letter == ":" and at and Path(text[:at]).is_file():
             return FileColumns(Path(text[:at]), (text[at + 1 :],))
     if Path(text).is_file():
-        raise SettingError(f"key {text!r} is a file; say which of its columns holds the keys: {text}:column.")
+        raise SettingError(
+            f"key {text!r} is a file; say which of its columns contains the keys: {text}:column."
+        )
     return FileColumns(None, (text.removeprefix(":"),))
 
 
@@ -90,9 +92,9 @@ def _items(path: Path) -> list[Any]:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}. Give the file of the graph.") from error
     except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: is not JSON: {error}. A list of edges was wanted.") from error
+        raise DataError(f"{path}: is not JSON: {error}. Expected a list of edges.") from error
     if not isinstance(document, list) or not document:
-        raise DataError(f'{path}: a list of edges was wanted: [{{"parent": "sets", "child": "algebra"}}, …].')
+        raise DataError(f'{path}: expected a list of edges: [{{"parent": "sets", "child": "algebra"}}, …].')
     return document
 
 
@@ -101,7 +103,7 @@ def _edge(item: Any, number: int, path: Path) -> tuple[str, str]:
     if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
         raise DataError(
             f"{path}: edge {number} is {shown(json.dumps(item, ensure_ascii=False))[:80]}; "
-            '{"parent": "sets", "child": "algebra"} or ["sets", "algebra"] was wanted.'
+            'expected {"parent": "sets", "child": "algebra"} or ["sets", "algebra"].'
         )
     return pair[0], pair[1]
 
@@ -166,7 +168,7 @@ def sample_column(table: ResponseTable, column: str) -> tuple[str, ...]:
         column
     ]
     if isinstance(values.dtype, pl.List | pl.Struct | pl.Array):
-        raise DataError(f"{column!r} has several values per sample; one was wanted.")
+        raise DataError(f"{column!r} has several values per sample; expected one.")
     if values.null_count():
         without = [name for name, value in zip(table.samples, values, strict=True) if value is None]
         raise DataError(

@@ -139,7 +139,9 @@ def files_under(paths: Sequence[Path]) -> Iterator[Peek]:
                     continue
                 count += 1
                 if count > MOST_FILES:
-                    raise DataError(f"{root}: holds more than {MOST_FILES:,} files; give a folder below it.")
+                    raise DataError(
+                        f"{root}: contains more than {MOST_FILES:,} files; give a folder below it."
+                    )
                 yield peek(Path(folder, name), beside)
 
 

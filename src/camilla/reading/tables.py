@@ -291,7 +291,7 @@ def long_roles(names: Sequence[str], given: Roles, source: TableSource) -> Roles
             f"{path}: has no column {absent[0]!r}; name it: {absent[0]}=…. There are {quoted(names)}."
         )
     if not names:
-        raise DataError(f"{path}: has no columns; wanted at least learner, sample and response.")
+        raise DataError(f"{path}: has no columns; expected at least learner, sample and response.")
     if absent:
         raise LayoutError(
             f"{path}: has no columns learner, sample and response, so it is not a long table as it is; "
@@ -352,7 +352,7 @@ def _check_wide(
     columns = (roles.task, roles.cluster, roles.key, *roles.own, *roles.content.values())
     said = [column for column in columns if column is not None]
     if said and roles.rows == "learners":
-        raise SettingError(f"{quoted(said)} cannot be had: with rows='learners' a column is a sample.")
+        raise SettingError(f"{quoted(said)} cannot be read: with rows='learners' a column is a sample.")
 
 
 def _own_columns(source: FileColumns | None, path: TableSource) -> tuple[str, ...]:

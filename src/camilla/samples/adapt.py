@@ -94,11 +94,11 @@ def adapt(
     budget : int, optional
         Largest number of responses.
     score_se, ability_se : float, optional
-        Stop when the standard error of the score, or of the ability, has come down to this.
+        Stop when the standard error of the score, or of the ability, is at most this.
     dimensions : int, optional
         Dimensions of the calibrated model. By default they are chosen on held-out responses.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     watch : callable, optional
         Receives each progress line as text.
 
@@ -132,14 +132,15 @@ def _check_stops(stops: dict[str, Any]) -> None:
 class AdaptiveTest:
     """An adaptive test of one learner.
 
-    It asks the sample that is expected to narrow the score most, until a limit is met. `adapt` makes it.
+    It asks the sample that is expected to reduce the uncertainty of the score most, until a limit is met.
+    `adapt` makes it.
 
     Parameters
     ----------
     bank : Bank
         The calibrated samples.
     ability_se, score_se : float, optional
-        Stop when the standard error of the ability, or of the score, has come down to this.
+        Stop when the standard error of the ability, or of the score, is at most this.
     budget : int, optional
         Largest number of responses.
     provenance : dict
@@ -209,8 +210,8 @@ class AdaptiveTest:
         response : float
             In [0, 1].
         trials : int
-            Number of trials that the response is the mean of. Several trials tell more than one, as far as
-            the trials of the calibration table vary independently.
+            Number of trials that the response is the mean of. Several trials carry more information than one,
+            to the extent that trials in the calibration table vary independently.
 
         Returns
         -------
@@ -276,7 +277,7 @@ class AdaptiveTest:
         """The place of a sample that has no response yet."""
         if sample not in self._place:
             raise DataError(
-                f"no sample {sample!r} among the calibrated. {nearest(sample, self.bank.samples)}"
+                f"no sample {sample!r} among the calibrated samples. {nearest(sample, self.bank.samples)}"
             )
         j = self._place[sample]
         if self._seen[0, j]:
@@ -334,7 +335,7 @@ class AdaptiveTest:
 LONGEST_LINE = 100_000  # characters
 
 WANTED = (
-    'wanted {"sample": "name", "response": 0 to 1, or null if it could not be run} (and "trials": N if it '
+    'expected {"sample": "name", "response": 0 to 1, or null if it could not be run} (and "trials": N if it '
     'is the mean of several), {"next": true} or {"stop": true}'
 )
 

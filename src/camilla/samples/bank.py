@@ -66,8 +66,8 @@ def calibrate(table: ResponseTable, *, dimensions: int | None = None, seed: int 
     dimensions = min(MOST_DIMENSIONS, table.n_learners - 1) if dimensions is None else dimensions
     if not 1 <= dimensions < table.n_learners:
         raise SettingError(
-            f"{dimensions} dimensions from {table.n_learners} learners; at least 1 and fewer than learners "
-            "were wanted."
+            f"{dimensions} dimensions from {table.n_learners} learners; expected at least 1 and fewer than "
+            "the learners."
         )
     models = [fitted_model(table, dimensions=1, precision=LEAN, seed=seed)]
     if dimensions > 1:

@@ -144,7 +144,7 @@ def offer_in_words(offer: Offer, way: Way, mae: Mapping[str, float]) -> str:
     failed = f"{way.choosing} did not {'clearly ' if unsure else ''}help here"
     if offer.as_good == "guess":
         return (
-            f"{failed}: {way.samples} tell nothing{' sure' if unsure else ''} about a learner. They "
+            f"{failed}: {way.samples} say nothing{' certain' if unsure else ''} about a learner. They "
             f"{estimate}; the mean of the other learners, without any response, has an error of "
             f"{other['guess']}."
         )

@@ -67,7 +67,7 @@ def _as_groups(frame: pl.DataFrame, key: str, column: str) -> dict[str, str]:
     twice = rows.filter(pl.col(key).is_duplicated())
     if twice.height:
         raise DataError(
-            f"learner {twice[key][0]!r} is of several groups in the column {column!r}; one was wanted."
+            f"learner {twice[key][0]!r} has several groups in the column {column!r}; expected one."
         )
     return dict(rows.sort(key).iter_rows())
 
@@ -184,7 +184,7 @@ class GroupDifferences(Printable):
             f"{focal} than for other learners of the same ability "
             f"(false discovery rate {percent(settings['rate'])}).",
             Grid(f"{focal} against all other learners", self.groups),
-            Grid("Samples, the surest difference first; effect in logits", frame, (interval, "ets"), spare),
+            Grid("Samples, the clearest difference first; effect in logits", frame, (interval, "ets"), spare),
         ]
         if untested := self.samples["p_value"].null_count():
             parts.append(
@@ -221,7 +221,7 @@ def dif(
     rate : float
         False discovery rate.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -241,7 +241,7 @@ def dif(
     ['large', 'not large']
     """
     if not 0 < rate < 1:
-        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+        raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
     if not isinstance(group, Mapping):
         raise SettingError(
             f"group maps each learner to its group, {{'learner': 'group'}}; got {type(group).__name__}. "
@@ -287,14 +287,14 @@ def _membership(
     names = [group[name] for name in table.learners]
     sizes = {name: names.count(name) for name in sorted(set(names))}
     if len(sizes) < 2:
-        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; two groups were wanted.")
+        raise DataError(f"all {n_known} learners are of the group {names[0]!r}; expected two groups.")
     focal = min(sizes, key=lambda name: (sizes[name], name)) if focal is None else focal
     if focal not in sizes:
         raise SettingError(f"no group {focal!r}; there are {quoted(list(sizes))}.")
     if min(sizes[focal], n_known - sizes[focal]) < FEWEST:
         raise DataError(
-            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; at "
-            f"least {FEWEST} of each were wanted."
+            f"{sizes[focal]} learners are of the group {focal!r} and {n_known - sizes[focal]} are not; "
+            f"expected at least {FEWEST} of each."
         )
     return focal, np.array([name == focal for name in names])
 

@@ -220,8 +220,8 @@ def _few_notes(grid: Responses, of: str) -> list[str]:
     if typical >= FEW_RESPONSES:
         return []
     return [
-        f"a {of} has {typical:g} responses (median): with fewer than {FEW_RESPONSES}, effects are drawn to 0 "
-        "and their intervals hold them less often than 95 %"
+        f"a {of} has {typical:g} responses (median): with fewer than {FEW_RESPONSES}, effects are shrunk "
+        "towards 0, and their intervals contain the true effects in less than 95 % of cases"
     ]
 
 

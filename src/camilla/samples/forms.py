@@ -83,7 +83,7 @@ def _own_name(sample: str, task: str | None) -> str:
 def check_new(folder: Path) -> None:
     """Refuses a folder that is there already or cannot be made."""
     if folder.exists():
-        raise DataError(f"{folder}: is there already. Name a folder that is not, or move it away.")
+        raise DataError(f"{folder}: exists already. Name a new folder, or move this one away.")
     if not folder.parent.is_dir():
         raise DataError(f"{folder}: there is no folder {folder.parent}. Make it first.")
 

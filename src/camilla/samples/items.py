@@ -217,8 +217,8 @@ class SampleQuality(Printable):
             lines = [f"{flagged.height} of {of}, {'is' if flagged.height == 1 else 'are'} flagged: {kinds}."]
         if "contrary" in counts:
             lines.append(
-                "Contrary: solved by the weak, missed by the able. The key is wrong, or the sample is an "
-                "exception or ambiguous; responses cannot tell which."
+                "Contrary: weak learners solve it, strong learners fail it. The key is wrong, or the "
+                "sample is ambiguous or an exception; responses cannot show which."
             )
         if made["only_ordered"]:
             lines.append(made["only_ordered"])
@@ -241,11 +241,13 @@ class SampleQuality(Printable):
     def _ablest_lines(self, samples: int) -> list[str]:
         shown = self.ablest_fail.head(min(samples, ABLEST_SHOWN)).to_dicts()
         lines = [
-            f"{brief(row['sample'])}: the {row['ablest']} ablest learners all fail it{_votes(row)}."
+            f"{brief(row['sample'])}: the {row['ablest']} strongest learners all fail it{_votes(row)}."
             for row in shown
         ]
         if shown and (more := self.ablest_fail.height - len(shown)) > 0:
-            lines.append(f"The ablest all fail {counted(more, 'more sample')}; --json has them.")
+            lines.append(
+                f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them."
+            )
         return lines
 
     def _twin_lines(self) -> list[str]:
@@ -301,7 +303,7 @@ def items(
         False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination and noise,
         Bonferroni over pairs for twins. Contrary samples are not tested.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -320,7 +322,7 @@ def items(
     ['look', 'sample', 'task', 'flags']
     """
     if not 0 < rate < 1:
-        raise SettingError(f"rate is a share of false flags between 0 and 1, not {rate:g}.")
+        raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
     large = table if isinstance(table, ShardFolder) else None
     table = None if large is not None else as_table(table, rows=rows)
     if few := too_few_learners(table.n_learners if large is None else len(large.learners)):
@@ -345,7 +347,7 @@ def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
     else:
         frame = as_polars(judged)
     named = name_column(frame, "sample", origin)
-    remedy = "Write 1, 0, true or false, and leave the cell empty where nobody has looked."
+    remedy = "Write 1, 0, true or false, and leave the cell empty if nobody has checked the sample."
     errors = number_column(pick(frame, "error", origin), VERDICT, origin, remedy=remedy)
     if len(between := np.flatnonzero((errors > 0) & (errors < 1))):
         raise DataError(
@@ -362,7 +364,7 @@ def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
     if twice := repeated(given):
         raise DataError(f"{origin.name}: {quoted(twice)} are judged more than once. Keep one row per sample.")
     if np.isnan(errors).all():
-        raise DataError(f"{origin.name}: holds no verdict; fill in the column 'error' for some samples.")
+        raise DataError(f"{origin.name}: contains no verdict; fill in the column 'error' for some samples.")
     verdict = np.full(len(samples), np.nan)
     verdict[[place_of[name] for name in given]] = errors
     return verdict
@@ -418,7 +420,7 @@ def _judged_by(flags: SampleFlags) -> dict[str, Any]:
     """How intervals are made, and what decided about contrary samples."""
     return {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
-        "abilities as the other responses have them, learners that answer alike counted once; item_rest: "
+        "abilities estimated from the other responses, learners that answer alike counted once; item_rest: "
         "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
         "fractional",
         "n_independent": flags.n_independent,

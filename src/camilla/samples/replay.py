@@ -133,8 +133,8 @@ def _length(table: ResponseTable) -> int:
     usual = int(np.median(np.bincount(table.cells().learner, minlength=table.n_learners)))
     if table.n_learners < 3 or usual < 2:
         raise DataError(
-            f"{table.n_learners} learners, half of them with at most {usual} responses: how well one is "
-            "tested by what the others showed cannot be seen; 3 learners with 2 responses were wanted."
+            f"{table.n_learners} learners, half of them with at most {usual} responses, are too few to "
+            "simulate tests; expected 3 learners with 2 responses."
         )
     return max(1, min(LONGEST_TEST, usual // 5))
 
@@ -228,8 +228,8 @@ class Replay(Printable):
         return [
             self._answer(),
             Grid(
-                "Kendall's τ and mean absolute error with the full-table score, beside random subsets of the "
-                "same size; covered: share of 95 % intervals that hold the full score",
+                "Kendall's τ and mean absolute error with the full-table score, compared with random "
+                "subsets of the same size; covered: share of 95 % intervals that contain the full score",
                 frame, fixed=(interval,),
                 spare=("guess_mae", "scored_mae", "covered", interval, "random_kendall"),
             ),
@@ -308,7 +308,7 @@ def replay(
     dimensions : int, optional
         Dimensions of the calibrated model. By default they are chosen on held-out responses.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     jobs : int
         Processes that splits run in; −1 for one per core. The result is the same for any number.
     backend : {"loky", "threading", "multiprocessing", "ray"}
@@ -345,7 +345,7 @@ def replay(
     if n_calibrated < 3 or table.n_learners - n_calibrated < FEWEST:
         raise DataError(
             f"{table.n_learners} learners cannot be split into {n_calibrated} to calibrate on and "
-            f"{table.n_learners - n_calibrated} to test; at least 3 and 3 were wanted."
+            f"{table.n_learners - n_calibrated} to test; expected at least 3 of each."
         )
     ordered = table.canonical().table
     matrix, trials = ordered.matrix(), trials_of(ordered)
@@ -407,7 +407,7 @@ def _compared(
     if len(matrix) < FEWEST:
         raise DataError(
             f"{len(matrix)} of the tested learners have the {max(stops)} responses that would be asked of "
-            f"them; {FEWEST} at least were wanted. Ask for smaller shares."
+            f"them; expected at least {FEWEST} learners. Ask for smaller shares."
         )
     truth = np.nanmean(matrix, axis=1)
     trials = trials if isinstance(trials, float) else trials[tested]

@@ -35,13 +35,13 @@ DECISIVE = 2.0  # log₁₀ of a likelihood ratio that settles a question (Jeffr
 
 # In the order in which a benchmark owner should look.
 FLAGS = {
-    "contrary": "contrary: solved by the weak, missed by the able; the key is wrong, or the sample is an "
-    "exception or ambiguous",
-    "negative": "negative discrimination: able learners fail it, and weaker ones do not",
+    "contrary": "contrary: weak learners solve it, strong learners fail it; the key is wrong, or the sample "
+    "is ambiguous or an exception",
+    "negative": "negative discrimination: strong learners fail it more often than weak ones",
     "everyone wrong": "nobody solved it",
     "noisy": "noisy: responses are more erratic than ability explains",
     "twin": "twin: its responses are nearly those of another sample",
-    "everyone right": "everybody solved it: it tells no learner from another",
+    "everyone right": "everybody solved it: it does not distinguish learners",
 }
 CONTRADICTING = ("contrary", "negative")  # the flags of samples that contradict the able learners
 
@@ -51,8 +51,8 @@ def too_few_learners(n_learners: int) -> str | None:
     if n_learners >= FEWEST_LEARNERS:
         return None
     return (
-        f"the table has {counted(n_learners, 'learner')}; samples are judged by how learners differ on them, "
-        "which takes three at least and says little below twenty."
+        f"the table has {counted(n_learners, 'learner')}; samples are judged by how learners differ on "
+        "them, which takes at least three learners and says little with fewer than twenty."
     )
 
 
@@ -184,9 +184,9 @@ class SampleFlags(NamedTuple):
         if self.n_independent >= FEWEST_INDEPENDENT:
             return None
         return (
-            f"The learners count as {self.n_independent:.0f} independent ones; to call a sample contrary "
-            f"takes {FEWEST_INDEPENDENT}. Samples are ordered by how contrary they are, and none is flagged "
-            "for it."
+            f"The learners count as {self.n_independent:.0f} independent ones; flagging a sample as "
+            f"contrary takes {FEWEST_INDEPENDENT}. Samples are ordered by how contrary they are, and none "
+            "is flagged."
         )
 
     def names(self, sample: int) -> list[str]:

@@ -216,7 +216,7 @@ def select(
     folds, repeats : int
         Cross-validation over learners: number of folds, and how often they are drawn.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -278,25 +278,23 @@ def expected_errors(
     found = _crossfitted(ordered, sizes, folds, repeats, seed, watch)
     if found is None:
         raise DataError(
-            f"fewer than {FEWEST} learners have responses to all {table.n_samples} samples, so that no full "
-            "score is known to compare with. Leave out samples that many learners miss."
+            f"fewer than {FEWEST} learners have responses to all {table.n_samples} samples, so there is no "
+            "full score to compare with. Leave out samples that many learners miss."
         )
     return _errors_frame(found, _candidates(ordered), sizes)
 
 
 def _check(table: ResponseTable, sizes: list[int], folds: int, repeats: int) -> None:
     if table.n_samples < 2:
-        raise DataError(f"the table has {table.n_samples} sample; a part of it can be chosen from 2 on.")
+        raise DataError(f"the table has {table.n_samples} sample; choosing a subset takes at least 2.")
     for n in sizes:
         if not 1 <= n < table.n_samples:
-            raise SettingError(
-                f"{n} of {table.n_samples} samples were asked for; 1 to {table.n_samples - 1} was wanted."
-            )
+            raise SettingError(f"got {n} of {table.n_samples} samples; expected 1 to {table.n_samples - 1}.")
     if folds < 2 or repeats < 1:
-        raise SettingError(f"at least 2 folds and 1 repeat were wanted; got {folds} and {repeats}.")
+        raise SettingError(f"expected at least 2 folds and 1 repeat; got {folds} and {repeats}.")
     if table.n_learners < FEWEST:
         raise DataError(
-            f"the table has {table.n_learners} learners; what tells them apart takes {FEWEST} at least."
+            f"the table has {table.n_learners} learners; choosing samples takes at least {FEWEST}."
         )
 
 

@@ -191,17 +191,17 @@ Labels = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FoundSkills(Printable):
-    """A skill map found in the responses, and how well it holds on other learners.
+    """A skill map found in the responses, and its agreement with other learners.
 
     Attributes
     ----------
     skill_map : SkillMap
         The skills, with rows in the order of the table's samples.
     judgement : Judgement
-        Agreement of the skills with held-out learners, beside random groups. `judgement.holds` is the
-        verdict.
+        Agreement of the skills with held-out learners, compared with random groups. `judgement.holds` says
+        whether the skills are confirmed.
     found_on, judged_on : tuple of str
-        The learners that found the skills, and those that judged them.
+        The learners on which the skills were found, and those on which they were evaluated.
     notes : tuple of str
         What a reader must know.
 
@@ -231,7 +231,7 @@ class FoundSkills(Printable):
         Returns
         -------
         list of str and Grid
-            The answer first: whether the skills hold.
+            The answer first: whether the skills are confirmed.
 
         Examples
         --------
@@ -243,7 +243,8 @@ class FoundSkills(Printable):
         rows = made.skills if skills is None else made.skills.head(skills)
         found = f"{made.skills.height} groups of samples"
         answer = (
-            f"{found} hold: none of {made.draws} random groupings ranks held-out learners as consistently."
+            f"{found} are confirmed: none of {made.draws} random groupings ranks held-out learners as "
+            "consistently."
             if made.holds
             else f"Nothing to find: {made.as_good} of {made.draws} random groupings rank held-out learners "
             f"as consistently as these {found}, or more so."
@@ -251,8 +252,8 @@ class FoundSkills(Printable):
         return [
             answer,
             Grid(
-                f"Degree of agreement (DOA) of each skill: found on {len(self.found_on)} learners, judged on "
-                f"the other {made.learners}",
+                f"Degree of agreement (DOA) of each skill: found on {len(self.found_on)} learners, "
+                f"evaluated on the other {made.learners}",
                 rows,
             ),
             f"Mean DOA {made.doa:.3f}, random groups {made.random:.3f}, ceiling {made.ceiling:.3f}; weighted "
@@ -282,7 +283,7 @@ def skills(
     by : {"sample", "task", "attribute"}
         What is grouped: samples, tasks, or each skill of the table by families of tasks.
     seed : int
-        Seed of everything random. The same table, settings and seed give the same result.
+        Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
         Whether to show a progress line on standard error. By default it appears after two seconds, on a
         terminal or in a notebook.
@@ -316,7 +317,7 @@ def _found(table: ResponseTable, n_skills: int | None, by: By, seed: int, watch:
     wanted = _chosen_number(finder, responses[first], rng, watch) if n_skills is None else n_skills
     watch(f"{wanted} skills")
     found = finder.skill_map(responses[first], wanted, rng)
-    watch("judging them on the other half of the learners")
+    watch("evaluating them on the other half of the learners")
     judgement = judged(responses[second], found, rng)
     back = np.argsort(ordered.sample_order)
     learners = np.array(ordered.table.learners, object)
@@ -347,8 +348,8 @@ def _check(table: ResponseTable, n_skills: int | None, by: By) -> None:
         raise DataError("skills by attribute need a skill map to start from. Give one with --skills.")
     if table.n_learners < FEWEST_LEARNERS:
         raise DataError(
-            f"{table.n_learners} learners cannot find skills and judge them too; at least {FEWEST_LEARNERS} "
-            "were wanted."
+            f"{table.n_learners} learners are too few to find skills and evaluate them; expected at least "
+            f"{FEWEST_LEARNERS}."
         )
 
 
@@ -373,8 +374,8 @@ class _Finder:
         if len(idle):
             left_out = quoted([self.table.samples[i] for i in idle])
             notes.append(
-                f"{len(idle)} samples on which these learners do not differ had no part in finding the "
-                f"skills; they go with their task or the largest skill: {left_out}"
+                f"{len(idle)} samples on which these learners do not differ were not used to find the "
+                f"skills; they are assigned to the skill of their task or to the largest skill: {left_out}"
             )
             labels = _adopted(labels, self.table.task)
         if labels.max() + 1 < number:

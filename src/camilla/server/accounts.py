@@ -143,7 +143,7 @@ def check_form(caller: Caller, given: str) -> None:
     """Refuses a form that no page of this login carried."""
     if caller.login is None or not hmac.compare_digest(given.encode(), caller.csrf.encode()):
         raise RefusedError(
-            403, "the form is not from a page of this login. Open the page again and send it anew."
+            403, "the form is not from a page of this login. Open the page again and send the form again."
         )
 
 

@@ -238,7 +238,7 @@ def board_at(transaction: Transaction, benchmark_id: int, at: str) -> Board:
         at=at,
     )
     if row is None:
-        raise RefusedError(404, "there was no board then; the first one is younger.")
+        raise RefusedError(404, "there was no board then; the first one was made later.")
     return Board(**row)
 
 

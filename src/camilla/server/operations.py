@@ -92,7 +92,7 @@ def load(store: Store, path: Path) -> dict[str, int]:
                 if store.dialect == "postgresql":
                     _advance_numbers(transaction)
     except (zipfile.BadZipFile, KeyError, msgspec.MsgspecError, OSError) as error:
-        raise FormatError(f"{path}: is no dump of a store, or is damaged: {error}.") from None
+        raise FormatError(f"{path}: is not a dump of a store, or is damaged: {error}.") from None
     return manifest.rows
 
 
@@ -104,7 +104,7 @@ def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
             f"reads format {DUMP_FORMAT} with schema {len(MIGRATIONS)}. Use camilla {manifest.camilla}."
         )
     if not set(manifest.rows) <= set(TABLES):
-        raise FormatError(f"{path}: holds tables that a store does not have.")
+        raise FormatError(f"{path}: contains tables that a store does not have.")
     return manifest
 
 

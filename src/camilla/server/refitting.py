@@ -257,7 +257,9 @@ def _check_lease(transaction: Transaction, holder: str) -> None:
         holder=holder,
     )
     if not kept:
-        raise CamillaError("the lease on background work was lost; the board is left to who has it.")
+        raise CamillaError(
+            "the lease on background work was lost; another process has it and makes the board."
+        )
 
 
 def work(place: str, job: Job, holder: str, parent: int) -> None:

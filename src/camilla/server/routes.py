@@ -90,7 +90,7 @@ def checked_params(kind: type[Params], path: Mapping[str, str], query: Iterable[
     except msgspec.ValidationError as error:
         raise RefusedError(400, f"the parameters cannot be used: {error}.") from None
     if any("\x00" in value for value in (*given.values(), *path.values())):
-        raise RefusedError(400, "a parameter holds the character NUL, which no name has.")
+        raise RefusedError(400, "a parameter contains the character NUL, which no name has.")
     return found
 
 
@@ -111,9 +111,9 @@ MEANINGS = {
     403: "The token does not allow it.",
     404: "There is no such thing.",
     408: "The body arrived too slowly.",
-    409: "It contradicts what is there.",
+    409: "It conflicts with what exists.",
     413: "The body is too large.",
-    415: "The body is of another kind than described here.",
+    415: "The body has another content type than described here.",
     422: "The data cannot be used; the error says why.",
     429: "Too many requests; Retry-After says how long to wait.",
     500: "Something went wrong in the server.",
@@ -163,7 +163,7 @@ def _operation(
         "content": {route.media.partition(";")[0]: success},
     }
     if route.status == 201:
-        responses["200"] = {"description": "It was there already.", "content": {JSON: success}}
+        responses["200"] = {"description": "It existed already.", "content": {JSON: success}}
     operation = {
         "summary": route.summary,
         "operationId": f"{route.method.lower()}_{re.sub(r'[^a-z]+', '_', route.path.strip('/'))}".rstrip("_"),

@@ -268,7 +268,7 @@ def _collected(session: Session, *, fractional: bool) -> ResponseTable:
     rows = [(one["sample"], one["response"], one["trials"]) for one in session.answers]
     seen = [row for row in rows if row[1] is not None]
     if not seen:
-        raise DataError("the session has no response yet; at least one was wanted.")
+        raise DataError("the session has no response yet; expected at least one.")
     if not fractional:
         seen = [
             (name, value, count)

@@ -307,7 +307,7 @@ def url_of(place: str) -> sa.URL:
         url = url.set(drivername="postgresql+psycopg")
     if url.drivername not in ("sqlite", "postgresql+psycopg"):
         raise SettingError(
-            f"a store of kind {url.drivername!r} is not known; wanted sqlite:///FILE or postgresql://…."
+            f"a store of kind {url.drivername!r} is not known; expected sqlite:///FILE or postgresql://…."
         )
     return url
 

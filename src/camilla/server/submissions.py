@@ -53,7 +53,7 @@ def check(table: ResponseTable, target: Target) -> None:
     for name in table.learners:
         if not name.strip() or len(name) > LONGEST_NAME or not name.isprintable():
             raise DataError(
-                f"the learner's name {in_quotes(name)} cannot be used: wanted are 1 to {LONGEST_NAME} "
+                f"the learner's name {in_quotes(name)} cannot be used: expected 1 to {LONGEST_NAME} "
                 "printable characters. Rename the learner."
             )
         if name in target.own_learners:

@@ -139,8 +139,8 @@ def table_of_file(path: Path, learner: str | None) -> ResponseTable:
         return table
     if table.n_learners != 1:
         raise DataError(
-            f"the submission names the learner {in_quotes(learner)}, but the file holds {table.n_learners}: "
-            f"{quoted(table.learners)}. Leave the name out to submit all of them."
+            f"the submission names the learner {in_quotes(learner)}, but the file contains "
+            f"{table.n_learners}: {quoted(table.learners)}. Leave the name out to submit all of them."
         )
     return replace(table, learners=(learner,), learner_metadata=None)
 
@@ -154,7 +154,7 @@ def _read(path: Path, learner: str | None) -> ResponseTable:
                 return ResponseTable.from_long(frame.with_columns(learner=pl.lit(learner)))
         table = read_with_account(path, content=False).table
     if table is None:
-        raise DataError("the file holds matches between players, not responses to samples.")
+        raise DataError("the file contains matches between players, not responses to samples.")
     return table
 
 

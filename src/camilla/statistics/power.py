@@ -189,4 +189,4 @@ def difference_for(design: Design, n: int, *, power: float = 0.8, alpha: float =
 
 def _check(power: float, alpha: float) -> None:
     if not (0 < alpha < power < 1):
-        raise SettingError(f"0 < alpha < power < 1 was wanted; got alpha {alpha:g} and power {power:g}.")
+        raise SettingError(f"expected 0 < alpha < power < 1; got alpha {alpha:g} and power {power:g}.")

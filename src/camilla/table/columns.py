@@ -124,7 +124,7 @@ def name_column(frame: pl.DataFrame, column: str, origin: Origin) -> Encoded:
     """
     series = pick(frame, column, origin)
     if isinstance(series.dtype, NAMELESS):
-        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; names were wanted.")
+        raise DataError(f"{origin.name}: column {column!r} has the type {series.dtype}; expected names.")
     if series.dtype.is_float():
         series = _without_point(series.fill_nan(None))
     if not isinstance(series.dtype, pl.Categorical | pl.Enum):
@@ -189,7 +189,7 @@ def number_column(
         numbers = series.cast(pl.Float64).fill_nan(None)
         missing = numbers.is_null()
     else:
-        raise DataError(f"{origin.name}: {wanted.what}; column {series.name!r} holds {series.dtype}.")
+        raise DataError(f"{origin.name}: {wanted.what}; column {series.name!r} has the type {series.dtype}.")
     good = (numbers.is_finite() & numbers.is_between(wanted.low, wanted.high)).fill_null(value=False)
     wrong = ~good if required else ~(good | missing)
     if wrong.any():
@@ -237,7 +237,9 @@ def _has_decimal_comma(text: pl.Series, *, bounded: bool) -> bool:
 
 def weight_column(frame: pl.DataFrame, column: str, origin: Origin) -> NDArray[np.float64]:
     """Positive, finite weights; none may be missing."""
-    remedy = "Fill it in or remove the rows; a column that is no weight is passed over if learner=… is named."
+    remedy = (
+        "Fill it in or remove the rows; a column that is not a weight is passed over if learner=… is named."
+    )
     return number_column(pick(frame, column, origin), WEIGHT, origin, required=True, remedy=remedy)
 
 
@@ -245,7 +247,7 @@ def answer_column(frame: pl.DataFrame, column: str, origin: Origin) -> pl.Series
     """What learners answered, as text written like names; null where a cell is empty or NaN."""
     series = pick(frame, column, origin)
     if isinstance(series.dtype, NAMELESS):
-        raise DataError(f"{origin.name}: column {column!r} holds {series.dtype}; answers were wanted.")
+        raise DataError(f"{origin.name}: column {column!r} has the type {series.dtype}; expected answers.")
     if series.dtype.is_float():
         series = _without_point(series.fill_nan(None))
     return series.cast(pl.String).replace("", None).alias("answer")

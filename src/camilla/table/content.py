@@ -277,8 +277,8 @@ def content_beside(path: Path) -> Beside:
         return Beside()
     if of != sha_of(path):
         return Beside(
-            note=f"{file.name} holds prompts and answers of another state of {path.name}, which was changed "
-            "or written anew since: they are left out"
+            note=f"{file.name} contains prompts and answers of another state of {path.name}, which was "
+            "changed or written again since: they are left out"
         )
     return Beside(in_file(file))
 

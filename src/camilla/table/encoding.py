@@ -142,7 +142,7 @@ class Encoder:
         """[rows, columns]"""
         part = features if rows is None else features.take(rows)
         if part.of != self.of:
-            raise DataError(f"features of {self.of}s were wanted; {part.source} are of {part.of}s.")
+            raise DataError(f"expected features of {self.of}s; {part.source} are of {part.of}s.")
         for column, kind in self.kinds.items():
             if column not in part.kinds:
                 raise DataError(

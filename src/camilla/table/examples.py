@@ -155,7 +155,7 @@ def _skill_map(
     if isinstance(skills, SkillMap):
         if len(skills.mask) != n_samples:
             raise SettingError(
-                f"the skill map has {len(skills.mask)} rows for {n_samples} samples; one each wanted."
+                f"the skill map has {len(skills.mask)} rows for {n_samples} samples; expected one each."
             )
         return skills
     if skills is None:
@@ -176,7 +176,7 @@ def _check(n_learners: int, n_samples: int, kind: str, missing: float, trials: i
         raise SettingError(f"kind must be one of {', '.join(get_args(ResponseKind))}; got {kind!r}.")
     if n_learners < 1 or n_samples < 1 or trials < 1:
         raise SettingError(
-            f"at least one learner, sample and trial wanted; got {n_learners}, {n_samples}, {trials}."
+            f"expected at least one learner, sample and trial; got {n_learners}, {n_samples}, {trials}."
         )
     if not 0 <= missing < 1:
         raise SettingError(

@@ -84,8 +84,8 @@ class Features:
             )
         if self.frame.height != len(self.names):
             raise DataError(
-                f"{self.source}: has {self.frame.height} rows for {len(self.names)} {self.of}s; one each was "
-                "wanted."
+                f"{self.source}: has {self.frame.height} rows for {len(self.names)} {self.of}s; expected "
+                "one each."
             )
         if list(self.kinds) != self.frame.columns:
             raise DataError(f"{self.source}: the kinds name {quoted(list(self.kinds))}; the columns are "
@@ -175,8 +175,8 @@ class Features:
         matrix = np.asarray(array)
         if matrix.ndim not in (1, 2) or matrix.dtype.kind not in "fiub":
             raise DataError(
-                f"{source}: holds {matrix.dtype} of shape {matrix.shape}; numbers [{of}s, dimensions] were "
-                "wanted."
+                f"{source}: has the type {matrix.dtype} and the shape {matrix.shape}; expected numbers "
+                f"[{of}s, dimensions]."
             )
         if len(matrix) != len(names):
             raise DataError(
@@ -303,7 +303,7 @@ class Features:
         if len(self.names) < 2:
             raise DataError(
                 f"{self.source}: there is one {self.of}, so no feature differs and nothing can be learned. "
-                f"More {self.of}s are wanted."
+                f"Give more {self.of}s."
             )
         if len(constant) == self.frame.width:
             raise DataError(
@@ -493,7 +493,7 @@ def _check_columns(wanted: Sequence[str], id: str, of: Of, origin: Origin) -> No
     if id in wanted:
         raise SettingError(f"{origin.name}: {in_quotes(id)} names the {of}s and cannot be a feature as well.")
     if not wanted:
-        raise DataError(f"{origin.name}: has no column beside {in_quotes(id)}; at least one was wanted.")
+        raise DataError(f"{origin.name}: has no column beside {in_quotes(id)}; expected at least one.")
     if twice := repeated(wanted):
         raise SettingError(f"{origin.name}: feature {in_quotes(twice[0])} is named twice. Name it once.")
 
@@ -514,7 +514,7 @@ def _feature(series: pl.Series, kind: Kind | None, origin: Origin) -> _Column | 
     if kind == "vector" or isinstance(series.dtype, pl.Struct | pl.Object | pl.Binary):
         wanted = "lists of numbers" if kind == "vector" else "numbers, words or lists of numbers"
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; {wanted} were wanted."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected {wanted}."
         )
     if kind in (None, "number"):
         numbers = _numbers(series, origin, required=kind == "number")
@@ -544,8 +544,8 @@ def _numbers(series: pl.Series, origin: Origin, *, required: bool) -> pl.Series 
     """
     if series.dtype in (pl.Duration, pl.Time):
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; numbers, dates, words or "
-            "lists of numbers were wanted. Write it as a number, such as seconds."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected "
+            "numbers, dates, words or lists of numbers. Write it as a number, such as seconds."
         )
     if series.dtype.is_temporal():
         return _years(series.cast(pl.Date))
@@ -585,8 +585,8 @@ def _numbers_in_text(series: pl.Series, origin: Origin, *, required: bool) -> pl
         row = int(wrong.arg_true()[0])
         remedy = missing_remedy(series[row]) or "Leave the cell empty where there is no number."
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds numbers, and "
-            f"{in_quotes(series[row])} in {origin.place(row)}. {remedy}"
+            f"{origin.name}: column {in_quotes(series.name)} contains numbers, and {in_quotes(series[row])} "
+            f"in {origin.place(row)}. {remedy}"
         )
     return numbers
 
@@ -601,8 +601,8 @@ def _vectors(series: pl.Series, origin: Origin) -> pl.Series:
         vectors = series.cast(pl.List(pl.Float64))
     except pl.exceptions.PolarsError as error:
         raise DataError(
-            f"{origin.name}: column {in_quotes(series.name)} holds {series.dtype}; lists of numbers were "
-            "wanted."
+            f"{origin.name}: column {in_quotes(series.name)} has the type {series.dtype}; expected lists of "
+            "numbers."
         ) from error
     _check_vectors(vectors, origin)
     return vectors
@@ -629,8 +629,9 @@ def _check_vectors(vectors: pl.Series, origin: Origin) -> None:
     if not good.all():
         at = int((~good).arg_true()[0])
         raise DataError(
-            f"{origin.name}: a vector holds finite numbers; {origin.place(at // usual)}, column {name} has "
-            f"{flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a whole vector."
+            f"{origin.name}: a vector must contain finite numbers; {origin.place(at // usual)}, column "
+            f"{name} has {flat[at]!r}; {LARGEST:g} is the largest that can be used. Give every row a "
+            "whole vector."
         )
 
 
@@ -666,7 +667,7 @@ def _read(
     """The features in one source, not matched to a table yet."""
     if isinstance(source, Features):
         if source.of != of:
-            raise SettingError(f"features of {of}s were wanted; these are of {source.of}s.")
+            raise SettingError(f"expected features of {of}s; these are of {source.of}s.")
         return source
     if not isinstance(source, str | Path):
         own = id if id is not None and id in indexed(source).frame.columns else None

@@ -81,13 +81,13 @@ def checked_ending(path: Path) -> str:
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", ".jsonl", ".ndjson", ".parquet"):
         raise SettingError(
-            f"{path}: the ending {ending!r} is not known; wanted .csv, .tsv, .jsonl or .parquet."
+            f"{path}: the ending {ending!r} is not known; expected .csv, .tsv, .jsonl or .parquet."
         )
     return ending
 
 
 def write_frame(frame: pl.DataFrame, path: Path, notes: dict[str, str] | None = None) -> Path:
-    """Writes a table by the file name's ending; a reader never meets half a file.
+    """Writes a table by the file name's ending; the file is written completely or not at all.
 
     `notes` go into the metadata of a Parquet file; the other endings have no place for them.
     """

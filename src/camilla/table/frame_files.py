@@ -118,7 +118,7 @@ def file_and_columns(text: str | Path, what: str) -> FileColumns:
             columns = tuple(next(csv.reader([text[at + 1 :]], skipinitialspace=True), ()))
             if not all(columns) or not columns:
                 raise DataError(
-                    f"{what} {text!r} name no column behind the colon; FILE:column,column was wanted."
+                    f"{what} {text!r} name no column behind the colon; expected FILE:column,column."
                 )
             return FileColumns(Path(text[:at]) if at else None, columns)
     raise DataError(
@@ -153,7 +153,7 @@ def _opened(path: Path) -> TableFile:
     if path != STANDARD_INPUT:
         _check_file(path)
     elif not _standard_input():
-        raise DataError("standard input: is empty; a table was wanted.")
+        raise DataError("standard input: is empty; expected a table.")
     try:
         ending = ending_of(path)
         source: Path | bytes = path
@@ -186,7 +186,7 @@ def _check_file(path: Path) -> None:
     if not path.exists():
         raise DataError(f"{path}: no such file. Give the path of a {endings} table, or - for standard input.")
     if path.is_dir():
-        raise DataError(f"{path}: is a folder; a {endings} table was wanted.")
+        raise DataError(f"{path}: is a folder; expected a {endings} table.")
     if path.suffix.lower() in SPREADSHEETS:
         raise DataError(
             f"{path}: is a spreadsheet. Save its sheet as CSV (in Excel: Save As, CSV UTF-8) and give "
@@ -194,11 +194,11 @@ def _check_file(path: Path) -> None:
         )
     if ending_of(path) not in READABLE:
         raise DataError(
-            f"{path}: the ending {ending_of(path) or path.suffix!r} is not known; wanted one of {endings}, "
-            "also with .gz."
+            f"{path}: the ending {ending_of(path) or path.suffix!r} is not known; expected one of "
+            f"{endings}, also with .gz."
         )
     if path.is_file() and path.stat().st_size == 0:
-        raise DataError(f"{path}: the file is empty; a header and at least one row were wanted.")
+        raise DataError(f"{path}: the file is empty; expected a header and at least one row.")
 
 
 def _standard_input() -> bytes:
@@ -254,7 +254,7 @@ def _opened_text(file: TableFile) -> TableFile:
         head = file.source[:HEAD]  # type: ignore[index]
     if b"\0" in head:
         raise DataError(
-            f"{called(file.path)}: cannot be read as text: it holds NUL bytes. Save it as CSV in UTF-8."
+            f"{called(file.path)}: cannot be read as text: it contains NUL bytes. Save it as CSV in UTF-8."
         )
     return file._replace(separator=_separator(head, SEPARATOR[file.ending]))
 
@@ -301,10 +301,10 @@ def _records(document: Any, name: str) -> list[dict[str, Any]]:
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise DataError(
-                f"{name}: row {number} is {in_quotes(row)}; an object {{column: value}} was wanted."
+                f"{name}: row {number} is {in_quotes(row)}; expected an object {{column: value}}."
             )
     if not rows:
-        raise DataError(f"{name}: holds an empty JSON array; at least one row was wanted.")
+        raise DataError(f"{name}: contains an empty JSON array; expected at least one row.")
     return rows
 
 
@@ -420,8 +420,8 @@ def _longer_line(file: TableFile) -> str | None:
         for row in rows:
             if len(row) > n_columns:
                 return (
-                    f"line {rows.line_num} has {len(row)} cells, the header {n_columns}. "
-                    "Put a cell that holds a separator into quotes."
+                    f"line {rows.line_num} has {len(row)} cells, the header {n_columns}. Put a cell that "
+                    "contains a separator into quotes."
                 )
     except (UnicodeDecodeError, csv.Error, StopIteration):
         return None
@@ -438,9 +438,9 @@ def _broken_line(file: TableFile) -> str | None:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             if b"NaN" in line:
                 return f"line {number} is not JSON: NaN is not a JSON number; write null for a missing value."
-            return f"line {number} is not JSON: {error}. One object per line was wanted."
+            return f"line {number} is not JSON: {error}. Expected one object per line."
         if not isinstance(row, dict):
-            return f"line {number} is {str(row)[:40]!r}; one object {{column: value}} per line was wanted."
+            return f"line {number} is {str(row)[:40]!r}; expected one object {{column: value}} per line."
     return None
 
 

@@ -61,8 +61,8 @@ class IndexedFrame(NamedTuple):
         frame = self.frame
         if id is None and len(self.levels) > 1:
             raise DataError(
-                f"{origin.name}: its index has {len(self.levels)} levels, {quoted(self.levels)}; one column "
-                "of names was wanted. Say which one names the rows, or use frame.reset_index()."
+                f"{origin.name}: its index has {len(self.levels)} levels, {quoted(self.levels)}; expected "
+                "one column of names. Say which one names the rows, or use frame.reset_index()."
             )
         name = id if id is not None else next(iter(self.levels), None)
         frame = frame.drop(level for level in self.levels if level != name)
@@ -92,7 +92,7 @@ def first_names(frame: pl.DataFrame, aside: Collection[str], origin: Origin) -> 
     id = next((name for name in frame.columns if name not in aside), frame.columns[0])
     if not can_name(frame[id]):
         raise DataError(
-            f"{origin.name}: which column names the rows? The first one, {id!r}, holds numbers such as "
+            f"{origin.name}: which column names the rows? The first one, {id!r}, contains numbers such as "
             f"{in_quotes(frame[id].drop_nulls().first())}. Name the column: sample=… (--sample) where rows "
             "are samples, learner=… (--learner) where rows are learners, id=… for a dataframe."
         )
@@ -123,7 +123,7 @@ def indexed(frame: Any) -> IndexedFrame:
         outside = nw.from_native(frame, eager_only=True)
     except TypeError as error:
         remedy = " Use series.reset_index(name='response')." if hasattr(frame, "name") else ""
-        raise DataError(f"a dataframe was wanted, not {type(frame).__name__}.{remedy}") from error
+        raise DataError(f"expected a dataframe, not {type(frame).__name__}.{remedy}") from error
     except nw.exceptions.NarwhalsError as error:
         raise DataError(f"the dataframe cannot be used: {' '.join(str(error).split())[:200]}") from error
     columns = {str(name): _values(outside.get_column(name)) for name in outside.columns}
@@ -145,7 +145,7 @@ def _flat_columns(frame: Any) -> Any:
     if len(telling) > 1:
         raise DataError(
             f"the columns of the dataframe have {columns.nlevels} levels, such as {in_quotes(columns[0])}; "
-            "one was wanted. Pick a part of it, frame['response'], or give pivot(…, values='response')."
+            "expected one. Pick a part of it, frame['response'], or give pivot(…, values='response')."
         )
     return frame.set_axis(telling[0], axis=1)
 
@@ -316,7 +316,7 @@ def wide_parts(
     columns = tuple(column for column in frame.columns if column != id and column not in aside)
     if not columns:
         raise DataError(
-            f"{origin.name}: has no column beside {id!r}; one column per learner or sample was wanted."
+            f"{origin.name}: has no column beside {id!r}; expected one column per learner or sample."
         )
     if "" in columns:
         raise DataError(
@@ -351,8 +351,8 @@ def _text_remedy(series: pl.Series) -> str:
     if not holds_words(series):
         return ""
     return (
-        f"If {in_quotes(series.name)} holds no responses, say what it is: ignore=… (--ignore) to pass over "
-        "it, task=… (--task), or skills=':…' (--skills :…)."
+        f"If {in_quotes(series.name)} contains no responses, say what it is: ignore=… (--ignore) to pass "
+        "over it, task=… (--task), or skills=':…' (--skills :…)."
     )
 
 
@@ -369,7 +369,7 @@ def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequ
     matrix = np.asarray(array)
     if matrix.ndim != 2 or matrix.dtype.kind not in "biuf":
         raise DataError(
-            f"the matrix has shape {matrix.shape} and type {matrix.dtype}; [learners, samples] wanted."
+            f"the matrix has shape {matrix.shape} and type {matrix.dtype}; expected [learners, samples]."
         )
     matrix = matrix.astype(np.float64)
     wrong = ~(np.isnan(matrix) | ((matrix >= 0) & (matrix <= 1)))
@@ -384,8 +384,8 @@ def matrix_parts(array: ArrayLike, learners: Sequence[str] | None, samples: Sequ
     samples = numbered("sample", n_samples) if samples is None else tuple(str(name) for name in samples)
     if (len(learners), len(samples)) != matrix.shape:
         raise DataError(
-            f"the matrix is {n_learners} learners × {n_samples} samples, but {len(learners)} learner "
-            f"names and {len(samples)} sample names came. Lay it out as [learners, samples]."
+            f"the matrix is {n_learners} learners × {n_samples} samples, but {len(learners)} learner names "
+            f"and {len(samples)} sample names were given. Lay it out as [learners, samples]."
         )
     return dense_parts(matrix, learners, samples)
 
@@ -407,8 +407,8 @@ def _refuse_repeated_ids(codes: NDArray[np.int32], names: tuple[str, ...], id: s
     code = int(np.argmax(np.bincount(codes) > 1))
     first, second = np.flatnonzero(codes == code)[:2]
     raise DataError(
-        f"{origin.name}: column {id!r} names {origin.place(int(first))} and {origin.place(int(second))} both "
-        f"{names[code]!r}; {len(codes) - len(names)} rows repeat a name. Each row wants its own; "
-        "give repeated runs as a long table with trials, or say which column holds the names. Where each "
-        "task numbers its own samples, reading the file with task=… (--task) calls them task/name."
+        f"{origin.name}: column {id!r} names {origin.place(int(first))} and {origin.place(int(second))} "
+        f"both {names[code]!r}; {len(codes) - len(names)} rows repeat a name. Each row needs its own name; "
+        "give repeated runs as a long table with trials, or say which column contains the names. Where "
+        "each task numbers its own samples, reading the file with task=… (--task) calls them task/name."
     )

@@ -21,7 +21,7 @@ def right_or_wrong(predictions: Any, labels: ArrayLike, samples: Sequence[str] |
     """1 where a learner's prediction is the label, 0 where not, missing where it predicted None or NaN."""
     truth = _vector(labels, "labels")
     if _absent(truth).any():
-        raise DataError(f"label {int(np.argmax(_absent(truth)))} is missing; every sample wants its label.")
+        raise DataError(f"label {int(np.argmax(_absent(truth)))} is missing; every sample needs its label.")
     columns, samples = _columns(predictions, len(truth), samples)
     matrix = np.full((len(columns), len(truth)), np.nan)
     for row, (name, column) in enumerate(columns.items()):
@@ -53,7 +53,7 @@ def relative_error(predictions: Any, targets: ArrayLike, samples: Sequence[str] 
     truth = _numbers(_vector(targets, "targets"), "targets")
     if not np.isfinite(truth).all():
         at = int(np.argmin(np.isfinite(truth)))
-        raise DataError(f"target {at} is {truth[at]}; every sample wants a finite target.")
+        raise DataError(f"target {at} is {truth[at]}; every sample needs a finite target.")
     columns, samples = _columns(predictions, len(truth), samples)
     guesses = np.array([_numbers(column, name) for name, column in columns.items()])
     if np.isinf(guesses).any():
@@ -99,7 +99,7 @@ def _columns(predictions: Any, n_samples: int, samples: Sequence[str] | None) ->
     for name, column in columns.items():
         if len(column) != n_samples:
             raise DataError(
-                f"{name!r} has {len(column)} predictions for {n_samples} samples; one each was wanted."
+                f"{name!r} has {len(column)} predictions for {n_samples} samples; expected one each."
             )
     return _Predicted(columns, samples)
 
@@ -110,8 +110,8 @@ def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
         vector = np.asarray(values, dtype=object)  # else NumPy would spell NaN among texts as 'nan'
     if vector.ndim != 1:
         raise DataError(
-            f"{name!r} has shape {vector.shape}; one value per sample was wanted. "
-            "For class probabilities take the most probable class first."
+            f"{name!r} has shape {vector.shape}; expected one value per sample. For class probabilities "
+            "take the most probable class first."
         )
     return vector
 
@@ -128,7 +128,7 @@ def _numbers(column: NDArray[Any], name: str) -> NDArray[np.float64]:
         return np.where(_absent(column), np.nan, column).astype(np.float64)
     except (TypeError, ValueError):
         raise DataError(
-            f"{name!r} holds values that are not numbers; a regressor predicts numbers."
+            f"{name!r} contains values that are not numbers; a regressor predicts numbers."
         ) from None
 
 
@@ -144,7 +144,7 @@ def _check_same_kind(name: str, column: NDArray[Any], truth: NDArray[Any]) -> No
 def _sample_names(samples: Sequence[str] | None, count: int) -> tuple[str, ...]:
     names = numbered("sample", count) if samples is None else tuple(str(name) for name in samples)
     if len(names) != count:
-        raise DataError(f"{len(names)} sample names came for {count} samples.")
+        raise DataError(f"got {len(names)} sample names for {count} samples.")
     return names
 
 

@@ -286,8 +286,8 @@ class ResponseTable:
         """Makes a table from predictions of regressors, by their absolute errors.
 
         With the absolute error e, r = 1 − (e − min e) / (max e − min e) over the learners of each sample: the
-        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). Where all errors of a
-        sample are equal, its responses are missing, because it does not separate learners.
+        best learner on a sample gets 1, the worst 0 (Liu et al., 2024, reversed). If all errors of a sample
+        are equal, its responses are missing, because it does not separate learners.
 
         Parameters
         ----------
@@ -765,7 +765,7 @@ def _places(chosen: NDArray[np.int64], size: int, kind: str) -> NDArray[np.int32
     """Old index → new index, −1 where not chosen."""
     if len(chosen) and (chosen.min() < 0 or chosen.max() >= size):
         raise DataError(
-            f"{kind} indices run from {chosen.min()} to {chosen.max()}; 0 to {size - 1} was wanted."
+            f"{kind} indices run from {chosen.min()} to {chosen.max()}; expected 0 to {size - 1}."
         )
     place = np.full(size, -1, np.int32)
     place[chosen] = np.arange(len(chosen), dtype=np.int32)
@@ -800,13 +800,13 @@ def check_two_of_each(
         )
     if len(samples) < 2:
         raise DataError(
-            f"the table has one sample, {samples[0]!r}; at least two are wanted. "
+            f"the table has one sample, {samples[0]!r}; expected at least two. "
             "If rows are learners, say so with rows='learners'."
         )
     if only is not None:
         raise DataError(
             f"every one of the {n_responses} responses is {only:g}; learners and samples "
-            "cannot be told apart. Check that the response column holds the scores."
+            "cannot be told apart. Check that the response column contains the scores."
         )
 
 
@@ -828,13 +828,13 @@ def check_rows(table: ResponseTable) -> None:
     for name in ("learner", "sample", "response", "weight", "trial", "answer"):
         column = getattr(table, name)
         if column is not None and column.shape != (n_rows,):
-            raise DataError(f"{name} has shape {column.shape}; one entry for each of {n_rows} rows wanted.")
+            raise DataError(f"{name} has shape {column.shape}; expected one entry for each of {n_rows} rows.")
     for name, names in (("learner", table.learners), ("sample", table.samples)):
         column = getattr(table, name)
         if n_rows and (column.min() < 0 or column.max() >= len(names)):
             raise DataError(
-                f"{name} indices run from {column.min()} to {column.max()}; "
-                f"there are {len(names)} {name}s, so 0 to {len(names) - 1} was wanted."
+                f"{name} indices run from {column.min()} to {column.max()}; there are {len(names)} {name}s, "
+                f"so expected 0 to {len(names) - 1}."
             )
     _check_values(table, "response", "lie in [0, 1]", (table.response >= 0) & (table.response <= 1))
     if table.weight is not None:
@@ -860,7 +860,7 @@ def check_samples(table: ResponseTable) -> None:
     for name, column in columns.items():
         if column is not None and len(column) != table.n_samples:
             raise DataError(
-                f"the {name} has {len(column)} entries; one for each of {table.n_samples} samples was wanted."
+                f"the {name} has {len(column)} entries; expected one for each of {table.n_samples} samples."
             )
     _check_features(table)
     if table.skill_graph is not None:

@@ -139,8 +139,8 @@ def streamed_table(
             p, r = divmod(int(cell[again.argmax()]), n_rounds)
             raise DataError(
                 f"{origin.name}: player {list(names[0])[p]!r} has another score in round "
-                f"{list(names[1])[r]!r}, {origin.place(int(again.argmax()))}; one was wanted. "
-                "Average them, or name the rounds apart."
+                f"{list(names[1])[r]!r}, {origin.place(int(again.argmax()))}; expected one. Average them, "
+                "or name the rounds apart."
             )
         given[cell] = True
         scores[cell] = number_column(pick(frame, score, origin), SCORE, origin)
@@ -204,9 +204,8 @@ def _one_table(players: Encoded, rounds: Encoded, score: NDArray[np.float64], or
         places = [origin.place(int(at)) for at in np.flatnonzero(cell == first)[:2]]
         raise DataError(
             f"{origin.name}: player {players.names[p]!r} has {counts[first]} scores in round "
-            f"{rounds.names[r]!r}, first in {' and '.join(places)}; one was wanted. "
-            f"{int((counts > 1).sum())} (player, round) pairs are repeated. "
-            "Average them, or name the rounds apart."
+            f"{rounds.names[r]!r}, first in {' and '.join(places)}; expected one. {int((counts > 1).sum())} "
+            "(player, round) pairs are repeated. Average them, or name the rounds apart."
         )
     scores = np.full((len(players.names), len(rounds.names)), np.nan)
     scores[row, column] = score
@@ -233,7 +232,7 @@ def wide_table(
     players = name_column(table, player, origin).column(player)
     rounds = [name for name in table.columns if name != player and name not in set(ignore)]
     if not rounds:
-        raise DataError(f"{origin.name}: has no column besides {player!r}; one column per round was wanted.")
+        raise DataError(f"{origin.name}: has no column besides {player!r}; expected one column per round.")
     columns = {name: _round_column(table.get_column(name), average_metrics, origin) for name in rounds}
     if average_metrics:
         columns = _joined(columns)
@@ -242,7 +241,7 @@ def wide_table(
 
 def _not_empty(table: pl.DataFrame, origin: Origin) -> pl.DataFrame:
     if table.height == 0:
-        raise DataError(f"{origin.name}: the table has no rows; scores of at least two players were wanted.")
+        raise DataError(f"{origin.name}: the table has no rows; expected scores of at least two players.")
     return table
 
 
@@ -250,13 +249,13 @@ def _round_column(column: pl.Series, average_metrics: bool, origin: Origin) -> N
     text = column.cast(pl.String) if column.dtype == pl.String else None
     two = None if text is None else text.str.contains(TWO_IN_A_CELL).fill_null(value=False)
     if text is None or two is None or not two.any():
-        words = f"If {in_quotes(column.name)} holds no scores, pass over it: ignore=… (--ignore)."
+        words = f"If {in_quotes(column.name)} contains no scores, pass over it: ignore=… (--ignore)."
         return number_column(column, SCORE, origin, remedy=words if holds_words(column) else "")
     if not average_metrics:
         raise DataError(
-            f"{origin.name}: column {column.name!r} holds two metrics in one cell "
-            f"({text.filter(two)[0]!r}). "
-            "Ask for their mean with --average-metrics (average_metrics=True), or split the column."
+            f"{origin.name}: column {column.name!r} contains two metrics in one cell "
+            f"({text.filter(two)[0]!r}). Ask for their mean with --average-metrics (average_metrics=True), "
+            "or split the column."
         )
     halves = text.str.split("/").list
     ends = [number_column(end, SCORE, origin) for end in (halves.first(), halves.last())]
@@ -293,7 +292,7 @@ def response_table(table: "ResponseTable", rounds: str) -> ScoreTable:
             values, column = np.unique(table.trial, return_inverse=True)
             names = tuple(str(value) for value in values)
         case _:
-            raise SettingError(f"rounds {rounds!r} is not known; wanted 'task', 'sample' or 'trial'.")
+            raise SettingError(f"rounds {rounds!r} is not known; expected 'task', 'sample' or 'trial'.")
     return ScoreTable(table.learners, names, _cell_means(table, column, len(names)))
 
 

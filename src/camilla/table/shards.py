@@ -287,7 +287,7 @@ def check_columns(files: Sequence[Path], columns: LongColumns) -> None:
             )  # fmt: skip
             if not wanted:
                 what = "numbers from 0 to 1" if role == "response" else "text or whole numbers"
-                raise DataError(f"{file}: column {name!r} holds {schema[name]}; {what} were wanted.")
+                raise DataError(f"{file}: column {name!r} has the type {schema[name]}; expected {what}.")
 
 
 def _named(columns: LongColumns) -> list[pl.Expr]:
@@ -457,6 +457,6 @@ class _Sparse:
 def _refuse_repeated(repeated: int) -> None:
     if repeated:
         raise DataError(
-            f"{repeated:,} rows repeat a learner and sample, and shards hold one response for each pair. "
+            f"{repeated:,} rows repeat a learner and sample, but shards contain one response for each pair. "
             "Average the trials of a pair first, for example with Polars' group_by."
         )

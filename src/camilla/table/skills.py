@@ -229,13 +229,13 @@ class SkillMap:
         mask = np.asarray(self.mask)
         if mask.ndim != 2 or mask.shape[1] != len(self.skills) or not self.skills:
             raise DataError(
-                f"a skill map of {len(self.skills)} skills wants a mask [samples, {len(self.skills)}] "
-                f"and at least one skill; got shape {mask.shape}."
+                f"a skill map of {len(self.skills)} skills needs a mask [samples, {len(self.skills)}] and "
+                f"at least one skill; got shape {mask.shape}."
             )
         if twice := repeated(self.skills):
             raise DataError(f"skill names must differ; {quoted(twice)} occur more than once. Rename them.")
         if mask.dtype != np.bool_ and not np.isin(mask, (0, 1)).all():
-            raise DataError("a skill map holds only 0 and 1.")
+            raise DataError("a skill map must contain only 0 and 1.")
         mask = mask.astype(np.bool_, copy=False)
         needs_any = mask.any(axis=1)
         if not needs_any.all():
@@ -351,8 +351,8 @@ class SkillMap:
     def never_alone(self) -> tuple[str, ...]:
         """Returns the skills that no sample needs alone.
 
-        Such a map is incomplete: nothing shows these skills by themselves, and a diagnoser's estimate of
-        their mastery rests on what the other skills leave over.
+        Such a map is incomplete: no sample shows these skills alone, and a diagnoser's estimate of their
+        mastery is what the other skills leave unexplained.
 
         Returns
         -------
@@ -441,9 +441,7 @@ def zeros_and_ones(
     aligned = align(frame, samples, id, columns or (), origin)
     skills = tuple(column for column in columns or frame.columns if column != aligned.id)
     if not skills:
-        raise DataError(
-            f"{origin.name}: has no column beside {aligned.id!r}; one column per skill was wanted."
-        )
+        raise DataError(f"{origin.name}: has no column beside {aligned.id!r}; expected one column per skill.")
     mask = np.column_stack([_zero_or_one(pick(frame, skill, origin), origin) for skill in skills])[
         aligned.rows
     ]
@@ -476,9 +474,10 @@ def _zero_or_one(series: pl.Series, origin: Origin) -> NDArray[np.bool_]:
     if bit.null_count():
         row = int(bit.is_null().arg_true()[0])
         raise DataError(
-            f"{origin.name}: a skill map holds 0 and 1; {origin.place(row)}, column {series.name!r} has "
-            f"{series[row]!r}. {counted_of(bit.null_count(), len(bit), 'row', 'wrong')}. "
-            f"If {series.name!r} is a label, name it as one: FILE:{series.name}."
+            f"{origin.name}: a skill map must contain only 0 and 1; {origin.place(row)}, column "
+            f"{series.name!r} has {series[row]!r}. "
+            f"{counted_of(bit.null_count(), len(bit), 'row', 'wrong')}. If {series.name!r} is a label, name "
+            f"it as one: FILE:{series.name}."
         )
     return bit.cast(pl.Boolean).to_numpy()
 

@@ -27,7 +27,7 @@ def sheet_as_csv(data: bytes, name: str) -> bytes:
     _check_archive(data, name)
     frame = _sheet(fastexcel, data, name)
     if frame.width == 0:
-        raise DataError(f"{name}: its first sheet is empty; a header and at least one row were wanted.")
+        raise DataError(f"{name}: its first sheet is empty; expected a header and at least one row.")
     return frame.write_csv(None).encode()
 
 

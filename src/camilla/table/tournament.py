@@ -109,16 +109,16 @@ class Tournament:
 
     def __post_init__(self) -> None:
         if self.scheme not in SCHEMES:
-            raise SettingError(f"scheme {self.scheme!r} is not known; wanted one of {', '.join(SCHEMES)}.")
+            raise SettingError(f"scheme {self.scheme!r} is not known; expected one of {', '.join(SCHEMES)}.")
         _check_names(self)
         if (self.scores is None) == (self.matches is None):
-            raise DataError("a tournament holds either scores or matches; give exactly one of them.")
+            raise DataError("a tournament contains either scores or matches; give exactly one of them.")
         if self.scores is not None:
             object.__setattr__(self, "scores", np.asarray(self.scores, np.float64))
             _check_scores(self)
         if self.clusters is not None and (self.scores is None or len(self.clusters) != len(self.rounds)):
             raise DataError(
-                f"{len(self.clusters)} clusters came for {len(self.rounds)} rounds of scores; name the "
+                f"got {len(self.clusters)} clusters for {len(self.rounds)} rounds of scores; name the "
                 "cluster of every round. Matches that belong together share a round instead."
             )
 
@@ -604,7 +604,7 @@ def _check_scores(tournament: Tournament) -> None:
     wanted = (len(tournament.players), len(tournament.rounds))
     if scores is None or scores.shape != wanted:
         came = None if scores is None else scores.shape
-        raise DataError(f"scores have shape {came}; [players, rounds] = {wanted} was wanted.")
+        raise DataError(f"scores have shape {came}; expected [players, rounds] = {wanted}.")
     if np.isinf(scores).any():
         player, round_ = np.argwhere(np.isinf(scores))[0]
         raise DataError(

@@ -81,7 +81,7 @@ export const choose: Page = (view) => {
   };
   verdict.replaceChildren(...words(state));
   return [
-    heading("Choose for me", "Say what matters to you. The ranking, the chance of each learner to be the best and the cost of quality follow at once."),
+    heading("Choose for me", "Choose what matters to you. The ranking, the chance of each learner to be the best and the cost of quality are updated at once."),
     verdict,
     h("div", { class: state.draws.skills ? "columns choose" : "stack" }, state.draws.skills ? weightsCard(state, update) : null, h("div", { class: "stack" }, costControls(state, update), chart)),
     ...(priced ? [priced] : []),
@@ -224,7 +224,7 @@ function costChart(state: Choosing): HTMLElement & { redraw: () => void } {
   return figure({
     title: "What quality costs",
     wide: true,
-    note: "On the line: learners that nobody beats for the same cost or less. Dashed: the budget.",
+    note: "On the line: learners that no other learner beats at the same cost or less. Dashed: the budget.",
     draw: (width) => {
       const places = state.learners.map((_, i) => i).filter((i) => Number.isFinite(state.price(i)));
       const line = new Set(frontier(places.map((i) => state.price(i)), places.map((i) => state.scores[i].value)).map((at) => places[at]));
@@ -293,7 +293,7 @@ function separation(state: Choosing, a: number, b: number): (Node | string)[] {
   const observed = `Over all ${count(found.shared)} shared samples the first is ${found.mean >= 0 ? "ahead" : "behind"} by ${points(Math.abs(found.mean))} points (95\u00a0% CI of the difference ${points(found.low)} to ${points(found.high)}, p ${pValue(found.p).startsWith("<") ? pValue(found.p) : `= ${pValue(found.p)}`})`;
   const needed = samplesNeeded(found, of.critical);
   if (found.p < 0.05) return [onMix, `${observed}: these samples tell them apart already.`];
-  if (needed === null) return [onMix, `${observed}. With no difference at all, no number of samples shows one.`];
+  if (needed === null) return [onMix, `${observed}. With no difference at all, no number of samples can show one.`];
   const more = Math.max(0, needed - found.shared);
   return [
     onMix,

@@ -87,7 +87,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     { key: "p", label: of.binary ? "Exact p" : "p", about: of.binary ? "McNemar's exact test on samples that only one solved" : "Student's t over the samples both answered", width: 80, numeric: true, value: (at) => plain(at)?.p ?? null, show: (at) => pValue(plain(at)?.p ?? NaN) },
     ...(of.binary
       ? [{
-          key: "only_first", label: "Solved by one only", about: "Samples that only the first of the two solved : that only the second solved", width: 150, numeric: true,
+          key: "only_first", label: "Solved by one only", about: "Samples that only the first solved : samples that only the second solved", width: 150, numeric: true,
           value: (at: number) => plain(at)?.onlyFirst ?? null,
           show: (at: number) => (plain(at) ? `${count(plain(at)!.onlyFirst!)} : ${count(plain(at)!.onlySecond!)}` : ""),
           more: [["only_second", (at: number) => plain(at)?.onlySecond ?? null], ["shared", (at: number) => plain(at)?.shared ?? null]] as [string, (at: number) => number | null][],
@@ -99,7 +99,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     columns,
     rows: pairs.map((_, at) => at),
     height: 360,
-    note: `Two answers for each pair: by ability (${of.pairs?.by_draws ? `${of.estimand}, by draws of the posterior` : "errors of two learners taken as independent"}) and by counting on the same samples. Each pair is judged alone, at 95\u00a0%.`,
+    note: `Two answers for each pair: by ability (${of.pairs?.by_draws ? `${of.estimand}, by draws of the posterior` : "errors of two learners treated as independent"}) and by counting on the same samples. Each pair is tested separately, at 95\u00a0%.`,
   }).element;
 }
 
@@ -178,7 +178,7 @@ function disagreements(view: View, chosen: number[]): HTMLElement {
       value: (j) => response(of, j, i), show: (j) => answer(response(of, j, i), of.binary),
     })),
   ];
-  const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples this page holds.` : "";
+  const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples on this page.` : "";
   return new WindowedTable({ title: "Samples they answer differently", columns, rows, height: 420, sort: "-accuracy", note: `Responses more than one half apart.${part}` }).element;
 }
 

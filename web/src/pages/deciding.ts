@@ -26,10 +26,10 @@ export function deciding(view: View, a: number, b: number): HTMLElement {
   const names = of.learners.name;
   const first = rows.filter((j) => (response(of, j, a) ?? 0) > (response(of, j, b) ?? 0)).length;
   const weighed = rows.some((j) => Number.isFinite(of.samples.discrimination[j]));
-  const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples this page holds.` : "";
+  const part = of.samples.name.length < of.samples.total ? ` Among the ${count(of.samples.name.length)} samples on this page.` : "";
   const why = weighed
     ? `Ordered by discrimination: how sharply a sample separates strong from weak learners.${["irt", "camilla-base"].includes(String(of.provenance["diagnoser"])) ? " It is the sample's weight in the ability." : ""}`
-    : "This diagnoser knows no discrimination; samples on which all learners split most evenly come first.";
+    : "This diagnoser does not estimate discrimination; samples on which all learners split most evenly come first.";
   const list = h("div", { class: "deciding" });
   let shownRows = 0;
   const more = h("button", { type: "button", class: "small", onclick: () => show() }, "Show three more");
@@ -91,7 +91,7 @@ export function shownSamples(one: Experiment): HTMLElement | null {
     "section",
     { class: "card" },
     h("header", { class: "bar" }, h("h2", {}, "Samples that decide between the two")),
-    h("p", { class: "quiet note" }, "The samples with the largest differences each way; without a model each counts alike."),
+    h("p", { class: "quiet note" }, "The samples with the largest differences in each direction; without a model, all samples count equally."),
     h(
       "div",
       { class: "deciding" },

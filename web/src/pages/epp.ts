@@ -18,7 +18,7 @@ export const epp: Page = (view) => {
   const at = Math.max(0, Math.min(boards.length - 1, Number(view.query["b"] ?? 0) || 0));
   const board = boards[at];
   return [
-    heading("EPP leaderboard", "Differences of EPP are log-odds of winning: a player one ahead wins about 73 % of their matches."),
+    heading("EPP leaderboard", "Differences of EPP are log-odds of winning: a player who is ahead by 1 wins about 73 % of their matches."),
     boards.length > 1
       ? h("div", { class: "controls" }, choice("Tournament", briefLabels(boards.map((one) => one.name), 60).map((label, i): [string, string] => [String(i), label]), String(at), (value) => (location.hash = to("epp", { b: value }))))
       : h("span"),
@@ -40,7 +40,7 @@ export const epp: Page = (view) => {
 function described(board: Board): HTMLElement[] {
   const p = board.fit.p_value_rounds ?? board.fit.p_value;
   if (p === null || board.player.length < 2) return [];
-  const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP says, see the fit below." : "Pairs do not deviate from EPP by more than chance.";
+  const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP predicts (see the fit below)." : "Pairs do not deviate from EPP by more than chance.";
   return [h("p", { class: "verdict" }, `${text} p = ${pValue(p)}, ${board.fit.p_value_rounds !== null ? "rounds" : "matches"} as units.`)];
 }
 
@@ -81,7 +81,7 @@ function fit(board: Board): HTMLElement {
   const [low] = extent(empirical);
   return figure({
     title: "Does EPP fit the matches?",
-    note: `One dot per pair, the stronger player first${predicted.length < board.fit.pairs ? ` (${count(predicted.length)} of ${count(board.fit.pairs)})` : ""}; a board that fits lies on the line.`,
+    note: `One dot per pair, the stronger player first${predicted.length < board.fit.pairs ? ` (${count(predicted.length)} of ${count(board.fit.pairs)})` : ""}; if EPP fits, the dots are on the line.`,
     draw: (width) =>
       cloud(width, {
         label: "Share of matches won against the predicted probability",
@@ -110,7 +110,7 @@ function wins(board: Board, everyone: boolean): HTMLElement[] {
   const chart = figure({
     title: "Who beats whom",
     wide: true,
-    note: `The chance in percent that the player of the row beats the player of the column${n < board.player.length ? `, of the first ${n}` : ""}.`,
+    note: `The probability, in percent, that the player in the row beats the player in the column${n < board.player.length ? `, of the first ${n}` : ""}.`,
     draw: (width) => {
       const players = board.player.slice(0, state.all ? n : NUMBERED);
       return heat(width, {

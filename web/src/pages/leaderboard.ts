@@ -121,14 +121,14 @@ export const leaderboard: Page = (view) => {
 
 function leadOf(view: View, skill: number): string {
   const ties = view.of.learners.ties;
-  if (skill >= 0) return "Ability on one skill, plain accuracy on its samples beside it. Overlapping intervals mean that the order is uncertain.";
-  if (!view.of.learners.rank_low) return "Ability with its 95 % interval; plain accuracy beside it.";
+  if (skill >= 0) return "Ability on one skill, with plain accuracy on its samples. Overlapping intervals mean that the order is uncertain.";
+  if (!view.of.learners.rank_low) return "Ability with its 95 % interval, and plain accuracy.";
   const runs = ties.slice(0, 3).map(([first, last]) => `${first + 1}–${last + 1}`);
   const tail = ties.length > 3 ? ` and ${ties.length - 3} more runs` : "";
   const drawn = view.of.learners.p_best !== null;
-  const how = drawn ? "the first of such a run is better than each other one with at most 95 % probability" : "within such a run no test, adjusted for all pairs, tells two learners apart";
+  const how = drawn ? "the first learner of a run is better than each of the others with at most 95 % probability" : "within a run, no test, adjusted for all pairs, tells two learners apart";
   if (ties.length) return `Ranks ${runs.join(", ")}${tail} are ties: ${how}. “Rank may be” is each learner's own 95 % range.`;
-  return drawn ? "Every learner is better than the next one with more than 95 % probability." : "Every learner differs from the next one, also when adjusted for all pairs.";
+  return drawn ? "Every learner is better than the next one with more than 95 % probability." : "Every learner differs from the next one, even after adjustment for all pairs.";
 }
 
 function controls(board: Board, update: () => void, compared: HTMLElement): HTMLElement {
@@ -245,7 +245,7 @@ function rows(board: Board): HTMLElement {
     },
     ...(ties
       ? [{
-          key: "rank_low", label: "Rank may be", about: view.of.learners.p_best ? "The middle 95 % of its ranks over the draws" : "Ranks that tests against each other learner leave open, at 95 %", width: 100, numeric: true, minor: true,
+          key: "rank_low", label: "Rank may be", about: view.of.learners.p_best ? "The middle 95 % of its ranks over the draws" : "Ranks that the tests against all other learners leave open, at 95 %", width: 100, numeric: true, minor: true,
           value: (i: number) => learners.rank_low![i],
           show: (i: number) => (learners.rank_low![i] === learners.rank_high![i] ? String(learners.rank_low![i]) : `${learners.rank_low![i]}–${learners.rank_high![i]}`),
           more: [["rank_high", (i: number) => learners.rank_high![i]] as [string, (i: number) => number]],
@@ -270,7 +270,7 @@ function against(board: Board): HTMLElement {
   return figure({
     title: `Ability against plain ${view.plain}, ${board.what}`,
     wide: true,
-    note: "Where counting and the diagnosis disagree, points leave the common line.",
+    note: "Where accuracy and the diagnosis disagree, points are off the common line.",
     draw: (width) =>
       cloud(width, {
         label: `Ability against ${view.plain} of every learner`,

@@ -167,5 +167,5 @@ function surprises(view: View, i: number, kind: "solved" | "failed"): HTMLElemen
   ];
   const title = kind === "failed" ? "Surprisingly failed" : "Surprisingly solved";
   const whose = shown(of.learners.name[i]);
-  return new WindowedTable({ title, columns, rows, height: 420, note: rows.length ? undefined : `${brief(whose, 40)} never ${kind} a sample against an expectation beyond one half.` }).element;
+  return new WindowedTable({ title, columns, rows, height: 420, note: rows.length ? undefined : `${brief(whose, 40)} never ${kind} a sample against an expectation that differs by more than one half.` }).element;
 }

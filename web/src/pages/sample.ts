@@ -30,7 +30,7 @@ export function sampleDetail(view: View, j: number): Node[] {
     heading([name(s.name[j])], [...(skills.length ? ["Skill: ", ...skills.flatMap((k, i) => [i ? ", " : "", view.skillLink(k)])] : []), " ", flagChips(view, j)], "Sample"),
     facts([
       [percent(s.accuracy[j]), `${view.plain} of ${count(s.n[j])} responses`],
-      [Number.isFinite(b) ? number(b) : "–", Number.isFinite(b) ? `difficulty, ${number(b - of.critical * bse)} to ${number(b + of.critical * bse)}` : "difficulty: not determined, discrimination is not told from 0"],
+      [Number.isFinite(b) ? number(b) : "–", Number.isFinite(b) ? `difficulty, ${number(b - of.critical * bse)} to ${number(b + of.critical * bse)}` : "difficulty: not determined, because discrimination is not distinguishable from 0"],
       [number(a) || "–", Number.isFinite(ase) ? `discrimination, ${number(a - of.critical * ase)} to ${number(a + of.critical * ase)}` : "discrimination"],
       [number(s.infit[j]) || "–", "infit; 1 is expected"],
     ]),
@@ -39,7 +39,7 @@ export function sampleDetail(view: View, j: number): Node[] {
     figure({
       title: "Who solved it, by ability",
       wide: true,
-      note: `${hasChance ? (smooth ? "The line is the response the diagnoser expects at each ability; " : "Hollow dots are expected responses; ") : ""}green learners were right, orange ones wrong. A sound sample has the right ones at the right.`,
+      note: `${hasChance ? (smooth ? "The line is the response the diagnoser expects at each ability; " : "Hollow dots are expected responses; ") : ""}green learners were right, orange ones wrong. For a good sample, the learners that were right are at the right.`,
       draw: (width) => ({ svg: itemCurve(points, width, axis.label, smooth, `Responses to the sample over ability`) }),
     }),
     of.content && of.content.where[j] >= 0 ? filled(of, j, (record) => [solvers(view, j, axis, record)]) : solvers(view, j, axis),

@@ -31,7 +31,7 @@ export const samples: Page = (view) => {
     heading(
       "Samples",
       part
-        ? `This page holds ${count(of.samples.name.length)} of ${count(of.samples.total)} samples: all that are flagged, as far as they fit, and the rest evenly over accuracy. Every sample is in ${view.report.tables}/samples.parquet beside this page.`
+        ? `This page contains ${count(of.samples.name.length)} of ${count(of.samples.total)} samples: all flagged samples that fit, and the rest spread evenly over accuracy. Every sample is in ${view.report.tables}/samples.parquet beside this page.`
         : "How hard each sample is, how well it separates learners, and which ones to look at.",
     ),
     flagList(view),
@@ -188,7 +188,7 @@ function scatter(view: View, filter: Filter, changed: () => void): HTMLElement &
     title: `${filter.x[0].toUpperCase()}${filter.x.slice(1)} and ${filter.y}`,
     wide: true,
     note: `Squares are flagged. Drag over the points to choose some, click one to open it; extreme values stick to the edge.${
-      without ? ` ${count(without)} samples have no difficulty because their discrimination is not told from 0; they stand at the right.` : ""
+      without ? ` ${count(without)} samples have no difficulty, because their discrimination is not distinguishable from 0; they are at the right edge.` : ""
     }`,
     draw: (width) =>
       cloud(width, {
@@ -242,10 +242,10 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     { key: "sample", label: "Sample", width: 120, value: (j) => s.name[j], show: (j) => view.sampleLink(j) },
     ...(s.needs ? [{ key: "skill", label: "Skills", width: 90, minor: true, value: (j: number) => skillsOf(of, j).map((k) => of.skills.name[k]).join(" | "), show: (j: number) => shown(skillsOf(of, j).map((k) => of.skills.name[k]).join(", ")) }] : []),
     { key: "accuracy", label: of.binary ? "Accuracy" : "Mean", width: 90, numeric: true, value: (j) => finite(s.accuracy[j], 3), show: (j) => percent(s.accuracy[j]) },
-    both("difficulty", "Difficulty", `${of.difficulty_means}; empty where discrimination is not told from 0`),
+    both("difficulty", "Difficulty", `${of.difficulty_means}; empty if discrimination is not distinguishable from 0`),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if weak learners solve it and able ones miss it: 2 means a hundred times, below 0 means less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
+    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if weak learners solve it and strong ones fail it: 2 means a hundred times, below 0 means less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
     ...wrongAnswers(view),
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
     ...prompts(view),

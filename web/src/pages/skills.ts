@@ -41,7 +41,7 @@ function best(view: View, k: number): number {
 }
 
 function allSkills(view: View): Node[] {
-  const about = view.of.latent ? "The diagnoser found these skills itself; each is named by the samples that ask most of it." : "What each skill contains, and how learners differ on it.";
+  const about = view.of.latent ? "The diagnoser found these skills itself; each is named after the samples that need it most." : "What each skill contains, and how learners differ on it.";
   return [heading("Skills", about), overview(view), spreads(view), ...strengthsMap(view)];
 }
 
@@ -160,7 +160,7 @@ function strength(view: View, i: number, k: number): string[] {
   const found = view.of.skills.profile;
   const at = i * view.of.skills.name.length + k;
   if (!found || !Number.isFinite(found.expected[at])) return [];
-  return [`expected by one level for all skills ${percent(found.expected[at])}: ${number(100 * (found.observed[at] - found.expected[at]), 1)} ± ${number(100 * view.of.critical * found.se[at], 1)} points`];
+  return [`expected from one level for all skills ${percent(found.expected[at])}: ${number(100 * (found.observed[at] - found.expected[at]), 1)} ± ${number(100 * view.of.critical * found.se[at], 1)} points`];
 }
 
 function contents(view: View, rows: number[]): HTMLElement {
@@ -181,8 +181,8 @@ function asking(view: View, k: number): HTMLElement {
   const rows = Array.from({ length: each }, (_, rank) => k * each + rank);
   const columns: Column[] = [
     { key: "sample", label: "Sample", width: 170, value: (at) => t.name[s.top!.sample[at]], show: (at) => view.sampleLink(s.top!.sample[at]) },
-    { key: "weight", label: "Asks", about: "The share of this skill in what the sample asks; shares sum to 1", width: 90, numeric: true, value: (at) => s.top!.weight[at], show: (at) => number(s.top!.weight[at]) },
+    { key: "weight", label: "Asks", about: "The share of this skill in what the sample needs; shares sum to 1", width: 90, numeric: true, value: (at) => s.top!.weight[at], show: (at) => number(s.top!.weight[at]) },
     { key: "accuracy", label: "Accuracy", width: 100, numeric: true, value: (at) => t.accuracy[s.top!.sample[at]], show: (at) => percent(t.accuracy[s.top!.sample[at]]) },
   ];
-  return new WindowedTable({ title: "Samples that ask most of it", columns, rows, height: 620 }).element;
+  return new WindowedTable({ title: "Samples that need it most", columns, rows, height: 620 }).element;
 }

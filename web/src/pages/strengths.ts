@@ -27,7 +27,7 @@ export function strengthsMap(view: View): HTMLElement[] {
     title: "Strengths and weaknesses",
     wide: true,
     note: found
-      ? "Observed less expected: accuracy on the skill minus what the learner's overall level and the difficulty of the samples suggest, in percentage points. Alike learners and skills are neighbours. Hover for numbers, click for the learner."
+      ? "Observed minus expected: accuracy on the skill minus what the learner's overall level and the difficulty of the samples suggest, in percentage points. Similar learners and skills are neighbours. Hover for numbers, click for the learner."
       : "Accuracy by learner and skill. Hover for numbers, click for the learner.",
     draw: (width) => {
       const { rows, columns } = places();

@@ -71,10 +71,10 @@ function leaders(view: View): HTMLElement {
 
 function hardness(view: View): HTMLElement {
   const { samples } = view.of;
-  const part = samples.name.length < samples.total ? ` The ${count(samples.name.length)} samples this page holds.` : "";
+  const part = samples.name.length < samples.total ? ` The ${count(samples.name.length)} samples on this page.` : "";
   return figure({
     title: "How hard the samples are",
-    note: `Samples that nearly all or nearly no learners solve tell few of them apart.${part}`,
+    note: `Samples that nearly all or nearly no learners solve distinguish few of them.${part}`,
     draw: (width) => ({ svg: histogram(samples.accuracy, width, 20, view.of.binary ? "share of learners that solved it" : "mean response", "samples") }),
   });
 }

@@ -426,7 +426,7 @@ def all_formats(only: str | None = None) -> dict[str, Format | Loader]:
             ) from error
         if not isinstance(loader, Loader):
             raise DataError(
-                f"the loader {point.name!r} of {point.value} is no camilla.reading.sniffing.Loader."
+                f"the loader {point.name!r} of {point.value} is not a camilla.reading.sniffing.Loader."
             )
         found[point.name] = loader
     if only is not None and only not in found:

@@ -74,5 +74,5 @@ def _annotations(path: Path) -> pl.DataFrame:
 
 def _frame(rows: list[dict[str, Any]], path: Path) -> pl.DataFrame:
     if not rows:
-        raise DataError(f"{path}: holds no battles.")
+        raise DataError(f"{path}: contains no battles.")
     return pl.DataFrame(rows)

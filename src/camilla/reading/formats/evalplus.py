@@ -79,10 +79,10 @@ def _solutions(id: str, entries: Any, path: Path) -> Iterator[Solution]:
             yield Solution(*names, trial, _status(verdict), _status(plus[trial : trial + 1]), {})
         return
     if not isinstance(entries, list):
-        raise DataError(f"{path}: results of {id!r} are {as_text(entries)[:40]!r}; a list was wanted.")
+        raise DataError(f"{path}: results of {id!r} are {as_text(entries)[:40]!r}; expected a list.")
     for trial, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise DataError(f"{path}: a result of {id!r} is {as_text(entry)[:40]!r}; an object was wanted.")
+            raise DataError(f"{path}: a result of {id!r} is {as_text(entry)[:40]!r}; expected an object.")
         yield Solution(*names, trial, entry.get("base_status"), entry.get("plus_status"), entry)
 
 

@@ -117,7 +117,9 @@ def _columns(path: Path) -> tuple[list[Any], dict[str, list[Any]]]:
         frame = pl.read_parquet(literally(path), columns=[layout.query, layout.metrics])
         query, metrics = frame[layout.query], frame[layout.metrics]
         if not isinstance(metrics.dtype, pl.Struct):
-            raise DataError(f"{path}: column {layout.metrics!r} holds {metrics.dtype}; a struct was wanted.")
+            raise DataError(
+                f"{path}: column {layout.metrics!r} has the type {metrics.dtype}; expected a struct."
+            )
         if layout.field is not None:
             if not isinstance(query.dtype, pl.Struct) or layout.field not in [
                 f.name for f in query.dtype.fields

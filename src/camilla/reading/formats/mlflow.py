@@ -42,7 +42,7 @@ def records_of(path: Path) -> list[Record]:
     for number, row in enumerate(table.data, start=1):
         if len(row) != len(names):
             raise DataError(
-                f"{path}: row {number} has {len(row)} cells; {len(names)} were wanted, one per column."
+                f"{path}: row {number} has {len(row)} cells; expected {len(names)}, one per column."
             )
     return [dict(zip(names, row, strict=True)) for row in table.data]
 

@@ -56,5 +56,5 @@ def matches(path: Path) -> pl.DataFrame:
             }
         )
     if not rows:
-        raise DataError(f"{path}: holds no pair that its judge decided.")
+        raise DataError(f"{path}: contains no pair that its judge decided.")
     return pl.DataFrame(rows)

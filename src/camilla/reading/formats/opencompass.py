@@ -93,7 +93,7 @@ def _entries(details: Any, path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(f"{path}: has no details of samples. Run OpenCompass with --dump-eval-details.")
     for key, entry in pairs:
         if not isinstance(entry, dict):
-            raise DataError(f"{path}: details of {key!r} are {str(entry)[:40]!r}; an object was wanted.")
+            raise DataError(f"{path}: details of {key!r} are {str(entry)[:40]!r}; expected an object.")
         yield name_in(key, where=str(path), what="a sample"), entry
 
 

@@ -92,7 +92,9 @@ def _cells(line: str, wanted: int, where: str) -> list[str]:
         if found[2] == "":
             break
     if len(cells) != wanted or at < len(line):
-        raise DataError(f"{where}: does not hold {wanted} values, as the header wants. Is the file cut off?")
+        raise DataError(
+            f"{where}: does not contain {wanted} values, as the header requires. Is the file cut off?"
+        )
     return cells
 
 
@@ -130,7 +132,7 @@ def _rows(cells: list[str], place: dict[str, int], fold: dict[str, int], where: 
 def _whole(cells: list[str], place: dict[str, int], column: str, where: str) -> int:
     text = cells[place[column]] if column in place else "0"
     if not re.fullmatch(r"\d{1,9}(\.0*)?", text):
-        raise DataError(f"{where}: {column} is {text[:40]!r}; a whole number was wanted.")
+        raise DataError(f"{where}: {column} is {text[:40]!r}; expected a whole number.")
     return int(float(text))
 
 

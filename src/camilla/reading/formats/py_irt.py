@@ -57,8 +57,8 @@ def _rows(item: str, value: Any, place: str) -> Iterator[Row]:
     score = number_in(value)
     if value is not None and not is_score(score):
         raise DataError(
-            f"{place}: the response to {item!r} is {str(value)[:40]}; 0 to 1 was wanted, "
-            "or [successes, trials]."
+            f"{place}: the response to {item!r} is {str(value)[:40]}; expected 0 to 1, or [successes, "
+            "trials]."
         )
     yield Row(item, score, GIVEN, why=None if score is not None else "unscored")
 

@@ -78,7 +78,7 @@ def unit(ability: Floats, diagnosis: Diagnosis) -> Floats:
 def difficulty_scale(diagnosis: Diagnosis) -> str:
     """What difficulties are measured in, for an axis."""
     if diagnosis.readout.counted:
-        return "difficulty (1 less the mean response)"
+        return "difficulty (1 minus the mean response)"
     return "difficulty (standard deviations of the pool)"
 
 

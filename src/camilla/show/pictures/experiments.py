@@ -45,8 +45,8 @@ def reliability_figure(results: pl.DataFrame) -> Figure:
 def _bars(rows: pl.DataFrame, picture: str, title: str, *, best_first: bool) -> Figure:
     if rows.is_empty():
         raise DataError(
-            f"the picture {picture} has nothing to draw: these results hold no such experiment. "
-            f"Run camilla experiment {'rank-consistency' if picture == 'consistency' else picture}."
+            f"the picture {picture} has nothing to draw: these results contain no such experiment. Run "
+            f"camilla experiment {'rank-consistency' if picture == 'consistency' else picture}."
         )
     tables = rows["table"].unique(maintain_order=True).to_list()
     means = experiment_summary(rows).sort(
@@ -89,8 +89,8 @@ def stability_figure(results: pl.DataFrame) -> Figure:
     rows = results.filter((pl.col("experiment") == "rank-stability") & (pl.col("score") == "kendall"))
     if rows.is_empty():
         raise DataError(
-            "the picture stability has nothing to draw: these results hold no such experiment. "
-            "Run camilla experiment rank-stability."
+            "the picture stability has nothing to draw: these results contain no such experiment. Run "
+            "camilla experiment rank-stability."
         )
     means = experiment_summary(rows)
     tables = rows["table"].unique(maintain_order=True).to_list()

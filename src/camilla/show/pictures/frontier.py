@@ -80,5 +80,5 @@ def draw_route(path: Path, picture: str) -> Figure:
         raise DataError(f"{path}: cannot be read: {error.strerror}.") from error
     except (ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise DataError(
-            f"{path}: holds no figures of a route ({error!r}). Write them with camilla route TABLE --json."
+            f"{path}: contains no figures of a route ({error!r}). Write them with camilla route TABLE --json."
         ) from error

@@ -98,7 +98,7 @@ def report(
     if not sources:
         raise DataError("a report needs at least one saved diagnosis, leaderboard or experiment; name it.")
     if images is not None and not Path(images).is_dir():
-        raise DataError(f"{images}: is no folder; wanted the one that holds the images which samples name.")
+        raise DataError(f"{images}: is not a folder; expected the folder of the images that samples name.")
     named = [sources] if isinstance(sources, str | Path) else sources
     found = read_sources(map(Path, named))
     known = None if learners is None else choosing.read_attributes(learners)
@@ -202,7 +202,7 @@ def _diagnosis(of: diagnosed.Diagnosed, known: choosing.Attributes | None) -> di
 def _own_folder(target: Path) -> Iterator[Path]:
     """A folder beside the page that appears whole or not at all, and replaces only one of a report."""
     if target.exists() and not (target / MARK).exists():
-        raise DataError(f"{target}: exists and is not of a report; it is not overwritten. Move it away.")
+        raise DataError(f"{target}: exists and is not part of a report; it is not overwritten. Move it away.")
     with whole_folder(target) as draft:
         (draft / MARK).touch()
         yield draft

@@ -28,11 +28,12 @@ MOST_OPTIMAL = 150  # rows or columns whose order is improved within their clust
 
 POSTERIOR = (
     "Draws of the posterior of {diagnoser}: each learner's expected accuracy on samples like these, each "
-    "skill's samples taken for a random draw from many."
+    "skill's samples treated as a random draw from many."
 )
 RESAMPLED = (
-    "Bayesian bootstrap of the observed responses, since {diagnoser} keeps no draws: samples are reweighted "
-    "at random, the same for all learners, with half a right and half a wrong response added to each learner."
+    "Bayesian bootstrap of the observed responses, because {diagnoser} keeps no draws: samples are "
+    "reweighted at random, the same for all learners, with half a right and half a wrong response added to "
+    "each learner."
 )
 GAPS = " Learners did not all answer the same samples, and each is judged by those it answered."
 
@@ -165,7 +166,7 @@ def read_attributes(path: str | Path) -> Attributes:
     if learners.null_count() or learners.is_duplicated().any():
         twice = learners.filter(learners.is_duplicated())
         what = f"{twice[0]!r} has several rows" if len(twice) else "a row has no learner"
-        raise DataError(f"{name}: one row per learner was wanted; {what}.")
+        raise DataError(f"{name}: expected one row per learner, but {what}.")
     numbers = {
         column: _known(learners, frame[column].cast(pl.Float64))
         for column in frame.columns

@@ -80,7 +80,7 @@ def _checked(data: bytes, named: str) -> dict[str, str]:
     """The picture, if its bytes are those of one and not too many."""
     kind = next((name for name, start in IMAGES.items() if start.match(data)), None)
     if kind is None:
-        return {"refused": f"a file that is no PNG, JPEG, GIF or WebP ({named})"}
+        return {"refused": f"a file that is not PNG, JPEG, GIF or WebP ({named})"}
     if len(data) > MOST_IMAGE:
         return {"refused": f"an image of more than {MOST_IMAGE:,} bytes ({named})"}
     width, height = SIZES[kind](data)

@@ -66,8 +66,8 @@ def _of_another_kind(document: Any, printed: str | None) -> str:
     if printed is not None:
         return f"is the document {in_quotes(printed)}"
     if isinstance(document, dict) and isinstance(saved := document.get("format"), str):
-        return f"holds a decision to use ({in_quotes(saved)}), without the figures"
-    return "holds no result that the report knows"
+        return f"contains a decision to use ({in_quotes(saved)}), without the figures"
+    return "contains no result that the report knows"
 
 
 def _route(name: str, document: dict[str, Any]) -> dict[str, Any]:

@@ -87,11 +87,11 @@ def strengths(found: Diagnosis, profile: Profile | None) -> Strengths | None:
         own = found.readout.ability - found.readout.ability.mean(axis=0)
         difference = own @ contrast.T
         variance = np.einsum("nkl,sk,sl->ns", found.readout.covariance, contrast, contrast)
-        kind = "ability on the skill less ability overall, both measured from the pool's mean"
+        kind = "ability on the skill minus ability overall, both measured from the pool's mean"
         return _sure(difference, np.sqrt(np.maximum(variance, 0)), kind)
     if profile is None:
         return None
-    kind = "mean response on the skill's samples less what one level for all skills makes of it"
+    kind = "mean response on the skill's samples minus the mean expected from one level for all skills"
     return _sure(profile.difference, profile.se, kind)
 
 
@@ -169,7 +169,7 @@ class Diagnosed:
     def difficulty_means(self) -> str:
         """What a difficulty is, on which scale."""
         if self.found.readout.counted:
-            return "1 less the mean response"
+            return "1 minus the mean response"
         if not self.found.readout.unit_scale:
             return "The ability at which a learner is right half the time"
         return (

@@ -10,7 +10,7 @@ from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import PairedResponses, estimate, paired_test
 from camilla.statistics.wald import two_sided_p
 
-LIKE_THESE = "samples like these: the samples count as a random draw of them"
+LIKE_THESE = "samples like these: the samples are treated as a random draw"
 ONE_PAIR = "none: it is a test of one pair, and each sample counts as independent of the others"
 
 
@@ -108,16 +108,19 @@ def profiles(of: Diagnosed) -> list[Statement]:
     adjusted[known] = holm(p[known])
     sure = adjusted < 1 - LEVEL
     draft = Draft(
-        "strengths", estimand="accuracy on the skill's samples less what one level for all skills makes of it"
+        "strengths",
+        estimand="accuracy on the skill's samples minus the accuracy expected from one level for all skills",
     )
     draft.correction = f"Holm over {int(known.sum()):,} learners and skills"
     if not sure.any():
-        draft.say("No learner's profile over the skills differs surely from one level for all of them.")
+        draft.say(
+            "No learner's profile over the skills differs significantly from one level for all of them."
+        )
         draft.numbers["sure"] = (0.0, "No")
         return [draft.proof(_one_level(of)).done()]
     who = int(sure.any(axis=1).sum())
     draft.count("sure", who).say(" of ").count("learners", len(of.learners))
-    draft.say(" learners are surely better or worse on some skill than their level; clearest is ")
+    draft.say(" learners are significantly better or worse on some skill than their level; the clearest is ")
     gap = np.where(p == np.min(p[known]), np.abs(found.difference), -1.0)
     i, k = (int(at) for at in np.unravel_index(int(np.argmax(gap)), p.shape))
     draft.names |= {"learner": of.learners[i], "skill": of.skills[k]}
@@ -133,8 +136,8 @@ def profiles(of: Diagnosed) -> list[Statement]:
 
 def _one_level(of: Diagnosed) -> Statement:
     draft = Draft("one level").say(
-        "Expected is what a learner of this mean makes of samples as hard as these if one level served for "
-        "all skills: the Rasch model that reproduces the mean of every learner and of every sample."
+        "Expected is the accuracy of a learner with this mean on samples as hard as these, with one level "
+        "for all skills: the Rasch model that reproduces the mean of every learner and of every sample."
     )
     if of.one_for_all:
         draft.say(

@@ -95,7 +95,7 @@ def headline(of: Diagnosed) -> Statement:
     draft.correction = BY_TESTS if place.p_best is None else BY_DRAWS
     if place.first_is_sure:
         draft.kind = "sure lead"
-        draft.say(" leads ").count("learners", n).say(" learners, and the lead is sure")
+        draft.say(" leads ").count("learners", n).say(" learners, and the lead is clear")
         if place.p_best is not None:
             draft.say(" (").number("p_best", place.p_best[0], chance(place.p_best[0])).say(" to be the best)")
         return draft.say(".").proof(_best_of(of), pair_counts(of, 0, 1)).done()
@@ -117,8 +117,8 @@ def findings(of: Diagnosed) -> list[Finding]:
     made = [
         Finding("Who leads", "leaderboard", _who_leads(of)),
         Finding("What separates the top", "compare", separates(of)),
-        Finding("How even the learners are", "skills", profiles(of)),
-        Finding("What counting says", "leaderboard", _counting(of)),
+        Finding("How even the learners are over skills", "skills", profiles(of)),
+        Finding("What plain accuracy says", "leaderboard", _counting(of)),
         Finding("Samples to look at", "samples", _look_at(of)),
         Finding("How far to trust it", "made", _trust(of)),
     ]
@@ -166,7 +166,7 @@ def _estimands(of: Diagnosed) -> Statement | None:
     draft.say(
         " samples: what these learners would score if they answered them again. The interval of ",
         "accuracy" if of.binary else "the mean response",
-        " is about samples like these, which another test would draw anew.",
+        " is about samples like these, of which another test would be a new draw.",
     )
     return draft.done()
 
@@ -304,11 +304,11 @@ def _contradicting(of: Diagnosed) -> Statement:
     draft = Draft("contradicting", estimand="these learners on these samples", correction=BY_JUDGES)
     if not len(suspects):
         draft.numbers["samples"] = (0.0, "No")
-        return draft.say("No sample contradicts the able learners.").done()
+        return draft.say("No sample contradicts the strong learners.").done()
     at = {int(j): place for place, j in enumerate(of.kept)}
     one = len(suspects) == 1
     draft.count("samples", len(suspects)).say(" of ").count("of", len(of.samples))
-    draft.say(f" samples {'contradicts' if one else 'contradict'} the able learners")
+    draft.say(f" samples {'contradicts' if one else 'contradict'} the strong learners")
     draft.say(": " if len(suspects) <= LISTED else "; first ")
     for number, j in enumerate(suspects[:LISTED].tolist()):
         draft.names[f"sample {number}"] = of.samples[j]
@@ -331,7 +331,7 @@ def _against_the_able(of: Diagnosed, j: int, place: int) -> Statement | None:
         draft.count("right", int(right.sum())).say(" of ").count("n", int(seen.sum()))
         draft.say(" learners solved it; on the other samples they are right on ")
         draft.number("rest_right", float(rest[right].mean()), percent(float(rest[right].mean())))
-        draft.say(", those who missed it on ")
+        draft.say(", those that failed it on ")
         wrong_rest = float(rest[wrong].mean())
         return draft.number("rest_wrong", wrong_rest, percent(wrong_rest)).say(".").done()
     if seen.sum() < 3 or given[seen].std() == 0 or rest[seen].std() == 0:
@@ -376,5 +376,5 @@ def _arrived(of: Diagnosed) -> Statement:
         return draft.say(sure).done()
     draft.say("Its ").count("draws", made["steps"]).say(" draws are worth ")
     draft.count("median", round(worth["median"])).say(" independent ones for the median learner, ")
-    draft.count("least", round(worth["least"])).say(" for the one known worst")
-    return draft.say("." if made["converged"] else ": too few, so take intervals as rough.").done()
+    draft.count("least", round(worth["least"])).say(" for the learner with the fewest")
+    return draft.say("." if made["converged"] else ": too few, so intervals are rough.").done()
