@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 from scipy.integrate import quad
-from scipy.stats import norm
+from scipy.stats import norm, ttest_rel
 
 from camilla.fitting.layout import Encoded
 from camilla.fitting.regression import Expansion, Kernel, Regression
 from camilla.fitting.sampler import Chain, Design, Designs, Responses
-from camilla.fitting.smoothing import learned_share, mean_chance, smoothed, smoothing
+from camilla.fitting.smoothing import learned_share, mean_chance, mean_share, smoothed, smoothing
 
 
 @pytest.mark.parametrize("n_orthogonal", [0, 2])
@@ -175,6 +175,18 @@ def test_smoothed_chances_count_only_where_the_regression_of_logits_is_wrong() -
         shares.append(learned_share(data, features, 2, np.random.default_rng(0)))
     assert shares[0] <= 0.15
     assert shares[1] >= 0.2
+
+
+def test_the_share_is_a_mean_over_those_that_held_out_samples_cannot_tell_apart() -> None:
+    """t is that of SciPy's paired test; shares of equal losses count alike."""
+    rng = np.random.default_rng(4)
+    shares = np.linspace(0, 0.8, 17)
+    losses = (shares[:, None] - 0.3) ** 2 + 0.05 * shares[:, None] * rng.normal(size=(17, 50))
+    best = losses.sum(axis=1).argmin()
+    t = np.array([0 if k == best else ttest_rel(row, losses[best]).statistic for k, row in enumerate(losses)])
+    density = norm.pdf(t)
+    assert mean_share(losses) == pytest.approx((shares * density).sum() / density.sum(), rel=1e-9)
+    assert mean_share(np.ones((17, 50))) == pytest.approx(0.4)
 
 
 def test_rows_that_are_all_alike_have_no_kernel() -> None:

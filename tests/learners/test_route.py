@@ -661,10 +661,10 @@ def test_what_a_route_cannot_use_is_said_with_its_place(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"new\.csv: no column 'name' that names the samples"):
         made.choose(path, sample="name")
     path.write_text("sample,task,confidence\n1,00,0.5\n2,01,high\n")
-    with pytest.raises(DataError, match=r"new\.csv, line 3: column 'confidence' holds 'high'; a number"):
+    with pytest.raises(DataError, match=r"new\.csv, line 3: column 'confidence' contains 'high'; expected"):
         cascade.choose(path)
     path.write_text("sample,task,confidence\n1,00,inf\n")
-    with pytest.raises(DataError, match=r"new\.csv, line 2: column 'confidence' holds inf; a finite number"):
+    with pytest.raises(DataError, match=r"new\.csv, line 2: column 'confidence' contains inf; expected"):
         cascade.choose(path)
 
 

@@ -60,7 +60,7 @@ def learned_share(data: Responses, features: Encoded, n_dims: int, rng: np.rando
     at = np.ix_(some, learners)
     part = Responses(data.weight[at], data.response[at], data.fractional)
     columns, fold = features.columns[some], rng.permutation(len(some)) % FOLDS
-    n_dims, losses = min(n_dims, MOST_DIMS), np.zeros(len(SHARES))
+    n_dims, losses = min(n_dims, MOST_DIMS), np.empty((len(SHARES), len(some)))
     for held in range(FOLDS):
         seen, new = fold != held, fold == held
         basis = Expansion.fit(columns[seen], features.block)
@@ -74,8 +74,8 @@ def learned_share(data: Responses, features: Encoded, n_dims: int, rng: np.rando
         beyond = basis.kernels[-1].left(columns[new])
         inside, outside = _chances(chain, basis.of(columns[new]), beyond)
         other = smoothed(smoothing(design.columns[:, -basis.n_orthogonal :], inside), basis.of(columns[new]))
-        losses += _losses(part.weight[new], part.response[new], outside, other)
-    return float(SHARES[int(np.argmin(rounded(losses)))])
+        losses[:, new] = _losses(part.weight[new], part.response[new], outside, other)
+    return mean_share(losses)
 
 
 def _chances(chain: Chain, columns: Floats, beyond: Floats) -> tuple[Floats, Floats]:
@@ -109,9 +109,22 @@ def mean_chance(logit: Floats, deviation: Floats) -> Floats:
 
 
 def _losses(weight: Floats, response: Floats, one: Floats, other: Floats) -> Floats:
-    """Of the responses to held-out samples, for each share of the second prediction."""
-    found = []
+    """Of the responses to held-out samples, for each share of the second prediction: [shares, samples]."""
+    losses = []
     for share in SHARES:
         p = np.clip((1 - share) * one + share * other, LEAST_CHANCE, 1 - LEAST_CHANCE)
-        found.append(-float((weight * (response * np.log(p) + (1 - response) * np.log1p(-p))).sum()))
-    return np.array(found)
+        losses.append(-(weight * (response * np.log(p) + (1 - response) * np.log1p(-p))).sum(axis=1))
+    return np.array(losses)
+
+
+def mean_share(losses: Floats) -> float:
+    """The mean of the shares, each weighted by exp(−t²/2); losses: [shares, samples].
+
+    t is of the paired test against the best share, with samples as the independent units. One sample more or
+    less moves the best share by a lot, and this mean by little.
+    """
+    best = int(np.argmin(rounded(losses.sum(axis=1))))
+    more = losses - losses[best]
+    error = more.std(axis=1, ddof=1) * np.sqrt(losses.shape[1])
+    t = np.divide(more.sum(axis=1), error, out=np.zeros(len(SHARES)), where=error > 0)
+    return float(np.average(SHARES, weights=np.exp(-(t**2) / 2)))
