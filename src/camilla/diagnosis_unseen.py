@@ -215,7 +215,8 @@ def _abilities(params: Any, draw: int, learners: _Side, rng: np.random.Generator
     if learners.columns is None:
         return fitted[rng.integers(0, len(fitted), len(learners.names))]
     mean = learners.columns @ params.learner_weight[draw]
-    return (mean + rng.standard_normal(mean.shape)).astype(np.float32)
+    noise = rng.standard_normal(mean.shape) + _beyond(params.learner_beyond, draw, learners.beyond, rng)
+    return (mean + noise).astype(np.float32)
 
 
 def _factors(params: Any, draw: int, samples: _Side, part: slice, rng: np.random.Generator) -> Floats:
@@ -227,10 +228,15 @@ def _factors(params: Any, draw: int, samples: _Side, part: slice, rng: np.random
         return fitted[rng.integers(0, len(fitted), part.stop - part.start)]
     mean = params.sample_mean[draw] + samples.columns[part] @ params.sample_weight[draw]
     noise = rng.standard_normal(mean.shape) @ params.sample_root[draw].T
-    if params.sample_beyond is not None and samples.beyond is not None:
-        own = rng.standard_normal(mean.shape) * params.sample_beyond[draw]
-        noise += own * np.sqrt(samples.beyond[part])[:, None]
-    return (mean + noise).astype(np.float32)
+    left = None if samples.beyond is None else samples.beyond[part]
+    return (mean + noise + _beyond(params.sample_beyond, draw, left, rng)).astype(np.float32)
+
+
+def _beyond(deviation: Floats | None, draw: int, left: Floats | None, rng: np.random.Generator) -> Any:
+    """What the last kernel says of new rows and its columns lack; 0 without a kernel."""
+    if deviation is None or left is None:
+        return 0.0
+    return rng.standard_normal((len(left), deviation.shape[1])) * deviation[draw] * np.sqrt(left)[:, None]
 
 
 def _by_resampling(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:

@@ -68,8 +68,8 @@ def test_notes_say_what_was_done() -> None:
     features = table().with_features(samples=frame).sample_features
     assert features is not None
     assert features.notes == (
-        "the features: 'a' is missing for 2 of 5 samples; they count as the mean",
         "the features: 'c' differs for every sample, as names do; left out",
+        "the features: 'a' is missing for 2 of 4 samples; they count as the mean",
         "the features: 1 row is of a sample that the table does not have; ignored",
         "the features: 'b' is the same for all 4 samples; left out",
     )
@@ -199,3 +199,15 @@ def test_a_saved_encoding_whose_numbers_do_not_belong_together_is_refused() -> N
     ):
         with pytest.raises(FormatError, match=message):
             Encoder.restored(wrong, arrays)
+
+
+def test_missing_numbers_are_counted_among_the_samples_of_the_table() -> None:
+    """The file has five samples, two without a number; the table has three, one of them without."""
+    frame = pl.DataFrame({"sample": list("abcde"), "x": [1.0, None, 2.0, None, 3.0], "y": [1, 2, 3, 4, 5]})
+    assert Features.read(frame, names=["e", "b", "a"]).notes == (
+        "the features: 'x' is missing for 1 of 3 samples; they count as the mean",
+        "the features: 2 rows are of samples that the table does not have; ignored",
+    )
+    assert Features.read(frame, names=["e", "c", "a"]).notes == (
+        "the features: 2 rows are of samples that the table does not have; ignored",
+    )

@@ -63,6 +63,7 @@ class BayesParams(NamedTuple):
     sample_beyond: Floats | None = None  # [kept, 1 + dims], standard deviations of the last kernel's weights
     learner_weight: Floats | None = None  # [kept, columns, dims]
     learner_basis: tuple[Floats, ...] | None = None
+    learner_beyond: Floats | None = None  # [kept, dims], as sample_beyond
     chain: NDArray[np.int64] | None = None  # [chains], draws of each; with one chain there is none
 
 
@@ -117,6 +118,7 @@ class Bayes:
         "sample_beyond": ("", "latent"),
         "learner_weight": ("", "", "latent"),
         "learner_basis": ("",),
+        "learner_beyond": ("", "latent"),
         "chain": ("",),
     }
     size: Size
@@ -396,7 +398,7 @@ class _Record:
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
-        self.regression = _RegressionDraws([], [], [], [], [])
+        self.regression = _RegressionDraws([], [], [], [], [], [])
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -478,6 +480,7 @@ class _RegressionDraws(NamedTuple):
     weight: list[Floats]
     beyond: list[Floats]
     learner_weight: list[Floats]
+    learner_beyond: list[Floats]
 
     def add(self, chain: Chain) -> None:
         """Keeps the present draw."""
@@ -488,6 +491,7 @@ class _RegressionDraws(NamedTuple):
             self.beyond.append(np.sqrt(chain.regressions.samples.variance[-1]))
         if chain.regressions.learners is not None:
             self.learner_weight.append(chain.regressions.learners.weight.copy())
+            self.learner_beyond.append(np.sqrt(chain.regressions.learners.variance[-1]))
 
     def fields(self, bases: _Bases) -> dict[str, Any]:
         """Of the parameters; nothing where there are no features."""
@@ -501,8 +505,11 @@ class _RegressionDraws(NamedTuple):
                 "sample_beyond": np.array(self.beyond, np.float32),
             }
         if bases.learners is not None:
-            found["learner_weight"] = np.array(self.learner_weight, np.float32)
-            found["learner_basis"] = bases.learners.arrays()
+            found |= {
+                "learner_weight": np.array(self.learner_weight, np.float32),
+                "learner_basis": bases.learners.arrays(),
+                "learner_beyond": np.array(self.learner_beyond, np.float32),
+            }
         return found
 
 

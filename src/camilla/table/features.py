@@ -275,7 +275,9 @@ class Features:
         if extra := len(self.names) - len(names):
             rows = f"1 row is of a {self.of}" if extra == 1 else f"{extra} rows are of {self.of}s"
             note = f"{self.source}: {rows} that the table does not have; ignored"
-            taken = replace(taken, notes=(*taken.notes, note))
+            of_file, of_table = (_gaps(one.frame, self.kinds, self.of, self.source) for one in (self, taken))
+            other = [one for one in self.notes if one not in of_file]
+            taken = replace(taken, notes=(*other, *of_table, note))
         return taken.varying()
 
     def varying(self) -> Self:
@@ -465,14 +467,21 @@ def features_in(
             continue
         series.append(one.values)
         found[name] = one.kind
-        if one.kind == "number" and (gone := one.values.null_count()):
-            notes.append(
-                f"{origin.name}: {in_quotes(name)} is missing for {gone} of {frame.height} {of}s; they count "
-                "as the mean"
-            )
     if not series:
         raise DataError(f"{notes[0]}, and there is no other feature.")
-    return FeatureFields(names.names, pl.DataFrame(series), found, of, origin.name, tuple(notes))
+    values = pl.DataFrame(series)
+    notes += _gaps(values, found, of, origin.name)
+    return FeatureFields(names.names, values, found, of, origin.name, tuple(notes))
+
+
+def _gaps(frame: pl.DataFrame, kinds: Mapping[str, Kind], of: Of, source: str) -> list[str]:
+    """A note for each number that rows lack."""
+    missing = {name: frame[name].null_count() for name, kind in kinds.items() if kind == "number"}
+    return [
+        f"{source}: {in_quotes(name)} is missing for {n} of {frame.height} {of}s; they count as the mean"
+        for name, n in missing.items()
+        if n
+    ]
 
 
 def _check_rows(names: Encoded, of: Of, origin: Origin) -> None:
