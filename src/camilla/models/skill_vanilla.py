@@ -99,7 +99,7 @@ class SkillVanilla:
             skill_weight=self.mask / self.mask.sum(axis=1, keepdims=True),
             difficulty=1 - params.sample_mean,
             discrimination=np.full(self.size.n_samples, np.nan),
-            interval="Wilson's, over samples",
+            interval="Student's t, over samples" if self.size.fractional else "Wilson's, over samples",
             unit_scale=True,
             counted=True,
             explicit=True,

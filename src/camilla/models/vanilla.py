@@ -70,7 +70,7 @@ class Vanilla:
             skill_weight=np.ones((self.size.n_samples, 1)),
             difficulty=1 - params.sample_mean,
             discrimination=params.item_rest,
-            interval="Wilson's, over samples",
+            interval="Student's t, over samples" if self.size.fractional else "Wilson's, over samples",
             unit_scale=True,
             counted=True,
             difficulty_se=np.sqrt(params.sample_variance),
