@@ -35,6 +35,8 @@ MOST_DRAWN = 60_000_000  # expected responses in draws that the leader's score o
 STRAIGHT = 1e-3  # logits that are rounding
 MOST_SLOPES = 250_000  # numbers that the logits of a large page may take
 TOP = 12  # samples that name a latent skill
+OF_THE_POOL = ("dina", "gaussian", "hier-mirt")  # diagnosers whose difficulty is 1 − the expected response
+OF_MASTERY = ("camilla", "hier-ncd", "ka-ncd", "neural-cd", "qc-cdm")  # whose difficulty is between 0 and 1
 ROUNDING = 1e-9  # abilities no farther apart are one
 
 
@@ -170,7 +172,13 @@ class Diagnosed:
         """What a difficulty is, on which scale."""
         if self.found.readout.counted:
             return "1 minus the mean response"
+        if self.found.diagnoser.name in OF_THE_POOL:
+            return "1 minus the mean expected response"
+        if self.found.diagnoser.name in OF_MASTERY:
+            return "From 0 to 1, on the scale of mastery"
         if not self.found.readout.unit_scale:
+            if self.found.readout.guessing is not None:
+                return "The ability at which the chance of being right is half way between guessing and 1"
             return "The ability at which a learner is right half the time"
         return (
             "The level at which a learner is right half the time, in standard deviations of the pool. It has "

@@ -46,7 +46,7 @@ def board_verdict(board: Leaderboard) -> Statement:
     draft.correction = f"Wald tests with rounds as units; {HOLM}"
     if rows["rank_high"][0] == 1:
         draft.kind = "epp sure lead"
-        draft.say(f"{first} leads ").count("players", n).say(" players, and the lead is clear.")
+        draft.say(f"{first} comes first of ").count("players", n).say(" players, and the lead is clear.")
     elif tied > 1:
         draft.kind = "epp tied lead"
         draft.say(f"{first} comes first, but ranks ").number("tied", tied, ranks_text(1, tied)).say(" of ")
@@ -108,7 +108,7 @@ def ranking_verdict(document: dict[str, Any]) -> Statement:
     name = shown(first["learner"])
     if first["rank_high"] == 1:
         draft.kind = "rank sure lead"
-        draft.say(f"{name} leads ").count("learners", n).say(" learners, and the lead is clear.")
+        draft.say(f"{name} comes first of ").count("learners", n).say(" learners, and the lead is clear.")
     elif tied > 1:
         draft.kind = "rank tied lead"
         sharing = sum(abs(row["mean"] - first["mean"]) < 1e-12 for row in rows) - 1

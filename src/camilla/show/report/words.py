@@ -95,7 +95,7 @@ def headline(of: Diagnosed) -> Statement:
     draft.correction = BY_TESTS if place.p_best is None else BY_DRAWS
     if place.first_is_sure:
         draft.kind = "sure lead"
-        draft.say(" leads ").count("learners", n).say(" learners, and the lead is clear")
+        draft.say(" comes first of ").count("learners", n).say(" learners, and the lead is clear")
         if place.p_best is not None:
             draft.say(" (").number("p_best", place.p_best[0], chance(place.p_best[0])).say(" to be the best)")
         return draft.say(".").proof(_best_of(of), pair_counts(of, 0, 1)).done()
