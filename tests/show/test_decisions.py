@@ -13,7 +13,7 @@ import camilla
 from camilla.errors import DataError, FormatError, SettingError
 from camilla.show.pictures.frontier import draw_route
 from camilla.show.report.build import report
-from camilla.show.report.decisions import decision_section
+from camilla.show.report.decisions import committee_verdict, decision_section
 
 
 @pytest.fixture(scope="module")
@@ -264,3 +264,28 @@ def test_what_is_none_is_refused(folder: Path, tmp_path: Path) -> None:
             draw_route(tmp_path / "wrong.json", "frontier")
     with pytest.raises(SettingError, match="no picture 'radar' of a route"):
         draw_route(folder / "route.json", "radar")
+
+
+def test_without_answers_the_page_calls_a_committee_s_gain_a_lower_bound() -> None:
+    """Members that are wrong in different ways would be outvoted: right/wrong responses give a bound."""
+    right = (np.random.default_rng(0).random((5, 300)) < 0.7).astype(float)
+    table = camilla.ResponseTable.from_matrix(right)
+    for two_answers, words in ((False, "): at least "), (True, "): ")):
+        found = camilla.ensemble(table, sizes=(3,), splits=2, two_answers=two_answers, progress=False)
+        said = committee_verdict(found.to_document())
+        text = "".join(part for part in said.parts if isinstance(part, str))
+        assert words in text
+        assert ("at least" in text) is ("lower bound" in said.estimand) is not two_answers
+
+
+def test_the_page_names_a_committee_that_is_better_without_choosing() -> None:
+    """Nine equal learners at 60 %: all of them are right more often than one (binomial: 73 %)."""
+    right = (np.random.default_rng(1).random((9, 600)) < 0.6).astype(float)
+    table = camilla.ResponseTable.from_matrix(right)
+    found = camilla.ensemble(table, sizes=(3,), splits=2, two_answers=True, progress=False)
+    document = found.to_document()
+    document["better"] = False  # as where choosing costs more than it gains
+    said = committee_verdict(document)
+    text = "".join(part for part in said.parts if isinstance(part, str))
+    assert text.startswith("No committee is shown to be better")
+    assert "Settled beforehand, a vote of all 9 learners is (Holm-adjusted p" in text

@@ -174,19 +174,36 @@ def _committee(name: str, document: dict[str, Any]) -> dict[str, Any]:
 def committee_verdict(document: dict[str, Any]) -> Statement:
     """Whether a committee is better than the best single learner, by how much, how surely."""
     row, single = document["ways"][1], document["single"]
+    least, bound = ("", "") if document["exact"] else ("at least ", "lower bound of the ")
     draft = Draft(
         "committee better" if document["better"] else "no committee better",
-        estimand="difference of accuracies on samples like these",
+        estimand=f"{bound}difference of accuracies on samples like these",
         correction=f"none: one test; {document['test']}, the median over splits",
     )
     draft.names["single"] = single
     verb = "A committee is" if document["better"] else "No committee is shown to be"
-    draft.say(f"{verb} better than the best single learner ({shown(single)}): ")
+    draft.say(f"{verb} better than the best single learner ({shown(single)}): {least}")
     value, low, high = (float("nan") if row[end] is None else row[end] for end in ENDS)
     draft.interval("difference", value, low, high, points).say(" points (")
     draft.number("p", row["p_value"], p_text(row["p_value"])).say(").")
+    if not document["better"]:
+        draft.say(_without_choosing(document))
     proof = Draft("committee size")
     members = document["chosen"]["members"]
     proof.say("The chosen committee has ").count("members", len(members)).say(" members: ")
     proof.say(", ".join(shown(one["learner"]) for one in members[:9])).say(".")
     return draft.proof(proof.done()).done()
+
+
+def _without_choosing(document: dict[str, Any]) -> str:
+    """The committee that was settled beforehand and is better, if one is; Holm is over all of them."""
+    ways = [
+        row
+        for row in document["ways"][2:]
+        if row["holm_p"] is not None and row["holm_p"] < 1 - document["level"] and row["difference"] > 0
+    ]
+    if not ways:
+        return ""
+    best = min(ways, key=lambda row: float(row["holm_p"]))  # the first of equals
+    which = "a vote of " if best["way"] == document["ways"][-1]["way"] else "the "
+    return f" Settled beforehand, {which}{shown(best['way'])} is (Holm-adjusted {p_text(best['holm_p'])})."
