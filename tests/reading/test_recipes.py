@@ -423,6 +423,15 @@ def test_any_json_is_told_what_is_missing(value: Any, tmp_path: Path) -> None:
     assert "No recipe was found" in proposal([put(tmp_path / "r.json", value)])
 
 
+def test_a_wide_table_is_not_said_to_lack_numbers_from_0_to_1(tmp_path: Path) -> None:
+    """Columns A and B hold them; what is needed is what the rows are."""
+    (tmp_path / "wide.csv").write_text("sample,A,B\nq1,1,0\nq2,0,1\n")
+    said = proposal([tmp_path / "wide.csv"])
+    assert "2 columns hold numbers from 0 to 1, as in a wide table" in said
+    assert "--rows samples" in said
+    assert "no field looks like a response" not in said
+
+
 def test_what_a_refusal_shows_is_bounded(tmp_path: Path) -> None:
     """Hundreds of long keys: a few are shown, each shortened."""
     rows = [{f"{'k' * 300}{n}": n for n in range(400)} | {"\x1b]0;evil\x07": 1}]

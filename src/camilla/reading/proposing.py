@@ -491,6 +491,17 @@ def _told(path: Path, found: Proposal) -> str:
 def _lacking(seen: Holdings) -> str:
     most = max((leaf.n for leaf in seen.leaves.values()), default=0)
     scored = [leaf for leaf in seen.leaves.values() if response_points(leaf, most) is not None]
+    shares = [
+        leaf
+        for leaf in seen.leaves.values()
+        if len(leaf.steps) == 1 and leaf.kinds == {"number"} and leaf.low >= 0 and leaf.high <= 1
+    ]
+    if not scored and len(shares) > 1:
+        return (
+            f"No recipe was found: no field is called a response, but {len(shares)} columns hold numbers from "
+            "0 to 1, as in a wide table. Commands that take a table (camilla load takes logs) read it with "
+            "--rows samples (one column per learner) or --rows learners."
+        )
     why = (
         "no field looks like a response: truth values, numbers from 0 to 1 or on a scale such as 1 to 10, or "
         "words such as correct and incorrect"
