@@ -56,7 +56,7 @@ def test_skills_are_found_in_the_responses_and_used(folder: Path) -> None:
     )  # fmt: skip
     assert found.returncode == 0, found.stderr
     assert set(pl.read_csv(folder / "two.csv").columns[1:]) == {"ale, bread", "cheese, dill"}
-    assert "judged on the other 6" in found.stdout
+    assert "evaluated on the other 6" in found.stdout
     used = camilla(
         "classifiers", "scores.csv", "--skills", "two.csv", "--with", "mirt:use_skills=true", cwd=folder
     )

@@ -73,7 +73,7 @@ def test_a_round_of_noise_is_the_least_telling():
 def test_what_cannot_be_planned_is_said():
     made = tournament(strengths(0.8), 12, 1, np.random.default_rng(8))
     board = epp(made)
-    with pytest.raises(SettingError, match="above 0"):
+    with pytest.raises(SettingError, match="other than 0"):
         plan(board, made, 0.0)
     with pytest.raises(DataError, match="no player 'z'"):
         plan(board, made, 0.5, pair=("a", "z"))

@@ -143,7 +143,7 @@ def test_samples_that_mean_different_things_are_refused_and_named(tmp_path: Path
         }
     ]
     told = "\n".join(found.lines())
-    assert "refused: 1 sample means" in told
+    assert "refused: 1 sample has different content" in told
     assert "--join content" in told
     by_content = read(tmp_path, join="content")
     assert by_content.n_samples == 3

@@ -83,7 +83,7 @@ def test_lm_eval_says_which_metrics_are_no_scores(tmp_path: Path) -> None:
     chosen = found.merged.chosen["quiz"]
     assert chosen is not None
     assert chosen.left_out == {"word_perplexity": "not a single number", "brier": "lower is better"}
-    with pytest.raises(SettingError, match=r"word_perplexity.*no scores \(not a single number\)"):
+    with pytest.raises(SettingError, match=r"word_perplexity.*not scores \(not a single number\)"):
         read(tmp_path, metric="word_perplexity")
 
 

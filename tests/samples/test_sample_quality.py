@@ -158,7 +158,7 @@ def test_digits_shows_the_samples_whose_label_is_doubtful() -> None:
 def test_what_cannot_be_judged_is_refused() -> None:
     with pytest.raises(DataError, match="has 2 learners"):
         items(ResponseTable.from_matrix([[0, 1, 1], [1, 0, 1]]))
-    with pytest.raises(SettingError, match="rate is a share"):
+    with pytest.raises(SettingError, match="rate is a false discovery rate"):
         items(spoiled(), rate=5)
 
 

@@ -215,7 +215,7 @@ def test_a_subset_is_written_whole_or_not_at_all(chosen: Subset, tmp_path: Path)
     assert pl.read_csv(folder / "weights.csv").height == 40
     assert (folder / "inspect_sample_ids.txt").read_text().count(",") == 39
     assert sorted(path.name for path in tmp_path.iterdir()) == ["subset"]
-    with pytest.raises(DataError, match="is there already"):
+    with pytest.raises(DataError, match="exists already"):
         write(chosen, folder)
     with pytest.raises(DataError, match="there is no folder"):
         write(chosen, tmp_path / "nowhere" / "subset")

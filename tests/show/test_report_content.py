@@ -314,7 +314,7 @@ def test_folder_and_page_are_whole_or_not_there(
     """A folder of someone else is kept; a later report without content takes its own folder away."""
     monkeypatch.setattr(content, "MOST_EMBEDDED", 0)
     (tmp_path / "page_files").mkdir()
-    with pytest.raises(DataError, match="exists and is not of a report"):
+    with pytest.raises(DataError, match="exists and is not part of a report"):
         report(hostile, tmp_path / "page.html")
     assert [path.name for path in tmp_path.iterdir()] == ["page_files"]
     (tmp_path / "page_files").rmdir()

@@ -73,7 +73,7 @@ def test_spaces_quotes_newlines_and_emoji_stay_in_names():
         ("response", [1, np.inf, -np.inf], "row 1, column 'response' has inf. 2 of 3"),
         ("response", ["1", "yes", "no"], "row 1, column 'response' has 'yes'. 2 of 3"),
         ("response", ["1", "NaN", "0"], "row 1, .* leave the cell empty or pass missing='NaN'"),
-        ("response", [[1], [0], [1]], r"column 'response' holds List\(Int64\)"),
+        ("response", [[1], [0], [1]], r"column 'response' has the type List\(Int64\)"),
         ("learner", ["a", None, "b"], "row 1, column 'learner' has no name. 1 of 3"),
         ("sample", ["a", "b", ""], "row 2, column 'sample' has no name"),
         ("sample", [1.0, np.nan, 2.0], "row 1, column 'sample' has no name"),

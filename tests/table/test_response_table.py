@@ -184,5 +184,5 @@ def test_a_table_refuses(fields, message):
 
 
 def test_an_index_out_of_range_cannot_be_taken():
-    with pytest.raises(DataError, match="sample indices run from 2 to 2; 0 to 1"):
+    with pytest.raises(DataError, match="sample indices run from 2 to 2; expected 0 to 1"):
         ResponseTable.from_matrix([[1, 0]]).take_samples([2])

@@ -17,7 +17,8 @@ from camilla.fitting.layout import Encoded, Layout, Size
 from camilla.fitting.new_learner import frames_of, placed_chances
 from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solution, Spread
 from camilla.fitting.regression import Expansion
-from camilla.fitting.sampler import Chain, Conditional, Design, Designs, Responses, Sums
+from camilla.fitting.regression_draws import Bases, RegressionDraws
+from camilla.fitting.sampler import Chain, Conditional, Responses, Sums
 from camilla.fitting.smoothing import learned_share, smoothing
 from camilla.parallel import in_order
 from camilla.statistics.posterior import effective_draws, r_hat
@@ -156,13 +157,13 @@ class Bayes:
 
         return accelerator()
 
-    def _bases(self) -> "_Bases":
+    def _bases(self) -> Bases:
         """Features and kernels of them."""
         both = (self.size.sample_features, self.size.learner_features)
-        return _Bases(*(None if one is None else Expansion.fit(*one) for one in both))
+        return Bases(*(None if one is None else Expansion.fit(*one) for one in both))
 
     def _chain(
-        self, data: Responses, rng: np.random.Generator, bases: "_Bases", device: str | None
+        self, data: Responses, rng: np.random.Generator, bases: Bases, device: str | None
     ) -> "Chain | DeviceChain":
         if device is None:
             return Chain(data, self.n_dims, rng, bases.designs(self.size))
@@ -215,7 +216,7 @@ class Bayes:
         return Solution(params, float(loss), float("nan"), plan.draws, converged)
 
     def _run(
-        self, data: Responses, rng: np.random.Generator, bases: "_Bases", plan: _Plan, device: str | None,
+        self, data: Responses, rng: np.random.Generator, bases: Bases, plan: _Plan, device: str | None,
         watch: Watch,
     ) -> "_Draws":  # fmt: skip
         """One chain of a diagnosis; of several each starts elsewhere."""
@@ -233,7 +234,7 @@ class Bayes:
         return record.draws()
 
     def _smoothed(
-        self, params: BayesParams, data: Responses, rng: np.random.Generator, bases: "_Bases"
+        self, params: BayesParams, data: Responses, rng: np.random.Generator, bases: Bases
     ) -> dict[str, Any]:
         """What the kernel alone makes of the fitted chances, and how much it counts on new samples."""
         features, basis = self.size.sample_features, bases.samples
@@ -245,7 +246,7 @@ class Bayes:
         return {"sample_chance": chance, "sample_share": np.array([share])}
 
     def _run_chains(
-        self, data: Responses, rng: np.random.Generator, bases: "_Bases", plans: "list[_Plan]",
+        self, data: Responses, rng: np.random.Generator, bases: Bases, plans: "list[_Plan]",
         device: str | None, watch: Watch,
     ) -> "list[_Draws]":  # fmt: skip
         """Every chain with a seed of its own; an accelerator runs one after the other."""
@@ -300,25 +301,6 @@ class Bayes:
             discrimination_se=params.discrimination_se,
             effective_draws=effective,
             r_hat=agreement,
-        )
-
-
-class _Bases(NamedTuple):
-    """What the columns of the regressions are made of."""
-
-    samples: Expansion | None
-    learners: Expansion | None
-
-    def designs(self, size: Size) -> Designs:
-        """The columns of the rows that are fitted."""
-        both = zip(self, (size.sample_features, size.learner_features), strict=True)
-        return Designs(
-            *(
-                None
-                if basis is None or known is None
-                else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
-                for basis, known in both
-            )
         )
 
 
@@ -382,7 +364,7 @@ class _Draws(NamedTuple):
     frame_root: Floats
     dispersion: float  # mean over the draws
     sums: Sums
-    regression: "_RegressionDraws"
+    regression: RegressionDraws
 
 
 class _Record:
@@ -398,7 +380,7 @@ class _Record:
         self.frame_mean = np.empty((plan.frames, n_samples, width), np.float32)
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
-        self.regression = _RegressionDraws([], [], [], [], [], [])
+        self.regression = RegressionDraws([], [], [], [], [], [])
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -442,13 +424,13 @@ def _pooled(chains: Sequence[_Draws]) -> _Draws:
         scores, ability, factor, mean, root,
         float(np.average([one.dispersion for one in chains], weights=lengths)),
         Sums(*(reduce(add, parts) for parts in zip(*(one.sums for one in chains), strict=True))),
-        _RegressionDraws(
+        RegressionDraws(
             *(reduce(add, parts) for parts in zip(*(one.regression for one in chains), strict=True))
         ),
     )  # fmt: skip
 
 
-def _params(chains: Sequence[_Draws], alike: NDArray[np.intp], bases: _Bases) -> BayesParams:
+def _params(chains: Sequence[_Draws], alike: NDArray[np.intp], bases: Bases) -> BayesParams:
     """All draws; learners that answered all alike have the first one's, so that they tie."""
     draws = _pooled(chains)
     n, sums = len(draws.scores), draws.sums
@@ -470,47 +452,6 @@ def _params(chains: Sequence[_Draws], alike: NDArray[np.intp], bases: _Bases) ->
         chain=lengths if len(chains) > 1 else None,
         **draws.regression.fields(bases),
     )  # fmt: skip
-
-
-class _RegressionDraws(NamedTuple):
-    """Weights of features, draw by draw."""
-
-    mean: list[Floats]
-    root: list[Floats]
-    weight: list[Floats]
-    beyond: list[Floats]
-    learner_weight: list[Floats]
-    learner_beyond: list[Floats]
-
-    def add(self, chain: Chain) -> None:
-        """Keeps the present draw."""
-        if chain.regressions.samples is not None:
-            self.mean.append(chain.hyper.mean)
-            self.root.append(np.linalg.inv(np.linalg.cholesky(chain.hyper.precision)).T)
-            self.weight.append(chain.regressions.samples.weight.copy())
-            self.beyond.append(np.sqrt(chain.regressions.samples.variance[-1]))
-        if chain.regressions.learners is not None:
-            self.learner_weight.append(chain.regressions.learners.weight.copy())
-            self.learner_beyond.append(np.sqrt(chain.regressions.learners.variance[-1]))
-
-    def fields(self, bases: _Bases) -> dict[str, Any]:
-        """Of the parameters; nothing where there are no features."""
-        found: dict[str, Any] = {}
-        if bases.samples is not None:
-            found |= {
-                "sample_mean": np.array(self.mean, np.float32),
-                "sample_root": np.array(self.root, np.float32),
-                "sample_weight": np.array(self.weight, np.float32),
-                "sample_basis": bases.samples.arrays(),
-                "sample_beyond": np.array(self.beyond, np.float32),
-            }
-        if bases.learners is not None:
-            found |= {
-                "learner_weight": np.array(self.learner_weight, np.float32),
-                "learner_basis": bases.learners.arrays(),
-                "learner_beyond": np.array(self.learner_beyond, np.float32),
-            }
-        return found
 
 
 def _for_any_learner(conditional: Conditional, expected: Floats) -> Conditional:
