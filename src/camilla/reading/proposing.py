@@ -498,9 +498,9 @@ def _lacking(seen: Holdings) -> str:
     ]
     if not scored and len(shares) > 1:
         return (
-            f"No recipe was found: no field is called a response, but {len(shares)} columns hold numbers from "
-            "0 to 1, as in a wide table. Commands that take a table (camilla load takes logs) read it with "
-            "--rows samples (one column per learner) or --rows learners."
+            f"No recipe was found: no field is called a response, but {len(shares)} columns hold numbers "
+            "from 0 to 1, as in a wide table. Commands that take a table (camilla load takes logs) read it "
+            "with --rows samples (one column per learner) or --rows learners."
         )
     why = (
         "no field looks like a response: truth values, numbers from 0 to 1 or on a scale such as 1 to 10, or "
