@@ -12,7 +12,16 @@ from camilla.fitting.alternating import SampleState, State
 from camilla.table.files import whole_file
 
 # what NumPy and zipfile raise of files that are cut, empty, overwritten or of another kind
-DAMAGED = (OSError, EOFError, ValueError, TypeError, KeyError, RuntimeError, zipfile.BadZipFile, zlib.error)
+UNREADABLE = (
+    OSError,
+    EOFError,
+    ValueError,
+    TypeError,
+    KeyError,
+    RuntimeError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class KeptArrays:
@@ -35,7 +44,7 @@ class KeptArrays:
         try:
             with np.load(self.path, allow_pickle=False) as file:
                 return dict(file) if str(file["tag"]) == self.tag else None
-        except DAMAGED:
+        except UNREADABLE:
             return None
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -488,13 +488,32 @@ def _answer(found: Ensemble) -> str:
 
 
 def _without_choosing(found: Ensemble) -> str:
-    """What a committee that was settled beforehand does: of one size, or all learners; Holm is over all."""
-    ways = found.ways[2:].filter((pl.col("holm_p") < 1 - found.level) & (pl.col("difference") > 0))
-    if not ways.height:
-        return ""
-    way = ways.sort(pl.col("holm_p").round(DECIMALS), maintain_order=True).row(0, named=True)
-    which = "a vote of " if way["way"] == found.ways["way"][-1] else "the "
-    return f" Settled beforehand, {which}{way['way']} is (Holm-adjusted p = {way['holm_p']:.2g})."
+    way = settled_beforehand(found.ways.to_dicts(), found.level)
+    return "" if way is None else f" Settled beforehand, {way.name} is (Holm-adjusted p = {way.p:.2g})."
+
+
+class SettledWay(NamedTuple):
+    """A committee of one size, or all learners, as a sentence names it; and its Holm-adjusted p."""
+
+    name: str
+    p: float
+
+
+def settled_beforehand(ways: Sequence[Mapping[str, Any]], level: float) -> SettledWay | None:
+    """The committee that is better where nothing was chosen: of one size, or all learners.
+
+    Holm is over all of them. The first two ways are the best single learner and the chosen committee.
+    """
+    better = [
+        way
+        for way in ways[2:]
+        if way["holm_p"] is not None and way["holm_p"] < 1 - level and way["difference"] > 0
+    ]
+    if not better:
+        return None
+    best = min(better, key=lambda way: round(float(way["holm_p"]), DECIMALS))  # the first of equals
+    which = "a vote of " if best["way"] == ways[-1]["way"] else "the "
+    return SettledWay(f"{which}{best['way']}", float(best["holm_p"]))
 
 
 def _ways_grid(found: Ensemble) -> Grid:

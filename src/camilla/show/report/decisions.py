@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from camilla.errors import FormatError
+from camilla.learners.ensemble import settled_beforehand
 from camilla.names import in_quotes, shown
 from camilla.show.report.boards import (
     comparison_page,
@@ -196,14 +197,7 @@ def committee_verdict(document: dict[str, Any]) -> Statement:
 
 
 def _without_choosing(document: dict[str, Any]) -> str:
-    """The committee that was settled beforehand and is better, if one is; Holm is over all of them."""
-    ways = [
-        row
-        for row in document["ways"][2:]
-        if row["holm_p"] is not None and row["holm_p"] < 1 - document["level"] and row["difference"] > 0
-    ]
-    if not ways:
-        return ""
-    best = min(ways, key=lambda row: float(row["holm_p"]))  # the first of equals
-    which = "a vote of " if best["way"] == document["ways"][-1]["way"] else "the "
-    return f" Settled beforehand, {which}{shown(best['way'])} is (Holm-adjusted {p_text(best['holm_p'])})."
+    way = settled_beforehand(document["ways"], document["level"])
+    return (
+        "" if way is None else f" Settled beforehand, {shown(way.name)} is (Holm-adjusted {p_text(way.p)})."
+    )
