@@ -2,11 +2,12 @@
 
 python benchmarks/accelerator.py [ROW …], where JAX finds an accelerator. `make bench` leaves it out.
 
-Right or wrong answers of 10,000 learners to 100,000 samples, 30 % missing, from a world of as many dimensions
-as are fitted. Seconds by the clock of a fit that is compiled already. Compiling (the first fit less the
-second) and the transfer of responses to the device are apart; those of camilla's network are together. Of the
-posterior these are the sweeps alone. Every row has a process of its own, and with it the whole device. The
-last two rows compare diagnoses of 10⁷ cells with those of the CPU, from the same Parquet files.
+Right or wrong answers of 10,000 learners to 100,000 samples, 30 % missing, from a world with as many
+dimensions as are fitted. Times are wall-clock seconds of a fit that is already compiled. Compiling (the first
+fit less the second) and the transfer of responses to the device are separate; for camilla's network they are
+one number. For the posterior, seconds are those of the sweeps alone. Every row has a process of its own, and
+with it the whole device. The last two rows compare diagnoses of 10⁷ cells with those of the CPU, from the same
+Parquet files.
 """
 
 import subprocess

@@ -6,8 +6,8 @@ the shards and ends at the mode (the largest move of an ability below 10⁻⁶);
 for the first one compiles; `diagnose` is everything from the files to the frames. One
 thread. Bytes are peak memory above that of the smallest table, for each response. Peers fit the same
 responses from arrays in memory with their defaults (py-irt: 2,000 epochs of variational inference;
-torch_measure: up to 1,000 epochs of Adam). One that would take more than two CPU minutes by its speed on the
-smaller table is not run: what it would take is reckoned.
+torch_measure: up to 1,000 epochs of Adam). A peer that would take more than two CPU minutes,
+judged by its speed on the smaller table, is not run, and its time is extrapolated.
 """
 
 import tempfile
