@@ -6,8 +6,8 @@ Right or wrong answers of 10,000 learners to 100,000 samples, 30 % missing, from
 dimensions as are fitted. Times are wall-clock seconds of a fit that is already compiled. Compiling (the first
 fit less the second) and the transfer of responses to the device are separate; for camilla's network they are
 one number. For the posterior, seconds are those of the sweeps alone. Every row has a process of its own, and
-with it the whole device. The last two rows compare diagnoses of 10⁷ cells with those of the CPU, from the same
-Parquet files.
+with it the whole device. The last two rows compare diagnoses of 10⁷ cells with those of the CPU, from the
+same Parquet files.
 """
 
 import subprocess

@@ -5,8 +5,8 @@ python benchmarks/cluster.py [--nodes], with the extra `cluster`. `make bench` l
 10⁸ responses (4,000 × 35,700 with 30 % missing) in 18 shards, fitted by one process, by one and two Ray
 workers, and by two of which one is killed after the third sweep. Wall-clock seconds, and the largest
 difference of an ability from the fit in one process. With --nodes, Ray runs on two nodes in network
-namespaces, joined by a virtual cable: a head and a worker with an address and one core each. That needs root,
-and `ip` from iproute2.
+namespaces, joined by a virtual cable: a head and a worker with an address and one core each. That needs
+root, and `ip` from iproute2.
 """
 
 import argparse
