@@ -166,9 +166,9 @@ def rows_in_order(
             )
     if missed := [name for name in wanted if name not in place]:
         raise DataError(
-            f"the index of {what} does not have {quoted(missed)}, which {other} have; it has {quoted(index)}. "
-            "Give both the same rows, or, if they are in the same order, values without an index: "
-            "series.to_numpy()."
+            f"the index of {what} does not have {quoted(missed)}, which {other} have; it has "
+            f"{quoted(index)}. Give both the same rows, or, if they are in the same order, values without an "
+            "index: series.to_numpy()."
         )
     return np.array([place[name] for name in wanted], np.int64)
 
