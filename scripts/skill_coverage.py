@@ -29,7 +29,7 @@ from camilla.arrays import one_blas_thread, sigmoid
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
-NEW, FRESH = 4, 4000  # learners placed; samples per skill that stand for "samples like these"
+NEW, FRESH = 4, 20_000  # learners placed; samples that stand for "samples like these"
 
 
 class World(NamedTuple):
@@ -123,7 +123,7 @@ def one(world: World, seed: int) -> dict[str, Any]:
     ease = rng.standard_normal(world.skills)
     of = samples(world, world.per_skill, ease, rng)
     p = chances(world, of, ability, effect, rng)
-    fresh = samples(world, FRESH, ease, rng)
+    fresh = samples(world, FRESH // world.skills, ease, rng)
     beyond = chances(world, fresh, ability[: world.learners], effect[: world.learners], rng)
     response = rng.beta(4 * p, 4 * (1 - p)) if world.kind == "fractional" else (rng.random(p.shape) < p) * 1.0
     if world.kind == "missing":
@@ -228,7 +228,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--only", nargs="*", default=list(GROUPS))
     parser.add_argument("--worlds", type=int, default=40)
-    parser.add_argument("--least", type=int, default=3_200)
+    parser.add_argument("--least", type=int, default=1_600)
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
     done = json.loads(given.out.read_text()) if given.out.exists() else {}
