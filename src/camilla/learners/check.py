@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats
 from camilla.display import Part, Printable, counted
 from camilla.errors import DataError
+from camilla.learners.response_bias import bias_notes
 from camilla.names import quoted
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -333,6 +334,7 @@ def check(table: TableLike, *, rows: WideRows | None = None, seed: int = 0) -> C
         _learners(table, matrix),
         *_copies(table, matrix),
         *_dependence(table, matrix),
+        *(TableFinding("skills by class", "warning", says.rstrip(".")) for says in bias_notes(table)),
         *_missing(matrix),
         _dimensions(dimensions),
     )
