@@ -14,8 +14,8 @@ from camilla.learners.response_bias import bias_notes
 from camilla.names import quoted
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
-from camilla.statistics.agreement import Agreement, agreement_of
 from camilla.statistics.all_pairs import FEWEST_ALIKE, Alike, copies
+from camilla.statistics.dependence import Agreement, agreement_of
 from camilla.statistics.dimensions import Dimensions, parallel_analysis
 from camilla.statistics.missingness import Missingness, missingness_of, overlap_of
 from camilla.table.frames import WideRows
