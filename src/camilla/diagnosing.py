@@ -26,7 +26,8 @@ from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Prepared, Size, prepared
 from camilla.fitting.protocol import Diagnoser, Indices, Readout
-from camilla.learners.check import copy_notes
+from camilla.learners.check import copy_notes, dependence_notes
+from camilla.learners.response_bias import bias_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
 from camilla.parallel import HERE, ONE_CHAIN, check_where, parallel
@@ -339,6 +340,8 @@ def diagnose(
         *chain_notes(readout, chosen.name, found.fit, ready.table),
         *pair_notes(readout),
         *copy_notes(ready.table),
+        *bias_notes(ready.table),
+        *(dependence_notes(ready.table) if readout.effective_draws is not None else ()),
         *backwards_notes(readout, ready.table),
     ]
     provenance["notes"] = notes
