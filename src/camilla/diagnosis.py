@@ -549,7 +549,11 @@ class Diagnosis(Printable):
         """Columns ability, se, low and high, for samples like these where there are draws."""
         if level.draws is None or these_samples:
             return self.ability_on(level, samples)
-        return _frame_of(self._draws_like_these(level, samples))
+        found = _frame_of(self._draws_like_these(level, samples))
+        value = level.draws.on(samples).mean(axis=0)  # which samples come next favours no learner
+        return found.with_columns(
+            ability=value, low=np.minimum(found["low"], value), high=np.maximum(found["high"], value)
+        )
 
     def score_draws(self, samples: NDArray[np.integer]) -> Floats:
         """Returns draws of the expected scores on samples like these.
@@ -582,7 +586,7 @@ class Diagnosis(Printable):
     def _draws_like_these(self, level: Level, samples: NDArray[np.integer]) -> Floats:
         """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap.
 
-        Their mean is that of the draws on these samples: which samples come next favours no learner.
+        Their mean is that of the draws on these samples.
         """
         draws = self._with_draws(level)
         group = np.arange(len(samples))

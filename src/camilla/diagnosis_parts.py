@@ -62,6 +62,12 @@ def _best_lines(learners: pl.DataFrame, made: Mapping[str, Any]) -> list[str]:
     if first["rank_high"] == 1:
         chance = _chance(first["p_best"])
         return [f"{brief(first['learner'])} is the best of {learners.height} learners on {where} ({chance})."]
+    if first["p_best"] >= LEVEL:
+        tied = int(learners["tied_with_first"].sum()) - 1
+        return [
+            f"{brief(first['learner'])} is probably the best of {learners.height} learners on {where} "
+            f"({_chance(first['p_best'])}), but {counted(tied, 'other')} cannot be told apart from it."
+        ]
     likely = learners.sort("p_best", "rank", descending=[True, False]).head(3)
     rows = [row for row in likely.select("learner", "p_best").iter_rows() if row[1] >= 1 - LEVEL]
     rows = rows or likely.select("learner", "p_best").rows()[:1]

@@ -406,7 +406,7 @@ def _ranked_shards(folder: ShardFolder, level: float, *, across_blocks: bool, wa
     notes = _overlap_notes(n, len(folder.samples), lambda: overlap_of_pairs(tests.shared()))
     adjusted = None if flipped is None else flipped.adjusted(tests.p_value)
     shared = flipped if isinstance(flipped, PairFlips) else None
-    p_best = None if shared is None else best_by_responses(shared, None, shared.units)
+    p_best = None if shared is None else best_by_responses(shared, shared.units)
     decided = decision_of(tests, level, shared, adjusted, p_best)
     return _ranking(
         learners, level, decided, spread, _ends(spread, binary, level, clustered=False),

@@ -57,16 +57,15 @@ def decide(
     if fractional := not zero_or_one(response).all():
         response = levelled(response, seen)
     pairs = PairFlips(n, fractional=fractional) if complete and n <= MOST_TESTED else None
-    p_best = residual = None
+    p_best = None
     if pairs is not None:
-        sums = response
-        if group is not None:
+        if group is None:
+            pairs.add(response, flips_of(units))
+        else:
             sums, size = stacked_parts(response, group)
-            own = sums - sums.mean(axis=0)
-            residual = own - np.outer(own.sum(axis=1) / m, size)
-        pairs.add(sums, flips_of(units))
+            pairs.add(sums, flips_of(units), size)
         if pairs.units > 1:
-            p_best = best_by_responses(pairs, residual, m)
+            p_best = best_by_responses(pairs, m)
     found = None
     if n <= MOST_TESTED and len(units) >= FEWEST_UNITS:
         if pairs is not None:

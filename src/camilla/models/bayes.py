@@ -316,7 +316,7 @@ class _PoolDraws(NamedTuple):
     def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
         everything = len(samples) == self.params.factor.shape[1]
         if shares is None and everything and bool((np.diff(samples) == 1).all()):
-            return self.params.scores.astype(np.float64)
+            return np.ascontiguousarray(self.params.scores, np.float64)  # sums in one order, saved or not
         out = np.empty((self.n_draws, self.params.ability.shape[1]))
         with one_blas_thread():
             for d, (ability, factor) in enumerate(zip(self.params.ability, self.params.factor, strict=True)):

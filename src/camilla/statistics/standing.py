@@ -14,7 +14,7 @@ from camilla.arrays import Floats
 from camilla.statistics.intervals import LEVEL, Z
 from camilla.statistics.multiplicity import rank_bounds, tied_sets
 from camilla.statistics.posterior import chance_better, ranks
-from camilla.statistics.ranks import best_chances, student_draws
+from camilla.statistics.ranks import best_chances, shrunk, student_draws
 from camilla.statistics.step_down import MOST_TESTED as MOST_PAIRS
 from camilla.statistics.step_down import PairFlips, over_pairs, pair_blocks, step_down
 from camilla.statistics.wald import board_told_apart, differences
@@ -96,15 +96,17 @@ def on_board(n: int) -> NDArray[np.bool_]:
     return np.tri(n, k=-1, dtype=bool)
 
 
-def best_by_responses(pairs: PairFlips, residual: Floats | None, n_samples: int) -> Floats:
-    """How probably each learner is the best, from means over samples that all answered.
-
-    `residual` holds sums over clusters less what each learner's mean makes of them [learners, clusters];
-    None where samples are the units.
-    """
+def best_by_responses(pairs: PairFlips, n_samples: int) -> Floats:
+    """How probably each learner is the best, from means over samples that all answered."""
     units, total = pairs.units, pairs.total
-    square = pairs.product - np.outer(total, total) / units if residual is None else residual @ residual.T
-    covariance = square * (units / (units - 1) / n_samples**2)
+    stretched = np.sqrt(units / (units - 1)) / n_samples
+    if not pairs.kept:
+        covariance = (pairs.product - np.outer(total, total) / units) * stretched**2
+    else:
+        sums, size = (np.concatenate(part, axis=-1) for part in zip(*pairs.kept, strict=True))
+        own = sums - sums.mean(axis=0)
+        factor = (own - np.outer(own.sum(axis=1) / n_samples, size)) * stretched
+        covariance = shrunk(factor).dense() if pairs.is_few else factor @ factor.T
     return best_chances(total / n_samples, covariance, units - 1, pairs.same())
 
 

@@ -19,6 +19,7 @@ DRAWS = 2048
 WORK = 250_000_000  # pairs × draws; more pairs get fewer draws
 FEWEST_DRAWS = 256
 BLOCK = 4_000_000  # pairs × draws held at once
+FEW_UNITS = 4  # for each learner
 FEWEST_UNITS = 12  # samples or clusters, whose 2¹² flips are enough to judge by
 MOST_TESTED = 1400  # learners, whose pairs get FEWEST_DRAWS
 MOST_HELD = 50_000_000  # learners² × draws of responses with gaps
@@ -93,10 +94,18 @@ class PairFlips:
         self.total = np.zeros(n_learners)
         self.product = np.zeros((n_learners, n_learners))  # Σ over units of products of two learners
         self.drawn = np.zeros((self.n_draws, n_learners), self.kind)
+        self.kept: list[tuple[Floats, Floats]] = []  # sums and sizes of units, of clusters or where few
 
-    def add(self, sums: Floats, flips: NDArray[np.uint8]) -> None:
-        """Sums of responses over each unit [learners, units]; what is the same for all may be taken off."""
+    def add(self, sums: Floats, flips: NDArray[np.uint8], size: Floats | None = None) -> None:
+        """Sums of responses over each unit [learners, units]; what is the same for all may be taken off.
+
+        `size` is the samples of each cluster.
+        """
         self.units += sums.shape[1]
+        if size is not None or self.is_few:
+            self.kept.append((sums, np.ones(sums.shape[1]) if size is None else size))
+        else:
+            self.kept = []
         self.total += sums.sum(axis=1)
         self.product += sums @ sums.T
         step = max(8, BLOCK // self.n_draws)
@@ -106,6 +115,11 @@ class PairFlips:
                 self.kind
             )
             self.drawn += 2 * (coins.T @ part) - part.sum(axis=0)
+
+    @property
+    def is_few(self) -> bool:
+        """Whether units are too few to know a covariance of all learners by."""
+        return self.units < FEW_UNITS * len(self.total)
 
     def same(self) -> NDArray[np.intp]:
         """The first learner with the same sums over every unit as each learner."""

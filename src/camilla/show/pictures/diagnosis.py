@@ -87,7 +87,7 @@ def ability_scale(diagnosis: Diagnosis) -> str:
     if not diagnosis.readout.unit_scale:
         return "ability (standard deviations of the pool)"
     expected = diagnosis.readout.skill_weight is None and not diagnosis.readout.counted
-    return "expected score on these samples" if expected else "ability (0 to 1)"
+    return str(diagnosis.provenance["estimand"]) if expected else "ability (0 to 1)"
 
 
 def need_skills(diagnosis: Diagnosis, picture: str) -> None:

@@ -339,6 +339,7 @@ def _learners(of: Diagnosed) -> dict[str, Any]:
         **{name: of.column("learners", name) for name in columns},
         "ties": [] if place is None else [list(places) for places in place.ties],
         "with_first": [] if place is None else list(place.with_first),
+        "rank": of.column("learners", "rank").astype(np.uint32),
         "rank_low": None if place is None else place.rank_low.astype(np.uint32),
         "rank_high": None if place is None else place.rank_high.astype(np.uint32),
         "p_best": None if place is None or place.p_best is None else Rounded(place.p_best, 3),
