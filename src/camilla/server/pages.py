@@ -106,7 +106,8 @@ def _best_words(rows: list[dict[str, Any]], tied: list[str], estimand: str) -> s
     """Who is best, at what, and whether that is sure."""
     if not rows:
         return "<p>No learner is on this board.</p>"
-    return f"<p>{text(rows[0]['learner'])} is first ({text(estimand)}). {text(_place_words(rows[0], tied[0]))}</p>"
+    first = f"{rows[0]['learner']} is first ({estimand}). {_place_words(rows[0], tied[0])}"
+    return f"<p>{text(first)}</p>"
 
 
 def _place_words(row: dict[str, Any], tied: str) -> str:

@@ -99,7 +99,7 @@ def _match_counts(board: Leaderboard) -> Statement | None:
 
 def ranking_verdict(document: dict[str, Any]) -> Statement:
     """Who has the highest mean, and whether that is sure."""
-    rows, level = document["learners"], percent(document["level"], 0)
+    rows = document["learners"]
     first, n = rows[0], len(rows)
     draft = Draft("rank highest", estimand="mean response on samples like these")
     draft.correction = f"paired tests on shared samples, adjusted over all {n * (n - 1) // 2:,} pairs"
