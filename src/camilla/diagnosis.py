@@ -435,7 +435,7 @@ class Diagnosis(Printable):
         --------
         >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
         >>> diagnosis.told_apart().rank_low.tolist()
-        [1, 1, 3, 3, 3, 3]
+        [1, 1, 2, 2, 3, 3]
         """
         order = self._board_order()
         if (matrix := self._shared_responses()) is not None:

@@ -76,6 +76,8 @@ class Ranking(Printable):
         are not told apart are in one of them.
     adjusted_p : array
         p-values of all pairs, adjusted over all pairs, learners × learners.
+    method : str
+        How they are adjusted: by step-down max-t, or by Holm where samples are too few to flip their signs.
     notes : tuple of str
         Sentences that a reader must know before using the result.
     provenance : mapping
@@ -310,7 +312,7 @@ def rank(
     --------
     >>> board = camilla.rank(camilla.digits())
     >>> board.rows.select("rank", "learner", "rank_low", "rank_high").head(2).rows()
-    [(1, 'knn 1', 1, 9), (2, 'svm poly', 1, 9)]
+    [(1, 'knn 1', 1, 9), (1, 'svm poly', 1, 8)]
     """
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")

@@ -44,7 +44,7 @@ class Standing(NamedTuple):
     --------
     >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
     >>> diagnosis.told_apart().rank_high.tolist()
-    [2, 3, 6, 6, 6, 6]
+    [2, 4, 6, 6, 6, 6]
     """
 
     rank_low: NDArray[np.int64]
