@@ -1,5 +1,6 @@
 """Submissions, boards and what stands on them, over time."""
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -219,6 +220,10 @@ def test_a_refit_is_due_after_enough_changes_or_enough_time(server: Live) -> Non
 @pytest.mark.parametrize(
     ("given", "says"),
     [
+        (
+            {name: 1.0 for name, value in board_worlds.responses(0.5, seed=1).items() if value == 1},
+            "this benchmark takes submissions with responses to all of them",
+        ),
         ({"nowhere": 1.0}, "none of the samples belongs to this benchmark"),
         ({"sample 01": 0.5}, "responses of this benchmark are 0 or 1"),
     ],
@@ -236,3 +241,19 @@ def test_unknown_samples_are_left_out_and_counted(server: Live) -> None:
     answer = server.submit(server.token("ann"), "new", given | {"sample 99": 1.0})
     assert answer["received"][0]["submission"]["n_unknown"] == 1
     assert answer["received"][0]["row"]["n"] == 60
+
+
+def test_the_owner_says_what_share_of_the_samples_is_enough(live: Callable[..., Live]) -> None:
+    """45 of 60 are three quarters; one fewer is not. The share is in the store, not in the server."""
+    given = board_worlds.responses(0.5, seed=1)
+    first = live(least_share=0.75)
+    server = live(str(first.site.store.url.database))
+    assert server.client.get("/api/benchmarks/small").json()["least_share"] == 0.75
+    few, enough = (dict(list(given.items())[:n]) for n in (44, 45))
+    refused = server.submit(server.token("ann"), "few", few, status=422)["error"]
+    assert "learner 'few' has responses to 44 of 60 samples" in refused
+    assert "at least 45 of them" in refused
+    assert server.submit(server.token("ann"), "enough", enough)["received"][0]["row"]["n"] == 45
+    page = server.client.get("/benchmarks/small").text
+    assert ">responses</th>" in page
+    assert re.search(r"enough.*?<bdi>45</bdi></td>", page, re.DOTALL)

@@ -4,7 +4,8 @@ import polars as pl
 import pytest
 
 from camilla.errors import DataError
-from camilla.table.skills import SkillMap
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
 
 SAMPLES = ("1", "2", "3")
 
@@ -95,7 +96,25 @@ def test_a_skill_map_refuses(skills, mask, message):
 def test_a_skill_that_no_sample_needs_is_kept_and_noted():
     frame = pl.DataFrame({"sample": SAMPLES, "s": [1, 1, 1], "t": [0, 0, 0]})
     skill_map = SkillMap.from_table(frame, SAMPLES)
-    assert (skill_map.skills, skill_map.notes) == (("s", "t"), ("no sample needs 't'",))
+    assert (skill_map.skills, skill_map.notes) == (("s", "t"), ())
+    table = ResponseTable.from_matrix(np.eye(3), samples=SAMPLES).with_skills(skill_map)
+    assert table.skill_map is not None
+    assert table.skill_map.skills == ("s",)
+    assert table.skill_map.notes == ("no sample needs skill 't': left out",)
+
+
+def test_a_table_cut_to_some_classes_has_only_their_skills():
+    """Skills of a graph stay: a root that no sample needs is known through its children."""
+    table = ResponseTable.from_matrix(np.eye(6)).with_skills(SkillMap.from_labels(list("abcabc")))
+    cut = table.take_samples([0, 1, 3, 4]).skill_map
+    assert cut is not None
+    assert (cut.skills, cut.notes) == (("a", "b"), ("no sample needs skill 'c': left out",))
+    np.testing.assert_array_equal(cut.mask, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    graph = SkillGraph((("c", "a"),))
+    kept = table.with_skills(table.skill_map, graph=graph).take_samples([0, 1]).skill_map
+    assert kept is not None
+    assert kept.skills == ("a", "b", "c")
+    assert kept.notes == ()
 
 
 def test_a_skill_map_survives_its_own_table():

@@ -173,6 +173,7 @@ export interface Board {
     df: number;
     p_value: number | null;
     p_value_rounds: number | null;
+    units: string;
     pairs: number;
     first: Uint16Array;
     second: Uint16Array;

@@ -524,8 +524,13 @@ def _depends(found: Missingness) -> TableFinding:
     return TableFinding("missing at random", "warning", says)
 
 
+def _part(number: int, whole: int) -> str:
+    return f"{number:,}" if number == whole else f"{number:,} of {whole:,}"
+
+
 def _dimensions(found: Dimensions) -> TableFinding:
-    of = f"{found.n_learners} learners × {found.n_samples} samples that vary"
+    of = f"{_part(found.n_learners, found.of_learners)} learners × "
+    of += f"{_part(found.n_samples, found.of_samples)} samples that vary"
     if len(found.eigenvalues) == 0:
         return TableFinding(
             "dimensions",

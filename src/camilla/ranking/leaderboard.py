@@ -182,6 +182,11 @@ class Leaderboard(Printable):
     def _interval(self) -> str:
         return f"{percent(self.level)} CI"
 
+    @property
+    def fit_units(self) -> str:
+        """What the fit takes for independent: rounds, or clusters of rounds."""
+        return "clusters" if self.provenance.get("clusters") else "rounds"
+
     def _fit_line(self, by_rounds: float | None) -> str:
         fit, came = self.fit, self.provenance
         rounds = f"{came['rounds']} rounds"
@@ -195,7 +200,7 @@ class Leaderboard(Printable):
         return (
             f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, standardised {fit.standardised:.2f}, "
             f"p = {fit.p_value:.3g} if matches were independent"
-            + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
+            + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by {self.fit_units}.")
         )
 
     def _rank_line(self) -> str:

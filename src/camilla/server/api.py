@@ -77,6 +77,7 @@ def _info(ask: Ask, name: str) -> dict[str, Any]:
         "name": one.name, "title": one.title, "board": view.board.number, "created": one.created,
         "learners": view.rows.height, "samples": len(samples), "skills": list(view.found.skill_names),
         "diagnoser": one.diagnoser, "secret_samples": sum(map(one.hides, samples)),
+        "least_share": one.least_share,
     }  # fmt: skip
 
 

@@ -43,6 +43,7 @@ class Benchmark(NamedTuple):
     secret: bool | tuple[str, ...]  # all samples, or those named
     data_hash: str
     revision: int
+    least_share: float  # of the samples, that a submission must answer
 
     def hides(self, sample: str) -> bool:
         """Whether what a sample asks, and its right answer, stay on the server."""
@@ -65,7 +66,10 @@ def add_benchmark(
     store: Store, folder: Path, *, name: str | None = None, title: str | None = None,
     secret: bool | Sequence[str] = False,
 ) -> str:  # fmt: skip
-    """Makes a saved diagnosis the first board of a benchmark; one that is there already stays as it is."""
+    """Makes a saved diagnosis the first board of a benchmark; one that is there already stays as it is.
+
+    `secret` is of a new benchmark from the start; `restrict` also hides samples of those that are there.
+    """
     found = Diagnosis.load(folder)
     found.require_responses()
     name = folder.resolve().name if name is None else name
@@ -103,6 +107,51 @@ def _known(secret: Iterable[str], samples: Sequence[str]) -> None:
     known = set(samples)
     if unknown := [name for name in secret if name not in known]:
         raise SettingError(f"no sample {unknown[0]!r} to keep secret. {nearest(unknown[0], samples)}")
+
+
+def restrict(
+    store: Store, samples: Mapping[str, Sequence[str]], *, secret: bool | Sequence[str] = False,
+    least_share: float | None = None,
+) -> None:  # fmt: skip
+    """Keeps what samples of the store's benchmarks ask on the server, beside what it kept there before.
+
+    `samples` are those of each benchmark. Reports that were drawn with what is now secret are removed, and
+    drawn again in the background. `least_share` is of submissions from now on; None leaves it as it is.
+    """
+    if secret is not False and secret is not True:
+        _known(secret, [name for names in samples.values() for name in names])
+    with store.writing() as transaction:
+        for one in benchmarks(transaction):
+            hidden = _secret_with(one.secret, secret, samples[one.name])
+            if hidden != one.secret:
+                transaction.next_revision(one.id)
+                transaction.run(
+                    "UPDATE benchmarks SET secret = :secret WHERE id = :id",
+                    secret=msgspec.json.encode(hidden).decode(),
+                    id=one.id,
+                )
+                transaction.run(
+                    """DELETE FROM board_files WHERE name = :report
+                    AND board_id IN (SELECT id FROM boards WHERE benchmark_id = :id)""",
+                    report=REPORT,
+                    id=one.id,
+                )
+            if least_share is not None and least_share != one.least_share:
+                transaction.next_revision(one.id)
+                transaction.run(
+                    "UPDATE benchmarks SET least_share = :share WHERE id = :id", share=least_share, id=one.id
+                )
+
+
+def _secret_with(
+    kept: bool | tuple[str, ...], asked: bool | Sequence[str], samples: Sequence[str]
+) -> bool | tuple[str, ...]:
+    """What was secret stays secret; of the names asked for, those that the benchmark has come to it."""
+    if kept is True or asked is True:
+        return True
+    here = set(samples)
+    named = [name for name in (asked or ()) if name in here]
+    return tuple(dict.fromkeys([*(kept or ()), *named])) or False
 
 
 def _files(folder: Path) -> dict[str, bytes]:

@@ -85,12 +85,13 @@ def leaderboard(ask: Ask) -> str:
             Cell(_between(row["rank_low"], row["rank_high"], 0), "number"),
             Cell(tied[at], "number"),
             row["accuracy"],
+            row["n"],
             Cell(row["account"], "who"),
         )
         for at, row in enumerate(rows)
     ]  # fmt: skip
     head = ["rank", "learner", "ability", "95 % interval", "drawn", "possible ranks", "tied with", "accuracy"]
-    head += ["by"]
+    head += ["responses", "by"]
     body = (
         f"<h1>{text(view.benchmark.title)}</h1>"
         + _best_words(rows, tied, estimand)
@@ -369,15 +370,21 @@ def submit_form(ask: Ask, *, error: str = "") -> str:
             "use <code>camilla submit</code>.</p>"
         )
     else:
+        benchmark = ask.site.boards.benchmark(ask.params.benchmark)
         body = (
             f"<h1>Submit a learner</h1>{notice(error, error=True) if error else ''}"
             f'<form method="post" enctype="multipart/form-data" action="{escape(links.to("/submit"))}">'
             f"{hidden(ask.caller)}"
             '<label>Learner (leave empty if the file names it)<input name="learner" maxlength="500"></label>'
-            "<label>Responses: a table (CSV, JSONL, Parquet …) or a log of a harness"
+            f"<label>Responses to {_share_words(benchmark.least_share)} of the samples: a table (CSV, JSONL, "
+            "Parquet …) or a log of a harness"
             '<input type="file" name="file" required></label><button>Submit</button></form>'
         )
     return page(ask.site, ask.caller, "Submit", body, benchmark=ask.params.benchmark, current="/submit")
+
+
+def _share_words(share: float) -> str:
+    return "all" if share == 1 else f"at least {share:.4g}"
 
 
 def login_form(site: Site, caller: Caller, *, error: str = "") -> str:

@@ -69,6 +69,7 @@ class BenchmarkInfo(msgspec.Struct):
     skills: list[str]
     diagnoser: str
     secret_samples: int
+    least_share: float  # of the samples, that a submission must answer
 
 
 class BenchmarkList(msgspec.Struct):
@@ -90,7 +91,7 @@ class BoardList(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """A learner on a board; `state` is fitted, or placed until the next board is fitted."""
+    """A learner on a board and its `n` responses; `state` is fitted, or placed until the next fit."""
 
     rank: int
     rank_low: int | None

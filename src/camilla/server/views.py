@@ -141,7 +141,7 @@ class Boards:
         with self.store.reading() as transaction:
             board = board_at(transaction, benchmark.id, END_OF_TIME)
         own = frozenset(self.own(benchmark).learner_names)
-        return Target(benchmark.id, board.id, self.diagnosis(board.id), own)
+        return Target(benchmark.id, board.id, self.diagnosis(board.id), own, benchmark.least_share)
 
     def view(self, name: str, at: str | None = None) -> View:
         """The board of now, or as it was at a time."""

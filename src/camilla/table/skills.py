@@ -15,7 +15,7 @@ from camilla.errors import DataError
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.table.columns import Origin, name_column, pick
 from camilla.table.frames import as_polars, indexed
-from camilla.table.predictions import ID_NAMES, align
+from camilla.table.predictions import ID_NAMES, align, index_of, rows_in_order
 
 EDGE_COLUMNS = ("parent", "child")
 
@@ -323,13 +323,16 @@ class SkillMap:
         return cls(*one_hots(named.frame, columns, samples, named.id, origin))
 
     @classmethod
-    def from_labels(cls, labels: Sequence[Any]) -> Self:
+    def from_labels(cls, labels: Sequence[Any], samples: Sequence[str] | None = None) -> Self:
         """Makes a map in which the label of a sample is its only skill.
 
         Parameters
         ----------
         labels : list
             One label per sample, in the order of the table's samples.
+        samples : list of str, optional
+            The samples of the response table, in its order. Labels with a pandas index are matched to them by
+            name; without `samples` such labels are refused.
 
         Returns
         -------
@@ -341,7 +344,18 @@ class SkillMap:
         >>> camilla.SkillMap.from_labels([7, 3, 7]).skills
         ('3', '7')
         """
-        return cls(*one_hot(pl.Series("label", list(labels), strict=False), Origin("the labels")))
+        index = index_of(labels)
+        if samples is None and index is not None:
+            raise DataError(
+                f"the labels have an index, {quoted(index)}, and maybe another order than the table. "
+                "Match them by name: from_labels(labels, table.samples). If they are in the table's order, "
+                "give them without the index: labels.to_numpy()."
+            )
+        if samples is not None and len(labels) != len(samples):
+            raise DataError(f"got {len(labels)} labels for {len(samples)} samples; expected one each.")
+        named = None if index is None or samples is None else list(samples)
+        values = np.asarray(labels, object)[rows_in_order(index, named, "the labels", "the samples")]
+        return cls(*one_hot(pl.Series("label", values.tolist(), strict=False), Origin("the labels")))
 
     @property
     def n_skills(self) -> int:
@@ -386,6 +400,36 @@ class SkillMap:
         [[True, False], [True, False]]
         """
         return type(self)(self.skills, self.mask[samples], self.notes)
+
+    def needed(self, graph: SkillGraph | None = None) -> Self:
+        """Leaves out the skills that no sample needs: of them the responses say nothing.
+
+        Skills that a graph names stay: they are known through the skills that build on them.
+
+        Parameters
+        ----------
+        graph : SkillGraph, optional
+            Which skill builds on which.
+
+        Returns
+        -------
+        SkillMap
+            The map; its `notes` name what was left out.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels(["a", "b", "a"]).take(np.array([0, 2])).needed().notes
+        ("no sample needs skill 'b': left out",)
+        """
+        named = () if graph is None else graph.skills
+        idle = [
+            self.skills[k] for k in np.flatnonzero(self.mask.sum(axis=0) == 0) if self.skills[k] not in named
+        ]
+        if not idle:
+            return self
+        kept = [k for k, name in enumerate(self.skills) if name not in idle]
+        note = f"no sample needs {'skill' if len(idle) == 1 else 'skills'} {quoted(idle)}: left out"
+        return type(self)(tuple(self.skills[k] for k in kept), self.mask[:, kept], (*self.notes, note))
 
     def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
         """Returns the map as a 0/1 dataframe that `from_table` reads back.
@@ -453,9 +497,7 @@ def zeros_and_ones(
             f"{origin.place(int(aligned.rows[idle[0]]))}. "
             "Each sample needs at least one."
         )
-    unused = [skills[k] for k in np.flatnonzero(mask.sum(axis=0) == 0)]
-    notes = (f"no sample needs {quoted(unused)}",) if unused else ()
-    return SkillColumns(skills, mask, aligned.notes + notes)
+    return SkillColumns(skills, mask, aligned.notes)
 
 
 def is_zero_or_one(series: pl.Series) -> bool:

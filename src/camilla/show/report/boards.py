@@ -50,6 +50,7 @@ def board_section(name: str, folder: Path) -> dict[str, Any]:
             "df": board.fit.df,
             "p_value": board.fit.p_value,
             "p_value_rounds": document.get("p_value_rounds"),
+            "units": board.fit_units,
             "pairs": len(predicted),
             "first": np.where(turn, pairs.second, pairs.first)[chosen].astype(np.uint16),
             "second": np.where(turn, pairs.first, pairs.second)[chosen].astype(np.uint16),
