@@ -67,7 +67,7 @@ def responses(world: World, rng: np.random.Generator) -> tuple[Any, Any, Any]:
     group = None
     own: Any = 0.0
     if world.kind == "clusters":  # of unequal sizes, and a learner does better in some of them than in others
-        share = rng.dirichlet(np.full(int(np.sqrt(m)) - 2 if m > 150 else 12, 4.0))
+        share = rng.dirichlet(np.full(20 if m > 150 else 12, 4.0))
         group = np.unique(rng.choice(len(share), m, p=share), return_inverse=True)[1]
         own = 0.7 * rng.standard_normal((n, int(group.max()) + 1))[:, group]
         hard = world.difficulty + 0.8 * rng.standard_normal(int(group.max()) + 1)[group] + 0.6 * hard

@@ -38,11 +38,10 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
 def holm_over_pairs(p: Floats) -> Floats:
     """Holm over all n(n−1)/2 pairs, symmetric, 1 on the diagonal."""
-    upper = np.triu_indices(len(p), 1)
+    upper = np.triu(np.ones(p.shape, bool), 1)
     adjusted = np.ones_like(p)
     adjusted[upper] = holm(p[upper])
-    adjusted.T[upper] = adjusted[upper]
-    return adjusted
+    return np.minimum(adjusted, adjusted.T)
 
 
 class RankIntervals(NamedTuple):
