@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis_folder import read_directory, write_directory
 from camilla.diagnosis_parts import board_parts, learner_parts
+from camilla.diagnosis_skills import skill_frames
 from camilla.diagnosis_unseen import NewPredictions, predict_new
 from camilla.display import Part, Printable
 from camilla.errors import DataError
@@ -791,9 +792,10 @@ class Diagnosis(Printable):
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
             answers = _known_cells(table, index, where)
-            for skill, samples in self.skill_samples():
-                row = self.skill_ability(level, skill, samples, answers)
-                row = self.beside_accuracy(row, _accuracy_of(table, index, np.isin(where, samples)))
+            skills = self.skill_samples()
+            accuracies = [_accuracy_of(table, index, np.isin(where, samples)) for _, samples in skills]
+            spread = self.provenance.get("skill_spread")
+            for skill, row in enumerate(skill_frames(self, level, answers, accuracies, spread).frames):
                 out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
         return pl.concat(out)
 

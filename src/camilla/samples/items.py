@@ -12,6 +12,7 @@ from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
+from camilla.learners.response_bias import keys_apart
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
@@ -40,7 +41,6 @@ from camilla.table.skills import SkillMap
 TWINS = 3  # pairs printed
 ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
 ABLEST_SHOWN = 5  # samples of that list printed
-FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
 SAMPLES_AT_ONCE = 5000  # whose references are read
 LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
@@ -374,8 +374,7 @@ def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
     """A 2PL for each key that enough samples have, and one of all samples for the others."""
     every = np.arange(ordered.n_samples)
     names = np.asarray(ordered.key if ordered.key is not None else [""] * len(every), dtype=object)
-    keys = [key for key in sorted(set(names)) if np.sum(names == key) >= FEWEST_OF_KEY]
-    if ordered.key is None or not keys:
+    if not (keys := keys_apart(ordered)):
         return [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
     fits = []
     for key in keys:
