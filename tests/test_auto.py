@@ -124,16 +124,16 @@ def test_samples_like_these_leave_more_open_and_clusters_still_more() -> None:
         return float((board["high"] - board["low"]).mean())
 
     plain, found = camilla.diagnose(table, "bayes"), camilla.diagnose(grouped, "bayes")
-    these, like = width(plain.ability()), width(plain.ability(like_these=True))
+    these, like = width(plain.ability(these_samples=True)), width(plain.ability())
     assert these < 0.95 * like
-    assert 1.3 * like < width(found.ability(like_these=True))
-    assert width(found.ability()) == pytest.approx(these)
+    assert 1.3 * like < width(found.ability())
+    assert width(found.ability(these_samples=True)) == pytest.approx(these)
 
 
 def test_a_diagnosis_without_draws_says_what_to_do() -> None:
     found = camilla.diagnose(one_ability(), "irt")
     assert found.standing() is None
-    for ask in (found.simultaneous, lambda: found.ability(like_these=True), lambda: found.better("a", "b")):
+    for ask in (found.simultaneous, found.learners_on_these, lambda: found.better("a", "b")):
         with pytest.raises(camilla.DataError):
             ask()
     with pytest.raises(camilla.DataError, match="Diagnose with auto"):
@@ -147,7 +147,7 @@ def test_standing_and_predictions_come_back_from_a_saved_diagnosis(
     again = camilla.Diagnosis.load(found.save(tmp_path / "found"))
     assert again.learners.equals(found.learners)
     assert again.predict().equals(found.predict())
-    assert again.ability(like_these=True).equals(found.ability(like_these=True))
+    assert again.ability(these_samples=True).equals(found.ability(these_samples=True))
     assert again.place(one_ability().take_learners([2])).equals(found.place(one_ability().take_learners([2])))
     assert found.learners["p_best"].sum() == pytest.approx(1)
     assert (found.learners["rank_low"] <= found.learners["rank_high"]).all()

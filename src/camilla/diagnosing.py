@@ -11,7 +11,7 @@ import polars as pl
 from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
-from camilla.diagnosis import Diagnosis, accuracy_columns
+from camilla.diagnosis import Diagnosis, accuracy_columns, estimand_of
 from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
 from camilla.diagnosis_skills import (
     agreement,
@@ -442,12 +442,8 @@ def named(
         fitted.diagnoser, fitted.solution.params, readout, fitted.temperature, ordered.cells(),
         ordered.cluster, _all_logits(found, ordered) if len(found.parts) > 1 else None, table.content,
     )  # fmt: skip
-    learners = (
-        bare.ability()
-        .with_row_index("rank", offset=1)
-        .select("learner", "rank", pl.exclude("learner", "rank"))
-    )
-    if (standing := bare.standing()) is not None:
+    learners = bare.ranked(bare.ability())
+    if (standing := replace(bare, learners=learners).standing()) is not None:
         learners = learners.join(standing, on="learner", maintain_order="left")
     if readout.r_hat is not None:
         agreement = pl.DataFrame({"learner": bare.learner_names, "r_hat": readout.r_hat})
@@ -560,18 +556,11 @@ def provenance_of(
         "converged": fitted.solution.converged,
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
-        "estimand": _estimand(readout, size.n_samples),
+        "estimand": estimand_of(readout, size.n_samples),
         **draw_facts(readout),
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
-
-
-def _estimand(readout: Readout, n_samples: int) -> str:
-    """What an ability is, in words."""
-    if readout.skill_weight is None and readout.unit_scale:
-        return f"expected score on these {n_samples} samples"
-    return "ability on the diagnoser's own scale"
 
 
 def _finite(value: float) -> float | None:

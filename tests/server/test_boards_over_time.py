@@ -15,7 +15,7 @@ import camilla
 from camilla.server.boards import table_of
 from camilla.server.refitting import RefitPolicy, changes_since, next_job
 from camilla.server.store import now
-from camilla.statistics.wald import board_standing
+from camilla.statistics.standing import standing_by_errors
 from camilla.table.responses import ResponseTable
 
 
@@ -73,9 +73,11 @@ def test_ranks_and_ties_are_those_of_the_tests_over_everyone_on_the_board(server
     server.submit(server.token("ann"), "new", board_worlds.responses(0.5, seed=1))
     answer = server.client.get("/api/benchmarks/small/leaderboard").json()
     ability, se = (np.array([row[name] for row in answer["rows"]]) for name in ("ability", "se"))
-    wanted = board_standing(ability, se, 0.95)
+    wanted = standing_by_errors(ability, se)
+    assert wanted is not None
     assert [row["rank_low"] for row in answer["rows"]] == wanted.rank_low.tolist()
-    assert [(tie["first"] - 1, tie["last"] - 1) for tie in answer["ties"]] == wanted.ties
+    names = [row["learner"] for row in answer["rows"]]
+    assert answer["ties"] == [[names[place] for place in places] for places in wanted.ties]
     assert len(answer["rows"]) == board_worlds.N_LEARNERS + 1
 
 

@@ -32,7 +32,9 @@ export interface Learners {
   accuracy_low: Float32Array;
   accuracy_high: Float32Array;
   n: Float32Array;
-  ties: [number, number][];
+  ties: number[][]; // sets of places of which no two are told apart
+  with_first: number[]; // places that are not told apart from the first, itself included
+  rank: Uint32Array;
   rank_low: Uint32Array | null;
   rank_high: Uint32Array | null;
   p_best: Float32Array | null; // how probably it is the best; null without draws
@@ -136,7 +138,8 @@ export interface Diagnosis {
   provenance: Record<string, unknown>;
   model: string; // its formula
   unit: boolean;
-  score: boolean; // ability is the expected score on these samples
+  score: boolean; // ability is an expected score
+  like_these: boolean; // on samples like these, not on these alone
   estimand: string; // what an ability is
   difficulty_means: string;
   by_ability: boolean; // the expected response is a function of the ability shown
@@ -163,7 +166,7 @@ export interface Board {
   p_beats_average: Float32Array;
   rank_low: Uint32Array;
   rank_high: Uint32Array;
-  ties: [number, number][];
+  ties: number[][]; // sets of places of which no two are told apart
   win: { players: number; half: Float32Array | null };
   fit: {
     deviance: number;

@@ -332,7 +332,7 @@ class _PoolDraws(NamedTuple):
     def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
         everything = len(samples) == self.params.factor.shape[1]
         if shares is None and everything and bool((np.diff(samples) == 1).all()):
-            return self.params.scores.astype(np.float64)
+            return np.ascontiguousarray(self.params.scores, np.float64)  # sums in one order, saved or not
         out = np.empty((self.n_draws, self.params.ability.shape[1]))
         effect, weight = self.params.effect, None
         if effect is not None and self.skill_mask is not None:

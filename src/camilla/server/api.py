@@ -88,7 +88,7 @@ def leaderboard(ask: Ask) -> dict[str, Any]:
         "benchmark": view.benchmark.name,
         "board": _board(view.board),
         "rows": view.rows.to_dicts(),
-        "ties": [{"first": first, "last": last} for first, last in view.ties],
+        "ties": [[view.rows["learner"][place] for place in places] for places in view.ties],
         "interval": view.found.provenance["interval"],
     }
 

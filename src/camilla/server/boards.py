@@ -12,9 +12,11 @@ import polars as pl
 
 from camilla.diagnosis import DECIMALS, Diagnosis
 from camilla.errors import DataError, SettingError
+from camilla.learners.standing import decide
 from camilla.names import in_quotes, name_index, nearest
 from camilla.server.store import RefusedError, Store, Transaction, now
 from camilla.statistics.standing import Standing, standing_by_errors
+from camilla.statistics.step_down import MOST_TESTED
 from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -171,7 +173,7 @@ def insert_board(
     )  # fmt: skip
     for name, content in files.items():
         transaction.insert("board_files", board_id=number, name=name, content=content)
-    rows = ranked(fitted_rows(found), found.told_apart()).rows.select(
+    rows = ranked(in_order(fitted_rows(found)), found.told_apart()).rows.select(
         "learner", "rank", "rank_low", "rank_high", "ability", "se", "low", "high", "accuracy", "n"
     )
     transaction.run_many(
@@ -196,7 +198,7 @@ class Ranked(NamedTuple):
     """Rows in the order of their ranks, and ties."""
 
     rows: pl.DataFrame
-    ties: list[tuple[int, int]]
+    ties: list[tuple[int, ...]]  # sets of places
 
 
 def fitted_rows(found: Diagnosis) -> pl.DataFrame:
@@ -204,19 +206,39 @@ def fitted_rows(found: Diagnosis) -> pl.DataFrame:
     return found.learners.select(COLUMNS).with_columns(pl.col("n").cast(pl.Int64))
 
 
-def ranked(rows: pl.DataFrame, decided: Standing | None = None) -> Ranked:
-    """Ranks, possible ranks and ties: as decided for these learners, else by tests of all pairs."""
+def in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a board, the best first."""
     rows = rows.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
-    rows = rows.with_columns(pl.col(pl.Float64).fill_nan(None)).with_row_index("rank", offset=1)
+    return rows.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def ranked(rows: pl.DataFrame, decided: Standing | None) -> Ranked:
+    """Ranks, possible ranks and ties of rows in order, as decided for them, else by tests of all pairs."""
     ability, se = (rows[name].fill_null(np.nan).to_numpy() for name in ("ability", "se"))
     tests = standing_by_errors(ability, se) if decided is None else decided
     low, high = (None, None) if tests is None else (tests.rank_low, tests.rank_high)
-    rows = rows.with_columns(
-        pl.col("rank").cast(pl.Int64),
+    rank = (-pl.col("ability").round(DECIMALS)).rank("min").cast(pl.Int64).alias("rank")
+    rows = rows.select(rank, pl.all()).with_columns(
         pl.lit(low if low is None else pl.Series(low), pl.Int64).alias("rank_low"),
         pl.lit(high if high is None else pl.Series(high), pl.Int64).alias("rank_high"),
     )
-    return Ranked(rows, [] if tests is None else [(first + 1, last + 1) for first, last in tests.ties])
+    return Ranked(rows, [] if tests is None else tests.ties)
+
+
+def decided_by_responses(found: Diagnosis, table: ResponseTable, names: Sequence[str]) -> Standing | None:
+    """Who is told apart among learners in order, as the report of their responses will say it.
+
+    None where abilities are no scores, or learners have not answered the same samples.
+    """
+    scores = found.readout.unit_scale and found.readout.skill_weight is None
+    if not scores or not 2 <= len(names) <= MOST_TESTED:
+        return None
+    place = name_index(table.learners)
+    matrix = table.matrix()[[place[name] for name in names]]
+    if np.isnan(matrix).any():
+        return None
+    group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
+    return decide(matrix, table.samples, group).on_board()
 
 
 def table_of(found: Diagnosis) -> ResponseTable:

@@ -110,18 +110,11 @@ class Row(msgspec.Struct):
     account: str | None
 
 
-class Tie(msgspec.Struct):
-    """Ranks among which no two learners are told apart."""
-
-    first: int
-    last: int
-
-
 class LeaderboardAnswer(msgspec.Struct):
     benchmark: str
     board: BoardInfo
     rows: list[Row]
-    ties: list[Tie]
+    ties: list[list[str]]  # sets of learners of which no two are told apart
     interval: str
 
 

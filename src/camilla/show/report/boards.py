@@ -43,7 +43,7 @@ def board_section(name: str, folder: Path) -> dict[str, Any]:
         **{column: rows[column].to_numpy() for column in ("epp", "low", "high", "p_beats_average")},
         "rank_low": rows["rank_low"].to_numpy().astype(np.uint32),
         "rank_high": rows["rank_high"].to_numpy().astype(np.uint32),
-        "ties": [[place[group[0]], place[group[-1]]] for group in board.tie_groups],
+        "ties": [[place[player] for player in group] for group in board.tie_groups],
         "win": _win_probabilities(board),
         "fit": {
             "deviance": board.fit.deviance,
