@@ -44,8 +44,8 @@ ELSEWHERE = {"python": "Python", "frame": "Python", "report": "report", "page": 
 HEAD = """# Claims
 
 Every interval, probability and verdict that a command, the report or the server gives: what it is of, and the
-simulation in which it was compared with a known truth. A linked figure stands on that page; the date is when
-the figure last changed.
+simulation in which it was compared with a known truth. A linked figure stands on that page. The figure of a
+test is the range that the test demands. The date is when the figure last changed.
 
 * **Covered**: a simulation or a test that simulates has compared it with the truth.
 * **Covered in part**: so it was, and the *limits* say what was left out or found wanting.
@@ -380,8 +380,7 @@ def _fields(where: tuple[str, ...]) -> str:
 
 
 def _cover(cover: Cover) -> str:
-    script, _, test = cover.by.partition("::")
-    named = f"`{script}`" + (f", `{test}`" if test else "")
+    named = f"`{cover.by.partition('::')[0]}`"
     if not cover.page.startswith("docs/"):
         return f"{cover.figure} ({named}, {cover.date})."
     link = (
