@@ -5,7 +5,8 @@
 Worlds: logit = a (θ − d) + a Σₖ wⱼₖ uᵢₖ with θ ~ N(0, 1), log a ~ N(0, .3²), u ~ N(0, sd²), d ~ N(.7 hₖ, 1)
 with h ~ N(0, 1), so that skills are of unequal difficulty. Diagnosed with `camilla.diagnose(table)`. Counted
 per cell: 95 % intervals of the score on each skill on these samples, on samples like these, and overall; the
-error per skill and of the profile (a skill minus the learner's mean of skills) over that of plain accuracy.
+error per skill and of the profile (a skill minus the learner's mean of skills) over that of plain accuracy;
+P(best) on each skill, as the report's page Choose has it.
 New learners are placed with all samples and with 30, for samples like these. Quoted in
 docs/design/skill-effects.md.
 
@@ -27,6 +28,7 @@ import polars as pl
 
 import camilla
 from camilla.arrays import one_blas_thread, sigmoid
+from camilla.show.report.choosing import accuracy_draws
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
@@ -154,6 +156,7 @@ def one(world: World, seed: int) -> dict[str, Any]:
             "plain": _square(accuracy, truth),
             "profile": _square(_apart(these[0]), _apart(truth)),
             "plain profile": _square(_apart(accuracy), _apart(truth)),
+            "best": _best(found, skills, like),
             "seconds": seconds,
         }
         for most in (len(p), 30):
@@ -169,6 +172,16 @@ def _on_skills(found: camilla.Diagnosis, skills: Any, like_these: bool) -> Any:
     draws = found.score_draws if like_these else found.pool.draws.on
     parts = [estimates(draws(rows)) for rows in skills]
     return [np.column_stack([getattr(part, name) for part in parts]) for name in ("value", "low", "high")]
+
+
+def _best(found: camilla.Diagnosis, skills: Any, truth: Any) -> list[tuple[float, bool]]:
+    """P(best) of the likeliest learner on each skill, on samples like these, and whether it is the best."""
+    pairs = []
+    for rows, score in zip(skills, truth.T, strict=True):
+        draws = accuracy_draws(found, [rows], 200)[:, :, 0]  # those that the report's page Choose has
+        share = np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
+        pairs.append((float(share.max()), bool(share.argmax() == score.argmax())))
+    return pairs
 
 
 def _inside(found: Any, truth: Any) -> tuple[float, int]:
@@ -226,6 +239,7 @@ def summary(world: World, found: list[dict[str, Any]]) -> dict[str, Any]:
         "error": ratio("square", "plain"),
         "profile error": ratio("profile", "plain profile"),
         "placed error": {k: ratio(f"placed {k} square", f"placed {k} plain") for k in ("all", "30")},
+        "best": [pair for f in found for pair in f["best"]],
         "seconds": float(np.mean([f["seconds"] for f in found])),
     }
 
@@ -247,6 +261,8 @@ def main() -> None:
             seeds = range(1000, 1000 + min(given.worlds, enough))
             done[world.label] = summary(world, list(pool.map(partial(one, world), seeds)))
             given.out.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
+            sure = [right for said, right in done[world.label]["best"] if said >= 0.9]
+            print(f"P(best) ≥ .9: {np.sum(sure)} right of {len(sure)}", end="; ")
             shown = {k: round(v, 3) for k, v in done[world.label].items() if isinstance(v, float)}
             print(world.label, done[world.label]["worlds"], shown, flush=True)
 
