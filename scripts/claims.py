@@ -89,7 +89,8 @@ class Claim(NamedTuple):
 
     @property
     def state(self) -> str:
-        if not self.covers:
+        """What is cited without a figure does not count."""
+        if not any(numbers(cover.figure) for cover in self.covers):
             return "not covered"
         return "covered in part" if self.gap else "covered"
 
@@ -381,14 +382,15 @@ def _fields(where: tuple[str, ...]) -> str:
 
 def _cover(cover: Cover) -> str:
     named = f"`{cover.by.partition('::')[0]}`"
+    figure = cover.figure[:1].upper() + cover.figure[1:]
     if not cover.page.startswith("docs/"):
-        return f"{cover.figure} ({named}, {cover.date})."
+        return f"{figure} ({named}, {cover.date})."
     link = (
         cover.page.removeprefix("docs/design/")
         if "/design/" in cover.page
         else cover.page.replace("docs/", "../", 1)
     )
-    return f"[{cover.figure}]({link}) ({named}, {cover.date})."
+    return f"[{figure}]({link}) ({named}, {cover.date})."
 
 
 def _anchor(head: str) -> str:

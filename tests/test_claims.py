@@ -73,9 +73,16 @@ def test_the_page_is_made_of_the_rows() -> None:
 
 def test_what_is_not_covered_says_so_and_why() -> None:
     told = claims.rows()[0]
-    assert all(row.gap for row in told if not row.covers)
+    assert all(row.gap for row in told if row.state == "not covered")
     assert all(row.estimand and row.of and row.where for row in told)
     assert claims.page().count("**Not covered.**") == sum(row.state == "not covered" for row in told)
+
+
+def test_what_is_cited_without_a_figure_does_not_count() -> None:
+    row = next(row for row in claims.rows()[0] if row.state == "covered")
+    told = row.covers[0]._replace(figure="see the page")
+    assert row._replace(covers=(told,), gap="no figure").state == "not covered"
+    assert row._replace(covers=(told, row.covers[0]), gap="fractions").state == "covered in part"
 
 
 def test_a_claim_is_declared_once() -> None:
