@@ -258,8 +258,17 @@ def rows() -> tuple[list[Claim], list[Exempt]]:
 
 def matcher(pattern: str) -> re.Pattern[str]:
     """A pattern of `where`: * is any name, ** any path, {a,b} either."""
-    text = re.escape(pattern).replace(r"\*\*", ".*").replace(r"\*", "[^.:]*")
-    return re.compile(text.replace(r"\{", "(?:").replace(r"\}", ")").replace(",", "|"))
+    each = (re.escape(one).replace(r"\*\*", ".*").replace(r"\*", "[^.:]*") for one in alternatives(pattern))
+    return re.compile("|".join(each))
+
+
+def alternatives(pattern: str) -> list[str]:
+    """The pattern with each of {a,b} written out."""
+    before, brace, rest = pattern.partition("{")
+    if not brace:
+        return [pattern]
+    choices, _, after = rest.partition("}")
+    return [f"{before}{one}{end}" for one in choices.split(",") for end in alternatives(after)]
 
 
 def without_a_row(found: Iterable[Field]) -> list[str]:
@@ -273,7 +282,7 @@ def without_a_field(found: Iterable[Field]) -> list[str]:
     """Patterns of rows that match no field of a result."""
     claims, exempt = rows()
     paths = [one.path for one in found]
-    patterns = [one for row in (*claims, *exempt) for one in row.where]
+    patterns = [each for row in (*claims, *exempt) for one in row.where for each in alternatives(one)]
     return [one for one in patterns if not any(map(matcher(one).fullmatch, paths))]
 
 
