@@ -2,8 +2,8 @@
 
 A world: strengths, and scores strength + standard Gumbel noise. Without ties strengths are N(0, 1); with ties
 they are six values of N(0, 1), each shared by a block of players; three tiers are 1.2 apart. The rank of a
-tied player is every rank its block allows, and an interval covers it only if it holds all of them. `joint` are
-the joint intervals of a leaderboard: the wider of the largest of all pairs and Holm.
+tied player is every rank its block allows, and an interval covers it only if it holds all of them. `joint`
+are the joint intervals of a leaderboard: the wider of the largest of all pairs and Holm.
 
     python scripts/epp_ranks.py --worlds 200
 """
