@@ -5,8 +5,10 @@
 Worlds: logit = a (θ − d) + a Σₖ wⱼₖ uᵢₖ with θ ~ N(0, 1), log a ~ N(0, .3²), u ~ N(0, sd²), d ~ N(.7 hₖ, 1)
 with h ~ N(0, 1), so that skills are of unequal difficulty. Diagnosed with `camilla.diagnose(table)`. Counted
 per cell: 95 % intervals of the score on each skill on these samples, on samples like these, and overall; the
-error per skill and of the profile (a skill minus the learner's mean of skills) over that of plain accuracy.
-New learners are placed with all samples and with 30. docs/design/skill-effects.md quotes it.
+error per skill and of the profile (a skill minus the learner's mean of skills) over that of plain accuracy;
+P(best) on each skill, as the report's page Choose has it.
+New learners are placed with all samples and with 30, for samples like these. Quoted in
+docs/design/skill-effects.md.
 
 A cell of many learners and skills counts hundreds of intervals per world: it gets as many worlds as hold
 `--least` intervals, and never fewer than eight.
@@ -26,6 +28,7 @@ import polars as pl
 
 import camilla
 from camilla.arrays import one_blas_thread, sigmoid
+from camilla.show.report.choosing import accuracy_draws
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillMap
 
@@ -124,7 +127,7 @@ def one(world: World, seed: int) -> dict[str, Any]:
     of = samples(world, world.per_skill, ease, rng)
     p = chances(world, of, ability, effect, rng)
     fresh = samples(world, FRESH // world.skills, ease, rng)
-    beyond = chances(world, fresh, ability[: world.learners], effect[: world.learners], rng)
+    beyond = chances(world, fresh, ability, effect, rng)
     response = rng.beta(4 * p, 4 * (1 - p)) if world.kind == "fractional" else (rng.random(p.shape) < p) * 1.0
     if world.kind == "missing":
         response[rng.random(p.shape) < 0.3] = np.nan
@@ -137,11 +140,13 @@ def one(world: World, seed: int) -> dict[str, Any]:
         skills = in_order(found)
         order = [found.sample_names.index(name) for name in table.samples]
         back = np.argsort(order)  # the diagnosis's samples in the table's order
-        truth = np.column_stack([p[back][rows, : world.learners].mean(axis=0) for rows in skills])
+        truth = truth_of(p[back], skills)[: world.learners]
         like = np.column_stack([beyond[of_skill].mean(axis=0) for of_skill in fresh.needs.T])
+        placed_truth = (truth_of(p[back], skills)[world.learners :], like[world.learners :])
+        like = like[: world.learners]
         these, likes = _on_skills(found, skills, False), _on_skills(found, skills, True)
         accuracy = by_skill(found.skills, found.learner_names, "accuracy")
-        overall = found.ability_on(found.pool, np.arange(len(order)))
+        overall = found.ability_on(found.pool, np.arange(len(order)))  # on these samples
         whole = p[:, : world.learners].mean(axis=0)
         out = {
             "skill": _inside(these, truth),
@@ -151,11 +156,12 @@ def one(world: World, seed: int) -> dict[str, Any]:
             "plain": _square(accuracy, truth),
             "profile": _square(_apart(these[0]), _apart(truth)),
             "plain profile": _square(_apart(accuracy), _apart(truth)),
+            "best": _best(found, skills, like),
             "seconds": seconds,
         }
         for most in (len(p), 30):
             label = "all" if most == len(p) else "30"
-            out |= _placed(found, world, response[:, world.learners :], p, most, label, rng)
+            out |= _placed(found, response[:, world.learners :], placed_truth, most, label, rng)
     return out
 
 
@@ -166,6 +172,16 @@ def _on_skills(found: camilla.Diagnosis, skills: Any, like_these: bool) -> Any:
     draws = found.score_draws if like_these else found.pool.draws.on
     parts = [estimates(draws(rows)) for rows in skills]
     return [np.column_stack([getattr(part, name) for part in parts]) for name in ("value", "low", "high")]
+
+
+def _best(found: camilla.Diagnosis, skills: Any, truth: Any) -> list[tuple[float, bool]]:
+    """P(best) of the likeliest learner on each skill, on samples like these, and whether it is the best."""
+    pairs = []
+    for rows, score in zip(skills, truth.T, strict=True):
+        draws = accuracy_draws(found, [rows], 200)[:, :, 0]  # those that the report's page Choose has
+        share = np.bincount(draws.argmax(axis=1), minlength=draws.shape[1]) / len(draws)
+        pairs.append((float(share.max()), bool(share.argmax() == score.argmax())))
+    return pairs
 
 
 def _inside(found: Any, truth: Any) -> tuple[float, int]:
@@ -182,24 +198,28 @@ def _apart(value: Any) -> Any:
     return value - np.nanmean(value, axis=1, keepdims=True)
 
 
+def truth_of(p: Any, skills: list[Any]) -> Any:
+    """Mean chances on the samples of each skill: [learners, skills]."""
+    return np.column_stack([p[rows].mean(axis=0) for rows in skills])
+
+
 def _placed(
-    found: camilla.Diagnosis, world: World, response: Any, p: Any, most: int, label: str,
+    found: camilla.Diagnosis, response: Any, truth: tuple[Any, Any], most: int, label: str,
     rng: np.random.Generator,
 ) -> dict[str, Any]:  # fmt: skip
+    """Intervals are for samples like these, errors are on these samples."""
     hits, square, plain = [], [], []
     for i, x in enumerate(response.T):
         kept = rng.permutation(np.flatnonzero(~np.isnan(x)))[:most]
         frame = {"learner": ["new"] * len(kept), "sample": [f"s{j:05d}" for j in kept], "response": x[kept]}
         rows = found.place_skills(pl.DataFrame(frame)).sort("skill")
-        names = np.array([int(name[1:]) for name in found.sample_names])
-        truth = np.array([p[names[rows_], world.learners + i].mean() for rows_ in in_order(found)])
         value, low, high = (rows[name].to_numpy() for name in ("ability", "low", "high"))
         accuracy = (
             rows["accuracy"].cast(float).fill_null(float(x[kept].mean())).fill_nan(float(x[kept].mean()))
         )
-        hits.append((low <= truth) & (truth <= high))
-        square.append((value - truth) ** 2)
-        plain.append((accuracy.to_numpy() - truth) ** 2)
+        hits.append((low <= truth[1][i]) & (truth[1][i] <= high))
+        square.append((value - truth[0][i]) ** 2)
+        plain.append((accuracy.to_numpy() - truth[0][i]) ** 2)
     return {
         f"placed {label}": (float(np.mean(hits)), int(np.size(hits))),
         f"placed {label} square": float(np.mean(square)),
@@ -219,6 +239,7 @@ def summary(world: World, found: list[dict[str, Any]]) -> dict[str, Any]:
         "error": ratio("square", "plain"),
         "profile error": ratio("profile", "plain profile"),
         "placed error": {k: ratio(f"placed {k} square", f"placed {k} plain") for k in ("all", "30")},
+        "best": [pair for f in found for pair in f["best"]],
         "seconds": float(np.mean([f["seconds"] for f in found])),
     }
 
@@ -240,6 +261,8 @@ def main() -> None:
             seeds = range(1000, 1000 + min(given.worlds, enough))
             done[world.label] = summary(world, list(pool.map(partial(one, world), seeds)))
             given.out.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
+            sure = [right for said, right in done[world.label]["best"] if said >= 0.9]
+            print(f"P(best) ≥ .9: {np.sum(sure)} right of {len(sure)}", end="; ")
             shown = {k: round(v, 3) for k, v in done[world.label].items() if isinstance(v, float)}
             print(world.label, done[world.label]["worlds"], shown, flush=True)
 

@@ -857,6 +857,8 @@ class Diagnosis(Printable):
             if self.readout.credible:
                 low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
             frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
+        elif level.draws is not None:
+            frame = self._scores(level, samples)
         else:
             inside = np.zeros(len(self.sample_names), bool)
             inside[samples] = True

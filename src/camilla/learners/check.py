@@ -160,7 +160,7 @@ class Checked(Printable):
     --------
     >>> checked = camilla.check(camilla.simulate(24, 40, seed=1).table)
     >>> len(checked.findings)
-    7
+    8
     """
 
     findings: tuple[TableFinding, ...]
