@@ -457,7 +457,7 @@ def copy_notes(table: ResponseTable) -> list[str]:
 
 
 def _dependence(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
-    """Of learners too few to know what chance explains, nothing is said."""
+    """None of learners that are too few to know what chance explains."""
     found = agreement_of(matrix)
     if found is None:
         return
