@@ -91,14 +91,6 @@ def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> l
     return [Grid(title, frame, fixed=tuple(ENDS), spare=(ACCURACY, "mastery"))]
 
 
-def estimand_of(readout: Readout, n_samples: int, *, these_samples: bool = False) -> str:
-    """What an ability is, in words."""
-    if readout.skill_weight is not None or not readout.unit_scale:
-        return "ability on the diagnoser's own scale"
-    which = "these" if these_samples or readout.effective_draws is None else "samples like these"
-    return f"expected score on {which} {n_samples}" + (" samples" if which == "these" else "")
-
-
 def interval_in_words(made: Mapping[str, Any]) -> str:
     """The kind of interval, as the head of a table says it."""
     kind = str(made["interval"]).removeprefix("95 %, ").replace("Laplace", "Laplace approximation")
