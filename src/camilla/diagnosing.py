@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.diagnosis_parts import (
+    UNIT_SCALE,
     backwards_notes,
     chain_notes,
     draw_facts,
@@ -565,7 +566,7 @@ def provenance_of(
         "interval": f"95 %, {readout.interval}",
         "estimand": estimand_of(readout, size.n_samples),
         **draw_facts(readout),
-        "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
+        "scale": UNIT_SCALE if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
 
