@@ -23,10 +23,9 @@ from camilla.diagnosis_parts import (
 )
 from camilla.diagnosis_skills import (
     agreement,
-    agreement_notes,
     all_skills,
+    doubts,
     skill_effect,
-    skill_effect_notes,
 )
 from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
@@ -357,8 +356,7 @@ def diagnose(
         provenance["features"] = facts
     diagnosis = replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
     provenance["agreement"], provenance["skill_effect"] = agreement(diagnosis), skill_effect(diagnosis)
-    notes += agreement_notes(provenance["agreement"], chosen.name)
-    notes += skill_effect_notes(provenance["skill_effect"])
+    notes += doubts(provenance)
     return diagnosis
 
 
