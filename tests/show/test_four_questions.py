@@ -19,8 +19,8 @@ def test_which_learner_is_best_at_digit_8(page: Any, digits_diagnosis: camilla.D
     best = digits_diagnosis.skills.filter(skill="8").sort("ability", descending=True)["learner"][0]
     page.get_by_role("link", name="Skills", exact=True).click()
     page.get_by_role("link", name="8", exact=True).first.click()
-    page.locator("main .lead", has_text="Best: ").wait_for()
-    assert page.inner_text("main .lead").startswith(f"Best: {best}")
+    page.locator("main .lead", has_text="Highest: ").wait_for()
+    assert page.inner_text("main .lead").startswith(f"Highest: {best}")
 
 
 def test_are_the_first_and_second_different(page: Any) -> None:
