@@ -44,7 +44,7 @@ from logs_tables import data_file
 NOT_AN_ERROR = ("ok", "expert")  # "expert": the labellers could not say
 OPTIONS = 4
 SAMPLES, WRONG = 500, 0.02  # of a world
-ACCUSED = "contrary|negative|noisy|twin"
+ACCUSED = "doubtful|negative|noisy|twin"
 
 Marks = NDArray[np.bool_]
 Scores = NDArray[np.float64]
@@ -64,9 +64,9 @@ def precision(score: Scores, true: Marks, first: int) -> float:
 
 
 def listed(found: SampleQuality, samples: Sequence[str]) -> Scores:
-    """Minus the place of each sample in the list of `items`."""
-    place = {name: -float(at) for at, name in enumerate(found.samples["sample"])}
-    return np.array([place[name] for name in samples])
+    """What the list of `items` is ordered by; samples with equal evidence stand there by their names."""
+    evidence = dict(found.samples.select("sample", pl.col("evidence").round(6)).iter_rows())
+    return np.array([evidence[name] for name in samples])
 
 
 def votes_against(answers: NDArray[Any], key: NDArray[Any]) -> Scores:
@@ -98,7 +98,7 @@ def redux(part: slice = slice(None), *, answers: bool = True) -> Redux:
     ).with_columns(response=(pl.col("answer") == pl.col("gold")).cast(pl.Int8))
     if not answers:
         long = long.drop("answer", "gold", "question")
-    wanted = {"key": "gold", "answer": "answer", "prompt": "question"} if answers else {}
+    wanted: dict[str, Any] = {"key": "gold", "answer": "answer", "prompt": "question"} if answers else {}
     table = camilla.read(long, task="subject", **wanted)
     against = votes_against(frame.select(models).to_numpy().T, frame["gold"].to_numpy())
     return Redux(table, frame, ~np.isin(kind, NOT_AN_ERROR), kind == "wrong_groundtruth", against)
@@ -271,10 +271,9 @@ def worlds_rows(draws: int = 10) -> Iterator[str]:
                     for way, score in (("items", listed(quality, table.samples)), ("simple", simple)):
                         found[way].append(precision(score, one.wrong, first))
                 flags, right = np.mean(hits, axis=0)
-                yield (
-                    f"| {kind} | {n} | {'answers' if answers else 'right/wrong'} | {np.mean(found['items']):.2f}"
-                    f" | {np.mean(found['simple']):.2f} | {flags:.1f} | {right:.1f} of {first} |"
-                )
+                known = "answers" if answers else "right/wrong"
+                shares = " | ".join(f"{np.mean(part):.2f}" for part in found.values())
+                yield f"| {kind} | {n} | {known} | {shares} | {flags:.1f} | {right:.1f} of {first} |"
 
 
 def sound_rows(draws: int = 50) -> Iterator[str]:

@@ -76,8 +76,9 @@ export interface Samples {
   flag_words: Record<string, string>;
   contradicting: string[]; // the flags of samples that contradict the strong learners
   not_judged: string | null; // why no sample is flagged
-  contrary: Float32Array; // log₁₀ of a likelihood ratio
-  only_ordered: string | null; // why no sample is called contrary
+  evidence: Float32Array; // against the key, log₁₀ of a likelihood ratio
+  why: string[]; // what learners say against the key; empty where nothing speaks against it
+  only_ordered: string | null; // why no sample is called doubtful
   needs: Uint8Array | null;
   seen: Uint8Array | null;
   right: Uint8Array;

@@ -1,6 +1,6 @@
-"""What a benchmark owner should look at: every sample with its factors, its fit and what is odd about it."""
+"""Which samples are broken: every sample with the evidence against its key, its factors and its fit."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -10,13 +10,14 @@ import polars as pl
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
+from camilla.display import Grid, Part, Printable, brief, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
-from camilla.samples.contrary import AblestFail, JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
-from camilla.samples.measures import SampleMeasures, contradicting, quarters
+from camilla.samples.answers import Answers, answers_of_table
+from camilla.samples.measures import SampleMeasures
+from camilla.samples.reasons import NAMES, SAID, graded, reasoned, short_references, testimony
 from camilla.samples.sample_flags import (
     RATE,
     JudgingFit,
@@ -27,10 +28,11 @@ from camilla.samples.sample_flags import (
     too_few_learners,
 )
 from camilla.samples.twins import NO_TWINS, Twins, twins
+from camilla.samples.verdicts import Recalibrated, recalibrated
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
 from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
-from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samples
+from camilla.table.content import KeptContent, Look, excerpts, shown_samples
 from camilla.table.frame_files import frame_with_lines, read_frame
 from camilla.table.frames import WideRows, as_polars
 from camilla.table.responses import ResponseTable
@@ -38,14 +40,9 @@ from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
 TWINS = 3  # pairs printed
-ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
-ABLEST_SHOWN = 5  # samples of that list printed
 FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
-SAMPLES_AT_ONCE = 5000  # whose references are read
-LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
-ALIKE = pl.col("flags").str.contains("everyone wrong|everyone right")  # no learner is told from another
 VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0, 1)
 
 
@@ -56,10 +53,8 @@ class SampleQuality(Printable):
     Attributes
     ----------
     samples : DataFrame
-        One row per sample, the worst first: flags, difficulty, discrimination, fit, with
-        intervals.
-    ablest_fail : DataFrame
-        Samples that the ablest learners all miss.
+        One row per sample, the strongest evidence against its key first: why, flags, difficulty,
+        discrimination, fit, with intervals.
     twins : DataFrame
         Pairs of samples that learners answer alike.
     provenance : mapping
@@ -77,7 +72,6 @@ class SampleQuality(Printable):
     on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
 
     samples: pl.DataFrame
-    ablest_fail: pl.DataFrame
     twins: pl.DataFrame
     provenance: dict[str, Any]
     content: KeptContent | None = None
@@ -99,7 +93,7 @@ class SampleQuality(Printable):
         return self.samples.filter(pl.col("flags") != "")
 
     def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
-        """Returns what `text` prints: how many samples are flagged, those to check first, and twins.
+        """Returns what `text` prints: how many samples are flagged, those to check first and why, and twins.
 
         The first `show` samples are shown with what they ask and what those answered who contradict them.
 
@@ -121,22 +115,21 @@ class SampleQuality(Printable):
         >>> len(quality.parts(samples=1)) > 1
         True
         """
-        first = self.samples.filter(~ALIKE).head(samples)
+        first = self.samples.head(samples)
         interval = "95 % CI"
         judged = ["error_share"] if self.provenance["verdicts"] else []
         frame = first.with_columns(
             pl.Series(interval, intervals(first, "discrimination_low", "discrimination_high"), pl.String)
         ).select(
-            "sample", "flags", "contrary", *judged, "able", "weak", "accuracy", "n", "discrimination",
-            interval, "item_rest", "infit", "outfit",
+            "sample", "suspicion", "flags", "evidence", *judged, "accuracy", "able", "weak", "n",
+            "discrimination", interval,
         )  # fmt: skip
-        spare = ("n", "outfit", "infit", "item_rest", interval)
-        grid = Grid("Samples to look at first", frame, fixed=("flags", interval), spare=spare)
-        odd = first.filter(pl.col("flags").str.contains("contrary|negative"))
-        grids = [grid] if first.height or not self._alike_lines() else []
-        told: list[Part] = [*self._answer(), *grids, *self._alike_lines()]
-        told += map(_contradiction, odd.to_dicts())
-        told += [*self._ablest_lines(samples), *self._twin_lines()]
+        grid = Grid(
+            "Samples to look at first", frame, fixed=("suspicion", "flags", interval),
+            spare=(interval, "discrimination", "n"),
+        )  # fmt: skip
+        reasons = [f"{brief(row['sample'])}: {row['why']}" for row in first.to_dicts() if row["why"]]
+        told: list[Part] = [*self._answer(), grid, *reasons, *self._twin_lines()]
         return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
 
     def looks(self, show: int) -> list[Look]:
@@ -161,10 +154,10 @@ class SampleQuality(Printable):
         return [
             Look(
                 row["sample"],
-                row["flags"] or "not flagged",
+                row["flags"] or row["suspicion"] or "not flagged",
                 tuple((name, None) for name in (*row["failed_by"], *row["solved_by"])),
             )
-            for row in self.samples.filter(~ALIKE).head(show).to_dicts()
+            for row in self.samples.head(show).to_dicts()
         ]
 
     def to_document(self, *, show: int = 0) -> dict[str, Any]:
@@ -189,21 +182,10 @@ class SampleQuality(Printable):
         document = {
             "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
             "samples": self.samples.to_dicts(),
-            "ablest_fail": self.ablest_fail.to_dicts(),
             "twins": self.twins.to_dicts(),
             "provenance": self.provenance,
         }
         return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
-
-    def _alike_lines(self) -> list[str]:
-        """The samples that all learners solved or failed, which nothing can be said of."""
-        lines = []
-        for flag, what in (("everyone wrong", "Nobody solves"), ("everyone right", "Everybody solves")):
-            names = self.samples.filter(pl.col("flags").str.contains(flag))["sample"].to_list()
-            if names:
-                count = f"{counted(len(names), 'sample')}, which {'has' if len(names) == 1 else 'have'}"
-                lines.append(f"{what} {count} no discrimination: {listed(names)}.")
-        return lines
 
     def _answer(self) -> list[str]:
         made, flagged = self.provenance, self.flagged()
@@ -215,11 +197,12 @@ class SampleQuality(Printable):
         if counts:
             kinds = ", ".join(f"{count} {flag}" for flag, count in counts.items())
             lines = [f"{flagged.height} of {of}, {'is' if flagged.height == 1 else 'are'} flagged: {kinds}."]
-        if "contrary" in counts:
-            lines.append(
-                "Contrary: weak learners solve it, strong learners fail it. The key is wrong, or the "
-                "sample is ambiguous or an exception; responses cannot show which."
-            )
+        lines.append(
+            "The list is ordered by the evidence against each key, log₁₀ of a likelihood ratio."
+            if made["answers_known"]
+            else "The list is ordered by the evidence against each key, log₁₀ of a likelihood ratio. Answers "
+            "are not known: right and wrong alone say less."
+        )
         if made["only_ordered"]:
             lines.append(made["only_ordered"])
         return [*lines, *self._verdict_lines()]
@@ -238,18 +221,6 @@ class SampleQuality(Printable):
             lines.append(f"{coming} (95 % CI {low} to {high}).")
         return lines
 
-    def _ablest_lines(self, samples: int) -> list[str]:
-        shown = self.ablest_fail.head(min(samples, ABLEST_SHOWN)).to_dicts()
-        lines = [
-            f"{brief(row['sample'])}: the {row['ablest']} strongest learners all fail it{_votes(row)}."
-            for row in shown
-        ]
-        if shown and (more := self.ablest_fail.height - len(shown)) > 0:
-            lines.append(
-                f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them."
-            )
-        return lines
-
     def _twin_lines(self) -> list[str]:
         lines = [
             f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
@@ -265,20 +236,6 @@ class SampleQuality(Printable):
 
 def _whole_percent(share: float) -> str:
     return percent(round(share, 2))
-
-
-def _contradiction(row: dict[str, Any]) -> str:
-    failed, solved = listed(row["failed_by"]) or "none", listed(row["solved_by"]) or "none"
-    told = f"strong learners that fail it: {failed}; weak learners that solve it: {solved}"
-    return f"{brief(row['sample'])}: {told}{_votes(row)}."
-
-
-def _votes(row: dict[str, Any]) -> str:
-    """What most of those answer who are wrong by the key, where answers are known."""
-    if row["other_answer"] is None:
-        return ""
-    key = "" if row["key"] is None else f" (key: {brief(row['key'])})"
-    return f"; {row['other_votes']} of {row['answers']} answer {brief(row['other_answer'])}{key}"
 
 
 def items(
@@ -370,19 +327,16 @@ def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
     return verdict
 
 
-def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
-    """A 2PL for each key that enough samples have, and one of all samples for the others."""
-    every = np.arange(ordered.n_samples)
-    names = np.asarray(ordered.key if ordered.key is not None else [""] * len(every), dtype=object)
+def _within_keys(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
+    """A 2PL for each key that enough samples have, one of all samples for the others; none if no key has."""
+    names = np.asarray(ordered.key or (), dtype=object)
     keys = [key for key in sorted(set(names)) if np.sum(names == key) >= FEWEST_OF_KEY]
-    if ordered.key is None or not keys:
-        return [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
     fits = []
     for key in keys:
         own = np.flatnonzero(names == key)
         found = diagnose(ordered.take_samples(own), "irt", seed=seed, across_blocks=True, watch=watch)
         fits.append(KeyFit(found, own, np.arange(len(own))))
-    if len(rest := np.flatnonzero(~np.isin(names, keys))):
+    if keys and len(rest := np.flatnonzero(~np.isin(names, keys))):
         fits.append(KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), rest, rest))
     return fits
 
@@ -390,42 +344,54 @@ def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
 def _judged(
     table: ResponseTable, ordered: ResponseTable, verdict: Floats | None, rate: float, seed: int, watch: Watch
 ) -> SampleQuality:
-    fits = _fits(ordered, seed, watch)
-    watch("what is odd about each sample")
-    judge = judging_fit(*fits)
-    pairs = twins(judge.matrix, judge.predicted, rate=rate)
-    flags = sample_flags(judge, pairs, rate=rate)
-    frame = _factors(fits, judge, flags).hstack(_contradictions(judge, ordered.learners))
-    frame = frame.hstack(_other_answers(ordered)).with_columns(
-        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None,
-        key=_keys(ordered),
+    every = np.arange(ordered.n_samples)
+    answers = answers_of_table(ordered)
+    fits = [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
+    judge, pairs, flags = _decisions(fits, answers, rate, watch)
+    within = _within_keys(ordered, seed, watch) if flags.only_ordered else []
+    if within:
+        fits = within
+        judge, pairs, flags = _decisions(fits, answers, rate, watch)
+    frame = _factors(fits, judge, flags)
+    frame = frame.hstack(testimony(judge, answers, ordered.learners, _keys(ordered))).with_columns(
+        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
     )
-    calibrated = None if verdict is None else _recalibrated(ordered, flags.contrary.evidence, verdict)
+    calibrated = None if verdict is None else _recalibrated(ordered, flags.doubt.evidence, verdict)
     frame = frame.with_columns(
         error=_verdict_column(verdict, ordered.n_samples),
         error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
     )
     provenance = made_of(table, rate=rate, seed=seed, irt=fits[0].found.provenance["settings"]) | {
-        **_judged_by(flags),
-        "n_keys": len(fits) if ordered.key is not None else None,
+        **_judged_by(judge, flags),
+        "answers_known": answers is not None,
+        "n_keys": len(within) or None,
         "verdicts": _verdict_summary(verdict, calibrated),
         "twin_pairs": pairs.n_pairs,
     }
     named = _named(pairs, ordered.samples, judge.matrix)
-    run = ablest_fail(judge.matrix, JudgedBy(judge.ability, judge.key, judge.weight))
-    return SampleQuality(_ranked(frame), _ablest(frame, run), named, provenance, table.content)
+    failing = graded(binary=judge.is_binary, trials=_repeats(ordered))
+    return SampleQuality(_ranked(frame, failing), named, provenance, table.content)
 
 
-def _judged_by(flags: SampleFlags) -> dict[str, Any]:
-    """How intervals are made, and what decided about contrary samples."""
+def _decisions(
+    fits: list[KeyFit], answers: Answers | None, rate: float, watch: Watch
+) -> tuple[JudgingFit, Twins, SampleFlags]:
+    watch("what is odd about each sample")
+    judge = judging_fit(*fits)
+    pairs = twins(judge.matrix, judge.predicted, rate=rate)
+    return judge, pairs, sample_flags(judge, answers, pairs, rate=rate)
+
+
+def _judged_by(judge: JudgingFit, flags: SampleFlags) -> dict[str, Any]:
+    """How intervals are made, and what decided about doubtful samples."""
     return {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
         "abilities estimated from the other responses, learners that answer alike counted once; item_rest: "
         "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
         "fractional",
-        "n_independent": flags.n_independent,
+        "n_independent": judge.n_independent,
         "only_ordered": flags.only_ordered,
-        "contrary_share": flags.contrary.share,
+        "reversed_share": flags.doubt.share,
     }
 
 
@@ -437,15 +403,15 @@ def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, wat
     found = judge_shards(folder, rate=rate, seed=seed, watch=watch)
     flags, measures = found.flags, found.measures
     frame = _factor_frame(found.diagnosis.samples, measures, flags, binary=not folder.fractional)
-    names = pl.List(pl.String)
     frame = frame.with_columns(
-        failed_by=pl.Series(found.failed, dtype=names), solved_by=pl.Series(found.solved, dtype=names),
-        other_answer=pl.lit(None, pl.String), other_votes=pl.lit(None, pl.Int64),
-        answers=pl.lit(None, pl.Int64), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
+        able=pl.Series(found.able).fill_nan(None), weak=pl.Series(found.weak).fill_nan(None),
+        failed_by=pl.Series(found.failed, dtype=NAMES), solved_by=pl.Series(found.solved, dtype=NAMES),
+        failing=pl.Series(found.failing), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
+        **{name: pl.lit(None, kind) for name, kind in SAID.items()},
     )  # fmt: skip
     calibrated = None
     if verdict is not None:
-        evidence = filled(flags.contrary.evidence, found.means)
+        evidence = flags.doubt.evidence
         calibrated = recalibrated(evidence, np.zeros((len(evidence), 0), bool), verdict)
     frame = frame.with_columns(
         error=_verdict_column(verdict, len(folder.samples)),
@@ -453,12 +419,14 @@ def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, wat
     )
     made = made_of_shards(folder, rate=rate, seed=seed, irt=found.diagnosis.provenance["settings"])
     provenance = made | {
-        **_judged_by(flags), "n_keys": None, "verdicts": _verdict_summary(verdict, calibrated),
+        **_judged_by(found.judge, flags), "answers_known": False, "n_keys": None,
+        "verdicts": _verdict_summary(verdict, calibrated),
         "twin_pairs": None if found.twins is None else found.twins.n_pairs,
     }  # fmt: skip
     pairs = found.twins or NO_TWINS
     named = _named(pairs, folder.samples, found.matrix)
-    return SampleQuality(_ranked(frame), _ablest(frame, found.run), named, provenance)
+    failing = graded(binary=not folder.fractional, trials=False)
+    return SampleQuality(_ranked(frame, failing), named, provenance)
 
 
 def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
@@ -468,7 +436,7 @@ def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> 
     if ordered.skill_map is not None:
         masks.append(ordered.skill_map.mask)
     groups = np.hstack([np.zeros((len(evidence), 0), bool), *masks])
-    return recalibrated(filled(evidence, ordered.sample_means().mean), groups, verdict)
+    return recalibrated(evidence, groups, verdict)
 
 
 def _verdict_column(verdict: Floats | None, n_samples: int) -> pl.Series:
@@ -493,8 +461,7 @@ def _verdict_summary(verdict: Floats | None, calibrated: Recalibrated | None) ->
 def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
     frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
     order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
-    able, weak = quarters(judge)
-    measures = SampleMeasures(item_rest(judge.matrix), judge.discrimination_ends(), able, weak)
+    measures = SampleMeasures(item_rest(judge.matrix), judge.discrimination_ends())
     return _factor_frame(frame[order.tolist()], measures, decided, binary=judge.is_binary)
 
 
@@ -504,94 +471,45 @@ def _factor_frame(
     rest, ends, fit, n_samples = measures.rest, measures.ends, decided.fit, frame.height
     unknown = np.full(n_samples, np.nan)
     columns = {
-        "contrary": decided.contrary.evidence, "able": measures.able, "weak": measures.weak,
+        "evidence": rounded(decided.doubt.evidence),
         "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
         "infit_z": fit.infit_z if binary else unknown, "outfit_z": fit.outfit_z if binary else unknown,
         "negative_q": decided.negative_q, "noisy_q": decided.noisy_q,
     }  # fmt: skip
     flags = [decided.names(j) for j in range(n_samples)]
-    worst = [LOOK.index(names[0]) if names and names[0] in LOOK else len(LOOK) for names in flags]
     alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
     none = [name for name in UNTOLD if name in frame.columns or name in columns]
     return frame.with_columns(
-        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
-        worst=pl.Series(np.where(alike, len(LOOK) + 1, worst)),
+        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String)
     ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
 
 
-def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFrame:
-    """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
-    failed, solved = contradicting(judge, learners)
-    kind = pl.List(pl.String)
-    return pl.DataFrame(
-        {"failed_by": failed, "solved_by": solved}, schema={"failed_by": kind, "solved_by": kind}
-    )
-
-
-def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
-    """The answer that most responses below a half give, how many do, and how many answers are known."""
-    schema = {"other_answer": pl.String, "other_votes": pl.Int64, "answers": pl.Int64}
-    place = pl.DataFrame({"sample": np.arange(ordered.n_samples, dtype=np.int32)})
-    rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response})
-    answers = ordered.short_answers()
-    if answers is None:
-        return pl.DataFrame({name: [None] * ordered.n_samples for name in schema}, schema=schema)
-    rows = rows.with_columns(answer=answers).drop_nulls("answer")
-    leading = (
-        rows.filter(pl.col("response") < 0.5)
-        .group_by("sample", pl.col("answer").alias("other_answer"))
-        .agg(pl.len().cast(pl.Int64).alias("other_votes"))
-        .sort("sample", "other_votes", "other_answer", descending=[False, True, False])
-        .unique("sample", keep="first", maintain_order=True)
-    )
-    known = rows.group_by("sample").agg(pl.len().cast(pl.Int64).alias("answers"))
-    for part in (leading, known):
-        place = place.join(part, on="sample", how="left", maintain_order="left")
-    return place.select(list(schema))
+def _repeats(ordered: ResponseTable) -> bool:
+    return len(ordered.cells().response) < ordered.n_responses
 
 
 def _keys(ordered: ResponseTable) -> pl.Series:
-    """The key of each sample, else its reference where that is short; learners are compared by keys alone."""
-    if ordered.key is None and ordered.content is not None:
-        reference = pl.concat([pl.Series("reference", [], pl.String), *_references(ordered, ordered.content)])
-        return pl.select(pl.when(reference.str.len_chars() <= SHORT).then(reference)).to_series()
-    return pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String)
+    """The key of each sample, else its reference where that is short."""
+    if ordered.key is None:
+        return short_references(ordered.content, ordered.samples)
+    return pl.Series(ordered.key, dtype=pl.String)
 
 
-def _references(ordered: ResponseTable, content: KeptContent) -> Iterator[pl.Series]:
-    for start in range(0, ordered.n_samples, SAMPLES_AT_ONCE):
-        yield content.samples(ordered.samples[start : start + SAMPLES_AT_ONCE])["reference"]
-
-
-def _ablest(frame: pl.DataFrame, run: AblestFail) -> pl.DataFrame:
-    """Samples that the ablest all fail, by votes for another answer, else by how unlikely it is."""
-    listed = frame.with_columns(
-        ablest=pl.Series(run.learners),
-        surprise=pl.Series(rounded(run.surprise)),
-        long=pl.Series(run.weight >= ABLEST),
-    ).filter("long")
-    votes = pl.col("other_votes") / pl.col("answers")
-    return listed.sort(
-        votes.round(9), "surprise", "sample", descending=[True, True, False], nulls_last=True
-    ).select(
-        "sample", "task", "key", "ablest", "contrary", "accuracy", "other_answer", "other_votes", "answers"
-    )
-
-
-def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """Contradicting and noisy samples first, then all others, by evidence; the judged and the alike last."""
+def _ranked(frame: pl.DataFrame, failing: str) -> pl.DataFrame:
+    """The strongest evidence first, or with verdicts the likeliest error; the judged last. Each with why."""
+    first = ("look", "sample", "task", "suspicion", "why", "flags", "evidence")
     return (
-        frame.with_columns(judged=pl.col("error").is_not_null())
+        reasoned(frame, failing)
+        .with_columns(judged=pl.col("error").is_not_null())
         .sort(
-            "judged", pl.col("error_share").round(6),
-            "worst", pl.col("contrary").round(6),
-            pl.col("negative_q").round_sig_figs(6), pl.col("item_rest").round_sig_figs(6), "sample",
-            descending=[False, True, False, True, False, False, False], nulls_last=True,
+            "judged", pl.col("error_share").round(6), pl.col("evidence").round(6),
+            pl.col("item_rest").round_sig_figs(6), "sample",
+            descending=[False, True, True, False, False], nulls_last=True,
         )
-        .drop("judged", "worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
+        .drop("judged", "failing", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
         .with_row_index("look", offset=1)
-        .select("look", "sample", "task", "flags", pl.exclude("look", "sample", "task", "flags"))
+        .select(*first, pl.exclude(*first))
     )  # fmt: skip
 
 

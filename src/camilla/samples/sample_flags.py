@@ -1,6 +1,6 @@
 """Which samples to look at, decided here once: `items`, the report and its browser page only show it.
 
-The judge is a 2PL. Contrary samples are found by a mixture, negative discriminations by false discovery
+The judge is a 2PL. Doubtful keys are found by likelihood ratios, negative discriminations by false discovery
 control and a profile-likelihood interval, noise by infit, twins by their residuals. Learners that answer
 alike count as one.
 """
@@ -13,37 +13,37 @@ from numpy.typing import NDArray
 from scipy.special import ndtr
 
 from camilla.arrays import Floats
-from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
-from camilla.display import counted
-from camilla.errors import DataError
-from camilla.samples.contrary import Contrary, JudgedBy, contrary
-from camilla.samples.twins import Twins, twins
+from camilla.display import counted, percent
+from camilla.samples.answers import Answers
+from camilla.samples.evidence import Doubt, JudgedBy, doubt
+from camilla.samples.twins import Twins
 from camilla.statistics.discrimination import DiscriminationCurves, discrimination_ends
 from camilla.statistics.intervals import Ends
 from camilla.statistics.items import MeanSquares, learner_weights, mean_squares
 from camilla.statistics.multiplicity import benjamini_hochberg
 from camilla.statistics.wald import below_zero_p
 from camilla.table.cells import zero_or_one
-from camilla.table.responses import ResponseTable
 
 FEWEST_LEARNERS = 3
-FEWEST_INDEPENDENT = 20  # learners that an accusation takes, those that answer alike counted once
 RATE = 0.05  # share of false flags accepted, of negative discriminations, noise and twins
 NOISY = 1.3  # infit above which a sample is too unpredictable to be useful (Wright and Linacre 1994)
-DECISIVE = 2.0  # log₁₀ of a likelihood ratio that settles a question (Jeffreys 1961)
+DECISIVE = 2.5  # log₁₀ of a likelihood ratio: a sound sample in 1,000 has more (docs/results/broken.md)
+MOST_REVERSED = (
+    0.1  # share of samples that look as if their key were wrong; more is a habit or a second ability
+)
 
 # In the order in which a benchmark owner should look.
 FLAGS = {
-    "contrary": "contrary: weak learners solve it, strong learners fail it; the key is wrong, or the sample "
-    "is ambiguous or an exception",
+    "doubtful": "doubtful: what learners answer is far likelier if its key is wrong, or its text is unclear, "
+    "than if it is right",
     "negative": "negative discrimination: strong learners fail it more often than weak ones",
     "everyone wrong": "nobody solved it",
     "noisy": "noisy: responses are more erratic than ability explains",
     "twin": "twin: its responses are nearly those of another sample",
     "everyone right": "everybody solved it: it does not distinguish learners",
 }
-CONTRADICTING = ("contrary", "negative")  # the flags of samples that contradict the able learners
+CONTRADICTING = ("doubtful", "negative")  # the flags of samples that contradict the able learners
 
 
 def too_few_learners(n_learners: int) -> str | None:
@@ -172,21 +172,20 @@ class SampleFlags(NamedTuple):
     """`marks[flag]` says which samples have a flag; the numbers that decided it, [samples] each."""
 
     marks: dict[str, NDArray[np.bool_]]  # in the order of FLAGS; without "twin" where none was looked for
-    contrary: Contrary
+    doubt: Doubt
     negative_q: Floats  # false discovery rate
     noisy_q: Floats  # NaN unless responses are right or wrong
     fit: MeanSquares
-    n_independent: float  # learners, those that answer alike counted once
 
     @property
     def only_ordered(self) -> str | None:
-        """Why no sample is called contrary, where independent learners are too few."""
-        if self.n_independent >= FEWEST_INDEPENDENT:
+        """Why no sample is called doubtful, where too many look so."""
+        if self.doubt.share <= MOST_REVERSED:
             return None
         return (
-            f"The learners count as {self.n_independent:.0f} independent ones; flagging a sample as "
-            f"contrary takes {FEWEST_INDEPENDENT}. Samples are ordered by how contrary they are, and none "
-            "is flagged."
+            f"The responses to {percent(round(self.doubt.share, 2))} of the samples look as if the key were "
+            "wrong, which is too many for wrong keys: learners differ in a habit of answering or in a second "
+            "ability. Samples are ordered by the evidence, and none is flagged as doubtful."
         )
 
     def names(self, sample: int) -> list[str]:
@@ -194,16 +193,19 @@ class SampleFlags(NamedTuple):
         return [flag for flag, mark in self.marks.items() if mark[sample]]
 
 
-def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) -> SampleFlags:
+def sample_flags(
+    judge: JudgingFit, answers: Answers | None, pairs: Twins | None, *, rate: float = RATE
+) -> SampleFlags:
     """What is odd about each sample.
 
-    Contrary: its responses are a hundred times likelier under a reversed key, by more than such samples are
-    rare in the table, and independent learners are enough to say so. Negative: the false discovery rate of a
-    discrimination below 0 is within `rate`, and the whole 95 % profile-likelihood interval is below 0; both
-    count learners that answer alike once. `pairs` are the twins, or None where they were not looked for.
+    Doubtful: its responses and answers are three hundred times likelier under a wrong key, and by more than
+    such samples are rare in the table. Negative: the false discovery rate of a discrimination below 0 is
+    within `rate`, and the whole 95 % profile-likelihood interval is below 0; both count learners that answer
+    alike once. `pairs` are the twins, or None where they were not looked for.
     """
     matrix = judge.matrix
-    against = contrary(matrix, JudgedBy(judge.ability, judge.key, judge.weight))
+    votes = None if answers is None else answers.votes(matrix, judge.weight)
+    against = doubt(matrix, JudgedBy(judge.ability, judge.key, judge.weight), votes)
     fit = mean_squares(matrix, judge.predicted)
     seen = ~np.isnan(matrix)
     answered, right, wrong = (np.asarray(part.any(axis=0)) for part in (seen, matrix > 0, matrix < 1))
@@ -216,7 +218,7 @@ def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) 
 class Suspects(NamedTuple):
     """What flags are decided from, beside discriminations and their intervals: of all samples."""
 
-    contrary: Contrary
+    doubt: Doubt
     fit: MeanSquares
     nobody: NDArray[np.bool_]  # solved it
     everybody: NDArray[np.bool_]
@@ -235,7 +237,7 @@ def decided(
 
     `highest`: upper ends of the intervals of discriminations, at least of the samples it is asked for.
     """
-    against, fit = suspects.contrary, suspects.fit
+    against, fit = suspects.doubt, suspects.fit
     spread = judge.discrimination_se * np.sqrt(judge.design_effect)
     negative_q = benjamini_hochberg(below_zero_p(judge.discrimination, spread))
     noisy_q = (
@@ -243,9 +245,8 @@ def decided(
     )
     negative = negative_q <= rate
     negative &= highest(negative) < 0
-    enough = judge.n_independent >= FEWEST_INDEPENDENT
     marks: dict[str, NDArray[np.bool_]] = {
-        "contrary": (against.evidence >= max(DECISIVE, against.rarity)) & enough,
+        "doubtful": (against.evidence >= max(DECISIVE, against.rarity)) & (against.share <= MOST_REVERSED),
         "negative": negative,
         "everyone wrong": suspects.nobody,
         "noisy": (noisy_q <= rate) & (fit.infit > NOISY),
@@ -253,35 +254,4 @@ def decided(
         "everyone right": suspects.everybody,
     }
     looked_for = {flag: marks[flag] for flag in FLAGS if flag != "twin" or pairs is not None}
-    return SampleFlags(looked_for, against, negative_q, noisy_q, fit, judge.n_independent)
-
-
-def flags_of_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> SampleFlags:
-    """The flags of `items` for a diagnosis' samples, in the order of its names.
-
-    A 2PL judges them: the diagnosis itself if it is one, else one that is fitted as `items` does. Twins
-    take a time that grows with the square of the samples. Raises DataError where learners are too few.
-    """
-    if few := too_few_learners(len(found.learner_names)):
-        raise DataError(few)
-    settings = found.provenance["settings"]
-    is_2pl = found.provenance["diagnoser"] == "irt" and settings["form"] == "2pl"
-    fitted = found if is_2pl and not found.provenance["combined"] else _judged_by_2pl(found)
-    every = np.arange(len(fitted.sample_names))
-    judge = judging_fit(KeyFit(fitted, every, every))
-    return sample_flags(judge, twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None)
-
-
-def _judged_by_2pl(found: Diagnosis) -> Diagnosis:
-    """The 2PL of a diagnosis' responses; a cell of right/wrong trials is its right and its wrong ones."""
-    cells, right = found.cells, found.cells.response
-    learner, sample, response, weight = cells.learner, cells.sample, right, cells.weight
-    if not found.provenance["fractional"]:
-        learner, sample = np.tile(learner, 2), np.tile(sample, 2)
-        response = np.repeat([1.0, 0.0], len(right))
-        weight = np.concatenate([weight * right, weight * (1 - right)])
-    rows = weight > 0
-    table = ResponseTable(
-        found.learner_names, found.sample_names, learner[rows], sample[rows], response[rows], weight[rows]
-    )
-    return diagnose(table, "irt", seed=found.provenance["seed"], across_blocks=True)
+    return SampleFlags(looked_for, against, negative_q, noisy_q, fit)

@@ -30,8 +30,8 @@ BY_TESTS = (
     "pairs for its ranks"
 )
 BY_JUDGES = (
-    f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for contrary samples a "
-    "likelihood ratio above 100, and above the rarity of such samples"
+    f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for doubtful samples a "
+    "likelihood ratio above 300, and above the rarity of such samples"
 )
 
 
