@@ -14,9 +14,7 @@ from camilla.display import print_json, progress, say
 def items(
     table: options.TableOption,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
-    rate: Annotated[
-        float, typer.Option(help="False discovery rate of the flags negative, noisy and twin.")
-    ] = 0.05,
+    rate: Annotated[float, typer.Option(help="False discovery rate of the flags negative and twin.")] = 0.05,
     show: options.ShowOption = 0,
     judged: Annotated[
         Path | None,

@@ -19,6 +19,7 @@ from camilla.samples.answers import Answers, answers_of_table
 from camilla.samples.measures import SampleMeasures
 from camilla.samples.reasons import NAMES, SAID, graded, reasoned, short_references, testimony
 from camilla.samples.sample_flags import (
+    FAULTY,
     RATE,
     JudgingFit,
     KeyFit,
@@ -27,6 +28,7 @@ from camilla.samples.sample_flags import (
     sample_flags,
     too_few_learners,
 )
+from camilla.samples.texts import COPIES, TextFaults, text_faults
 from camilla.samples.twins import NO_TWINS, Twins, twins
 from camilla.samples.verdicts import Recalibrated, recalibrated
 from camilla.statistics.intervals import Z, wilson
@@ -40,6 +42,7 @@ from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
 TWINS = 3  # pairs printed
+FARTHEST = 4.0  # standard deviations of ability: no learner tells a difficulty beyond from one farther out
 FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
@@ -57,6 +60,8 @@ class SampleQuality(Printable):
         discrimination, fit, with intervals.
     twins : DataFrame
         Pairs of samples that learners answer alike.
+    copies : DataFrame
+        Pairs of samples with the same text and options.
     provenance : mapping
         What the result was made of: hash and sizes of the table, settings, versions.
     content : KeptContent or None
@@ -73,6 +78,7 @@ class SampleQuality(Printable):
 
     samples: pl.DataFrame
     twins: pl.DataFrame
+    copies: pl.DataFrame
     provenance: dict[str, Any]
     content: KeptContent | None = None
 
@@ -129,7 +135,7 @@ class SampleQuality(Printable):
             spare=(interval, "discrimination", "n"),
         )  # fmt: skip
         reasons = [f"{brief(row['sample'])}: {row['why']}" for row in first.to_dicts() if row["why"]]
-        told: list[Part] = [*self._answer(), grid, *reasons, *self._twin_lines()]
+        told: list[Part] = [*self._answer(), grid, *reasons, *self._copy_lines(), *self._twin_lines()]
         return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
 
     def looks(self, show: int) -> list[Look]:
@@ -183,6 +189,7 @@ class SampleQuality(Printable):
             "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
             "samples": self.samples.to_dicts(),
             "twins": self.twins.to_dicts(),
+            "copies": self.copies.to_dicts(),
             "provenance": self.provenance,
         }
         return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
@@ -203,6 +210,12 @@ class SampleQuality(Printable):
             else "The list is ordered by the evidence against each key, log₁₀ of a likelihood ratio. Answers "
             "are not known: right and wrong alone say less."
         )
+        below = self.samples.filter(pl.col("discrimination_high") < 0).height
+        if below and "negative" not in counts:
+            lines.append(
+                f"The discrimination of {counted(below, 'sample')} has an interval below 0. Among so many "
+                "samples that can be chance (Benjamini–Hochberg), so none is flagged as negative."
+            )
         if made["only_ordered"]:
             lines.append(made["only_ordered"])
         return [*lines, *self._verdict_lines()]
@@ -220,6 +233,16 @@ class SampleQuality(Printable):
             coming = f"Of the next {verdicts['next']}, {share} are expected to be errors"
             lines.append(f"{coming} (95 % CI {low} to {high}).")
         return lines
+
+    def _copy_lines(self) -> list[str]:
+        first = self.copies.sort("same_key", maintain_order=True)
+        lines = [
+            f"{'The same' if row['exact'] else 'Nearly the same'} text and options: {brief(row['sample'])} "
+            f"and {brief(row['copy'])}{'' if row['same_key'] else ', with different keys'}."
+            for row in first.head(TWINS).to_dicts()
+        ]
+        more = self.copies.height - len(lines)
+        return [*lines, f"{counted(more, 'more pair')} of copies; --json lists them."] if more > 0 else lines
 
     def _twin_lines(self) -> list[str]:
         lines = [
@@ -257,8 +280,8 @@ def items(
         Verdicts of somebody who looked: {sample: whether its key is wrong}, or a table with columns sample
         and error. They estimate how many flagged samples are errors, and reorder the rest.
     rate : float
-        False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination and noise,
-        Bonferroni over pairs for twins. Contrary samples are not tested.
+        False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination, Bonferroni
+        over pairs for twins.
     seed : int
         Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
@@ -347,11 +370,12 @@ def _judged(
     every = np.arange(ordered.n_samples)
     answers = answers_of_table(ordered)
     fits = [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
-    judge, pairs, flags = _decisions(fits, answers, rate, watch)
+    texts = text_faults(ordered.content, ordered.samples, ordered.key)
+    judge, pairs, flags = _decisions(fits, answers, texts, rate, watch)
     within = _within_keys(ordered, seed, watch) if flags.only_ordered else []
     if within:
         fits = within
-        judge, pairs, flags = _decisions(fits, answers, rate, watch)
+        judge, pairs, flags = _decisions(fits, answers, texts, rate, watch)
     frame = _factors(fits, judge, flags)
     frame = frame.hstack(testimony(judge, answers, ordered.learners, _keys(ordered))).with_columns(
         task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
@@ -370,16 +394,17 @@ def _judged(
     }
     named = _named(pairs, ordered.samples, judge.matrix)
     failing = graded(binary=judge.is_binary, trials=_repeats(ordered))
-    return SampleQuality(_ranked(frame, failing), named, provenance, table.content)
+    copies = _copies(texts, ordered.samples)
+    return SampleQuality(_ranked(frame, failing), named, copies, provenance, table.content)
 
 
 def _decisions(
-    fits: list[KeyFit], answers: Answers | None, rate: float, watch: Watch
+    fits: list[KeyFit], answers: Answers | None, texts: TextFaults | None, rate: float, watch: Watch
 ) -> tuple[JudgingFit, Twins, SampleFlags]:
     watch("what is odd about each sample")
     judge = judging_fit(*fits)
     pairs = twins(judge.matrix, judge.predicted, rate=rate)
-    return judge, pairs, sample_flags(judge, answers, pairs, rate=rate)
+    return judge, pairs, sample_flags(judge, answers, pairs, texts, rate=rate)
 
 
 def _judged_by(judge: JudgingFit, flags: SampleFlags) -> dict[str, Any]:
@@ -426,7 +451,7 @@ def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, wat
     pairs = found.twins or NO_TWINS
     named = _named(pairs, folder.samples, found.matrix)
     failing = graded(binary=not folder.fractional, trials=False)
-    return SampleQuality(_ranked(frame, failing), named, provenance)
+    return SampleQuality(_ranked(frame, failing), named, _copies(None, folder.samples), provenance)
 
 
 def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
@@ -475,11 +500,19 @@ def _factor_frame(
         "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
         "infit_z": fit.infit_z if binary else unknown, "outfit_z": fit.outfit_z if binary else unknown,
-        "negative_q": decided.negative_q, "noisy_q": decided.noisy_q,
+        "negative_q": decided.negative_q,
     }  # fmt: skip
     flags = [decided.names(j) for j in range(n_samples)]
     alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
     none = [name for name in UNTOLD if name in frame.columns or name in columns]
+    beyond = pl.col("difficulty").abs().gt(FARTHEST) | pl.Series(alike)
+    outer = [pl.col("difficulty_low") < -FARTHEST, pl.col("difficulty_high") > FARTHEST]
+    nobody, everybody = (pl.Series(decided.marks[f"everyone {kind}"]) for kind in ("wrong", "right"))
+    frame = frame.with_columns(
+        difficulty=pl.when(~beyond).then("difficulty"),
+        difficulty_low=pl.when(~(outer[0] | everybody)).then("difficulty_low"),
+        difficulty_high=pl.when(~(outer[1] | nobody)).then("difficulty_high"),
+    )
     return frame.with_columns(
         *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String)
     ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
@@ -501,16 +534,26 @@ def _ranked(frame: pl.DataFrame, failing: str) -> pl.DataFrame:
     first = ("look", "sample", "task", "suspicion", "why", "flags", "evidence")
     return (
         reasoned(frame, failing)
-        .with_columns(judged=pl.col("error").is_not_null())
-        .sort(
-            "judged", pl.col("error_share").round(6), pl.col("evidence").round(6),
-            pl.col("item_rest").round_sig_figs(6), "sample",
-            descending=[False, True, True, False, False], nulls_last=True,
+        .with_columns(
+            judged=pl.col("error").is_not_null(), faulty=pl.col("flags").str.contains("|".join(FAULTY))
         )
-        .drop("judged", "failing", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
+        .sort(
+            "judged", "faulty", pl.col("error_share").round(6), pl.col("evidence").round(6),
+            pl.col("item_rest").round_sig_figs(6), "sample",
+            descending=[False, True, True, True, False, False], nulls_last=True,
+        )
+        .drop("judged", "faulty", "failing", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
         .with_row_index("look", offset=1)
         .select(*first, pl.exclude(*first))
     )  # fmt: skip
+
+
+def _copies(texts: TextFaults | None, samples: Sequence[str]) -> pl.DataFrame:
+    found = pl.DataFrame(schema=COPIES) if texts is None else texts.copies
+    names = pl.Series(samples, dtype=pl.String)
+    return found.with_columns(
+        names.gather(found["sample"]).alias("sample"), names.gather(found["copy"]).alias("copy")
+    )
 
 
 def _named(pairs: Twins, samples: tuple[str, ...], matrix: Floats) -> pl.DataFrame:

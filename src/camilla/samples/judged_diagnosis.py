@@ -18,6 +18,7 @@ from camilla.samples.sample_flags import (
     sample_flags,
     too_few_learners,
 )
+from camilla.samples.texts import text_faults
 from camilla.samples.twins import twins
 from camilla.table.responses import ResponseTable
 
@@ -45,9 +46,9 @@ def judged_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> Judged
     judge = judging_fit(KeyFit(fitted, every, every))
     pairs = twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None
     answers = answers_of_diagnosis(found)
-    flags = sample_flags(judge, answers, pairs)
-    trials = bool((found.cells.weight > 1).any())
     keys = short_references(found.content, found.sample_names)
+    flags = sample_flags(judge, answers, pairs, text_faults(found.content, found.sample_names, None))
+    trials = bool((found.cells.weight > 1).any())
     said = testimony(judge, answers, found.learner_names, keys).with_columns(
         evidence=pl.Series(flags.doubt.evidence), accuracy=fitted.samples["accuracy"], n=fitted.samples["n"]
     )

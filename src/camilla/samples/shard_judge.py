@@ -23,7 +23,7 @@ from camilla.samples.evidence import (
     key_prior,
 )
 from camilla.samples.measures import SampleMeasures, contradicting, quarters
-from camilla.samples.sample_flags import JudgingFit, SampleFlags, Suspects, decided
+from camilla.samples.sample_flags import FLAT_LEVEL, JudgingFit, SampleFlags, Suspects, decided
 from camilla.samples.twins import Twins, twins
 from camilla.statistics.discrimination import DiscriminationCurves, ability_information
 from camilla.statistics.intervals import Ends
@@ -137,6 +137,7 @@ class _Stretch(NamedTuple):
     able: Floats
     weak: Floats
     failing: NDArray[np.int64]
+    flat_high: Floats  # upper end of the discrimination's interval that noise is decided by
 
 
 def judge_shards(folder: ShardFolder, *, rate: float, seed: int, watch: Watch) -> ShardJudgement:
@@ -151,14 +152,14 @@ def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) ->
     totals, every = judge.layout.by_sample, np.arange(len(folder.samples))
     prior = judge.prior()
     of_learner = LearnerTotals(*judge.layout.by_learner)
-    information = judge.information()
+    information, little = judge.information(), judge.of(every, responses=False).little
     parts: list[_Stretch] = []
     failed: list[list[str]] = []
     solved: list[list[str]] = []
     for samples in judge.stretches():
         watch(f"what is odd about each sample, {samples[0] + 1:,} of {len(every):,}")
         part = judge.of(samples)
-        parts.append(_stretch(part, prior, of_learner, information))
+        parts.append(_stretch(part, prior, of_learner, information, little))
         strong, weak = contradicting(part, folder.learners)
         failed += strong
         solved += weak
@@ -170,11 +171,14 @@ def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) ->
     against = Doubt(whole.evidence, prior.share)
     answered = totals.n > 0
     suspects = Suspects(
-        against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n),
-        not folder.fractional,
+        against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n)
     )  # fmt: skip
     bare = judge.of(every, responses=False)
-    flags = decided(bare, suspects, pairs, lambda among: whole.ends.high, rate=rate)
+
+    def highest(_: NDArray[np.bool_], level: float) -> Floats:
+        return whole.flat_high if level == FLAT_LEVEL else whole.ends.high
+
+    flags = decided(bare, suspects, pairs, highest, rate=rate)
     measures = SampleMeasures(whole.rest, whole.ends)
     return ShardJudgement(
         judge.found,
@@ -191,7 +195,9 @@ def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) ->
     )
 
 
-def _stretch(judge: JudgingFit, prior: KeyPrior, of_learner: LearnerTotals, information: Floats) -> _Stretch:
+def _stretch(
+    judge: JudgingFit, prior: KeyPrior, of_learner: LearnerTotals, information: Floats, little: float
+) -> _Stretch:
     by = _judged_by(judge)
     able, weak = quarters(judge)
     return _Stretch(
@@ -202,6 +208,7 @@ def _stretch(judge: JudgingFit, prior: KeyPrior, of_learner: LearnerTotals, info
         able,
         weak,
         (judge.matrix < 0.5).sum(axis=0),  # NaN is not
+        judge.discrimination_ends(judge.discrimination < little, information, FLAT_LEVEL).high,
     )
 
 

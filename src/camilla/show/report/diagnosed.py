@@ -293,7 +293,9 @@ class Diagnosed:
         """Flagged samples whose key is doubted, the strongest evidence first."""
         if not self.flags:
             return np.empty(0, np.intp)
-        worth = np.flatnonzero(np.any([self.flags[flag] for flag in CONTRADICTING], axis=0))
+        worth = np.flatnonzero(
+            np.any([self.flags[flag] for flag in CONTRADICTING if flag in self.flags], axis=0)
+        )
         evidence = np.nan_to_num(self.evidence[worth], nan=-np.inf)
         return worth[np.argsort(-evidence, kind="stable")]
 
