@@ -1,14 +1,16 @@
 """How well `items` finds broken samples, measured where somebody else knows which are broken.
 
-    CAMILLA_DATA=… python scripts/broken_samples.py [redux votes planted worlds sound coins]
+    CAMILLA_DATA=… python scripts/broken_samples.py [redux judged votes planted worlds sound coins]
 
 redux: MMLU-Redux, experts' labels of 3,000 questions, ten models' answers. The fifteen subjects that come
-first in the file are for tuning, the others for judging. votes: five people's votes on labels of CIFAR-100.
-planted: 3 % of the labels of scikit-learn's data changed before 25 classifiers are cross-validated on them.
-worlds: simulated tables with 2 % wrong keys. sound: the same without any. coins: 2 % of the samples are coin
-tosses. Each part prints rows of a Markdown table.
+first in the file are for tuning, the others for judging. judged: experts' labels are revealed in the order
+asked for, 100 in all, in tables whose subjects are drawn with replacement. votes: five people's votes on
+labels of CIFAR-100. planted: 3 % of the labels of scikit-learn's data changed before 25 classifiers are
+cross-validated on them. worlds: simulated tables with 2 % wrong keys. sound: the same without any. coins: 2 %
+of the samples are coin tosses. Each part prints rows of a Markdown table.
 """
 
+import ast
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -39,6 +41,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import camilla
 from camilla.samples.items import SampleQuality
+from camilla.samples.verdicts import recalibrated
 from logs_tables import data_file
 
 NOT_AN_ERROR = ("ok", "expert")  # "expert": the labellers could not say
@@ -91,14 +94,21 @@ class Redux(NamedTuple):
 
 def redux(part: slice = slice(None), *, answers: bool = True) -> Redux:
     frame = pl.read_parquet(data_file("mmlu_redux/mmlu_redux_10models.parquet"))[part]
+    options = [ast.literal_eval(text) for text in frame["choices"]]
+    frame = frame.with_columns(choices=pl.Series(options, dtype=pl.List(pl.String)))
     models = frame.columns[6:]
     kind = frame["error_type"].to_numpy()
     long = frame.unpivot(
-        models, index=["sample", "subject", "question", "gold"], variable_name="learner", value_name="answer"
+        models,
+        index=["sample", "subject", "question", "choices", "gold"],
+        variable_name="learner",
+        value_name="answer",
     ).with_columns(response=(pl.col("answer") == pl.col("gold")).cast(pl.Int8))
     if not answers:
-        long = long.drop("answer", "gold", "question")
-    wanted: dict[str, Any] = {"key": "gold", "answer": "answer", "prompt": "question"} if answers else {}
+        long = long.drop("answer", "gold", "question", "choices")
+    wanted: dict[str, Any] = (
+        {"key": "gold", "answer": "answer", "prompt": "question", "choices": "choices"} if answers else {}
+    )
     table = camilla.read(long, task="subject", **wanted)
     against = votes_against(frame.select(models).to_numpy().T, frame["gold"].to_numpy())
     return Redux(table, frame, ~np.isin(kind, NOT_AN_ERROR), kind == "wrong_groundtruth", against)
@@ -122,6 +132,44 @@ def redux_rows() -> Iterator[str]:
                     f"| {name} | {way} | {auc(score, part.wrong_key):.3f} | {auc(score, part.error):.3f} | "
                     f"{precision(score, part.error, 50):.2f} | {precision(score, part.error, 100):.2f} |"
                 )
+
+
+def judged_rows(runs: int = 100) -> Iterator[str]:
+    for name, half in (("tune", slice(0, 1500)), ("judge", slice(1500, 3000))):
+        part = redux(half)
+        evidence = listed(camilla.items(part.table), part.frame["sample"].to_list())
+        subject = part.frame["subject"].to_numpy()
+        names = np.unique(subject)
+        shares, covered, next_covered, widths = [], [], [], []
+        for run in range(runs + 1):  # the first with every subject once
+            rng = np.random.default_rng(run)
+            drawn = rng.choice(names, len(names)) if run else names
+            rows = np.concatenate([np.flatnonzero(subject == one) for one in drawn])
+            group = np.repeat(np.arange(len(drawn)), 100)[:, None] == np.arange(len(drawn))
+            error, verdict = part.error[rows], np.full(len(rows), np.nan)
+            first = np.argsort(-evidence[rows], kind="stable")[:25]
+            verdict[first] = error[first]
+            for _ in range(3):
+                asked = recalibrated(evidence[rows], group, verdict, seed=run).to_judge
+                some = np.concatenate([asked[:20], rng.permutation(asked[40:])[:5]])
+                verdict[some] = error[some]
+            found = recalibrated(evidence[rows], group, verdict, seed=run)
+            share = float(error[found.following].mean())
+            if not run:
+                said = f"{found.next_share:.2f} ({found.next_low:.2f} to {found.next_high:.2f})"
+                number = f"{found.broken:.0f} said ({found.broken_low:.0f} to {found.broken_high:.0f})"
+                told = f"{said} | {error.sum()} broken, {number}"
+                yield f"| {name} | each subject once | {share:.2f} | {told} |"
+                continue
+            shares.append(share)
+            covered.append(found.broken_low <= error.sum() <= found.broken_high)
+            next_covered.append(found.next_low <= share <= found.next_high)
+            widths.append(found.broken_high - found.broken_low)
+        held = f"holds the number in {np.mean(covered):.2f}, width {np.median(widths):.0f}"
+        yield (
+            f"| {name} | subjects drawn, {runs} runs | {np.mean(shares):.2f} | holds the share in "
+            f"{np.mean(next_covered):.2f} | {held} |"
+        )
 
 
 def votes_rows() -> Iterator[str]:
@@ -319,6 +367,10 @@ PARTS: dict[str, tuple[str, Callable[[], Iterator[str]]]] = {
     "redux": (
         "| part | list | AUC, wrong keys | AUC, any error | errors in the first 50 | in the first 100 |",
         redux_rows,
+    ),
+    "judged": (
+        "| half | subjects | errors in the next 50 after 100 judged | said of them | said of the table |",
+        judged_rows,
     ),
     "votes": ("| table | listed | errors among those judged | of the first judged |", votes_rows),
     "planted": ("| data | list | precision in the first k |", planted_rows),

@@ -27,7 +27,7 @@ class JudgedDiagnosis(NamedTuple):
     """Flags, and what may be wrong with each sample and why, in the order of the diagnosis' names."""
 
     flags: SampleFlags
-    suspicion: pl.Series
+    pattern: pl.Series
     why: pl.Series
 
 
@@ -53,7 +53,7 @@ def judged_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> Judged
         evidence=pl.Series(flags.doubt.evidence), accuracy=fitted.samples["accuracy"], n=fitted.samples["n"]
     )
     said = reasoned(said, graded(binary=judge.is_binary, trials=trials))
-    return JudgedDiagnosis(flags, said["suspicion"], said["why"])
+    return JudgedDiagnosis(flags, said["pattern"], said["why"])
 
 
 def _judged_by_2pl(found: Diagnosis) -> Diagnosis:

@@ -12,11 +12,11 @@ from camilla.samples.measures import contradicting, quarters
 from camilla.samples.sample_flags import JudgingFit
 from camilla.table.content import SHORT, KeptContent
 
-# What may be wrong with a sample, by how learners answer; experts' labels for each are in docs/results.
-SUSPICIONS = {
-    "wrong key": "most learners name one other answer",
-    "two answers": "learners are split between the key and one other answer",
-    "no answer": "most learners fail, and name different answers",
+# How learners answer a sample that they speak against; what experts say of each is in docs/results/broken.md.
+PATTERNS = {
+    "other answer": "most learners name one other answer",
+    "split": "learners are split between the key and one other answer",
+    "scattered": "most learners fail, and name different answers",
     "nobody": "nobody solves it; answers are not known",
     "reversed": "strong learners fail it more often than weak ones; answers are not known",
     "hard": "most learners fail it, the weak ones first",
@@ -60,8 +60,8 @@ def testimony(
 
 def reasoned(frame: pl.DataFrame, failing: str) -> pl.DataFrame:
     """The frame with what may be wrong with each sample, and why; `failing` as `graded` says it."""
-    suspicions = [_suspicion(row) for row in frame.to_dicts()]
-    frame = frame.with_columns(suspicion=pl.Series(suspicions, dtype=pl.String))
+    patterns = [_pattern(row) for row in frame.to_dicts()]
+    frame = frame.with_columns(pattern=pl.Series(patterns, dtype=pl.String))
     return frame.with_columns(
         why=pl.Series([_reason(row, failing) for row in frame.to_dicts()], dtype=pl.String)
     )
@@ -87,19 +87,19 @@ def _references(content: KeptContent, samples: Sequence[str]) -> Iterator[pl.Ser
         yield content.samples(samples[start : start + SAMPLES_AT_ONCE])["reference"]
 
 
-def _suspicion(row: dict[str, Any]) -> str:
-    """One of SUSPICIONS; empty where the responses speak for the key."""
+def _pattern(row: dict[str, Any]) -> str:
+    """One of PATTERNS; empty where the responses speak for the key."""
     if row["evidence"] is None or row["evidence"] <= 0:
         return ""
     known, votes = row["answers"] or 0, row["other_votes"] or 0
     if known and votes:
         wrong = known - row["key_votes"]
         if votes > MOST * known and votes >= TOGETHER * wrong:
-            return "wrong key"
+            return "other answer"
         if min(row["key_votes"], votes) >= SPLIT * known:
-            return "two answers"
+            return "split"
         if wrong > MOST * known:
-            return "no answer" if votes < TOGETHER * wrong else "wrong key"
+            return "scattered" if votes < TOGETHER * wrong else "other answer"
     if row["accuracy"] == 0:
         return "nobody"
     if row["able"] is not None and row["able"] < row["weak"]:
@@ -109,12 +109,12 @@ def _suspicion(row: dict[str, Any]) -> str:
 
 def _reason(row: dict[str, Any], failing: str) -> str:
     """A sentence about a sample: what learners answer, and which of the strongest fail it."""
-    if not row["suspicion"]:
+    if not row["pattern"]:
         return ""
     said = _said(row, failing)
     if row["failed_by"]:
         said += f" Strong learners that {failing}: {listed(row['failed_by'])}."
-    if row["suspicion"] == "reversed" and row["solved_by"]:
+    if row["pattern"] == "reversed" and row["solved_by"]:
         said += f" Weak learners that do not: {listed(row['solved_by'])}."
     return said
 

@@ -52,7 +52,9 @@ def _copies(asked: pl.DataFrame) -> pl.DataFrame:
     """Case, spaces and marks at the end do not count, nor does the order of options; an image does."""
     options = pl.col("choices").list.eval(_plain(pl.element())).list.sort().list.join("\x00")
     exact = [pl.col(name).fill_null("") for name in ("prompt", "image")]
-    own = asked.filter(pl.col("prompt").is_not_null()).with_columns(
+    letter = pl.col("reference").str.strip_chars(" ().").str.len_chars() <= 1
+    unknown = pl.col("choices").is_null() & letter.fill_null(value=False)  # options that differ, perhaps
+    own = asked.filter(pl.col("prompt").is_not_null() & ~unknown).with_columns(
         text=pl.concat_str(_plain(pl.col("prompt")), options.fill_null(""), exact[1], separator="\x01"),
         spelled=pl.concat_str(*exact, pl.col("choices").list.join("\x00").fill_null(""), separator="\x01"),
         answer=_answer(),
