@@ -20,13 +20,21 @@ def items(
         Path | None,
         typer.Option(help="Table of samples that a person has checked: columns sample, error (1 or 0)."),
     ] = None,
+    effect: Annotated[
+        bool,
+        typer.Option("--effect", help="Ranks and means with and without the broken samples."),
+    ] = False,
+    corrected: Annotated[
+        Path | None,
+        typer.Option(help="Write the table without the broken samples, and why."),
+    ] = None,
     shards: options.ShardsOption = None,
     *,
     columns: TableOptions,
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Judge every sample: difficulty, discrimination, fit, and flags for what looks wrong, worst first.
+    """List the broken samples, the strongest evidence first: wrong keys, unclear texts, noise, duplicates.
 
     Example: camilla items responses.csv --samples 20
     """
@@ -39,6 +47,9 @@ def items(
     ):
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(found.to_document(show=show), "items")
-        return
-    say(found.text(samples=samples, show=show))
+        print_json(found.to_document(show=show, effect=effect), "items")
+    else:
+        say(found.text(samples=samples, show=show, effect=effect))
+    if corrected is not None:
+        why = found.write_corrected(corrected)
+        say(f"written to {corrected}; what was left out and why is in {why}", err=True)

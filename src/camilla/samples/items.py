@@ -1,6 +1,6 @@
 """Which samples are broken: every sample with the evidence against its key, its factors and its fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -12,10 +12,12 @@ from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
-from camilla.names import name_index, nearest, quoted, repeated
+from camilla.names import name_index
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
+from camilla.reading.verdict_files import verdicts
 from camilla.samples.answers import Answers, answers_of_table
+from camilla.samples.corrected import Effect, effect, write_corrected
 from camilla.samples.measures import SampleMeasures
 from camilla.samples.reasons import NAMES, SAID, graded, reasoned, short_references, testimony
 from camilla.samples.sample_flags import (
@@ -33,15 +35,14 @@ from camilla.samples.twins import NO_TWINS, Twins, twins
 from camilla.samples.verdicts import STOP, Judged, recalibrated
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
-from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
-from camilla.table.frame_files import frame_with_lines, read_frame
-from camilla.table.frames import WideRows, as_polars
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
 TWINS = 3  # pairs printed
+ON_BOARD = 10  # learners printed
 UNKNOWN = "How many are broken is not known before you judge some (--judged). "
 EXPERTS = (
     f"{UNKNOWN}On MMLU-Redux experts found 41 % of the questions with evidence above 1.2 broken, 26 % of "
@@ -55,7 +56,6 @@ FARTHEST = 4.0  # standard deviations of ability: no learner tells a difficulty 
 FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
-VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0, 1)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -75,6 +75,8 @@ class SampleQuality(Printable):
         What the result was made of: hash and sizes of the table, settings, versions.
     content : KeptContent or None
         Prompts, references and answers, where the table has them.
+    table : ResponseTable or None
+        The responses, where they are in memory.
 
     Examples
     --------
@@ -90,6 +92,7 @@ class SampleQuality(Printable):
     copies: pl.DataFrame
     provenance: dict[str, Any]
     content: KeptContent | None = None
+    table: ResponseTable | None = None
 
     def flagged(self) -> pl.DataFrame:
         """Returns the samples that something is odd about.
@@ -107,7 +110,7 @@ class SampleQuality(Printable):
         """
         return self.samples.filter(pl.col("flags") != "")
 
-    def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
+    def parts(self, *, samples: int = 15, show: int = 0, effect: bool = False) -> list[Part]:
         """Returns what `text` prints: how many samples are flagged, those to check first and why, and twins.
 
         The first `show` samples are shown with what they ask and what those answered who contradict them.
@@ -118,6 +121,8 @@ class SampleQuality(Printable):
             How many samples to list.
         show : int
             How many samples to show with their content.
+        effect : bool
+            Whether to say what broken samples do to the result.
 
         Returns
         -------
@@ -145,6 +150,11 @@ class SampleQuality(Printable):
         )  # fmt: skip
         reasons = [f"{brief(row['sample'])}: {row['why']}" for row in first.to_dicts() if row["why"]]
         told: list[Part] = [*self._answer(), grid, *reasons, *self._copy_lines(), *self._twin_lines()]
+        if effect:
+            found = self.effect()
+            told += found.sentences
+            if found.board.height:
+                told.append(Grid("Ranks and means without the broken samples", found.board.head(ON_BOARD)))
         return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
 
     def looks(self, show: int) -> list[Look]:
@@ -175,13 +185,15 @@ class SampleQuality(Printable):
             for row in self.samples.head(show).to_dicts()
         ]
 
-    def to_document(self, *, show: int = 0) -> dict[str, Any]:
+    def to_document(self, *, show: int = 0, effect: bool = False) -> dict[str, Any]:
         """Returns everything as plain data; with `show` also the content of samples.
 
         Parameters
         ----------
         show : int
             How many samples to show with their content.
+        effect : bool
+            Whether to say what broken samples do to the result.
 
         Returns
         -------
@@ -201,6 +213,9 @@ class SampleQuality(Printable):
             "copies": self.copies.to_dicts(),
             "provenance": self.provenance,
         }
+        if effect:
+            found = self.effect()
+            document["effect"] = {"board": found.board.to_dicts(), "sentences": list(found.sentences)}
         return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
 
     def _answer(self) -> list[str]:
@@ -271,6 +286,91 @@ class SampleQuality(Printable):
         first = set(self.samples["sample"].head(verdicts["next"]))
         return [name for name in verdicts["to_judge"] if name not in first]
 
+    def broken(self) -> pl.DataFrame:
+        """Returns the samples that count as broken: those judged so, or without verdicts the flagged ones.
+
+        Returns
+        -------
+        DataFrame
+            Their rows of `samples`. Flags that count are doubtful, keys differ, and not an option.
+
+        Examples
+        --------
+        >>> camilla.items(camilla.digits(), judged={"digit-1553": 1}).broken()["sample"].to_list()
+        ['digit-1553']
+        """
+        return self.samples.filter(_is_broken(verdicts=self.provenance["verdicts"] is not None))
+
+    def write_corrected(self, path: str | Path) -> Path:
+        """Writes the table without the samples that count as broken, and beside it why each was left out.
+
+        Parameters
+        ----------
+        path : str or path
+            A file that ends in .csv, .tsv, .jsonl or .parquet. NAME.provenance.json is written beside it.
+
+        Returns
+        -------
+        pathlib.Path
+            The path of the provenance.
+
+        Raises
+        ------
+        DataError
+            The responses stayed in files larger than memory.
+
+        Examples
+        --------
+        >>> quality = camilla.items(camilla.digits(), judged={"digit-1553": 1})
+        >>> quality.write_corrected("corrected.csv").name
+        'corrected.provenance.json'
+        """
+        if self.table is None:
+            raise DataError(
+                "responses in files larger than memory are not written again; use rank --without."
+            )
+        gone = self.broken()
+        why = {
+            row["sample"]: row["why"] if not row["flags"] else f"{row['flags']}. {row['why']}".strip()
+            for row in gone.to_dicts()
+        }
+        return write_corrected(self.table, gone["sample"].to_list(), Path(path), self.provenance, why)
+
+    def effect(self) -> Effect:
+        """Returns what broken samples do to the result.
+
+        Returns
+        -------
+        Effect
+            `board`: rank and mean of each learner with all samples, without the broken ones, re-keyed where
+            learners name one other answer, and, after verdicts, weighted by the chance of being sound.
+            `sentences` say who moves and whether the verdict changes.
+
+        Raises
+        ------
+        DataError
+            The responses stayed in files larger than memory, or nearly every sample is broken.
+
+        Examples
+        --------
+        >>> camilla.items(camilla.digits(), judged={"digit-1553": 1}).effect().board.columns[:3]
+        ['learner', 'rank_all', 'mean_all']
+        """
+        if self.table is None:
+            raise DataError("responses in files larger than memory are ranked with rank --without.")
+        ordered = self.table.canonical().table
+        rows = self.samples.sort("sample")  # as in the table, whose names are sorted
+        place = name_index(ordered.samples)
+        at = np.array([place[name] for name in rows["sample"]])
+        gone, rekeyed = np.zeros((2, len(at)), bool)
+        gone[at] = rows.select(_is_broken(verdicts=self.provenance["verdicts"] is not None)).to_series()
+        rekeyed[at] = (rows["pattern"] == "other answer").to_numpy() & gone[at]
+        chance = None
+        if self.provenance["verdicts"] is not None:
+            chance = np.zeros(len(at))
+            chance[at] = rows.select(pl.coalesce(pl.col("error").cast(pl.Float64), "error_share")).to_series()
+        return effect(ordered, gone, chance, rekeyed)
+
     def _copy_lines(self) -> list[str]:
         first = self.copies.sort("same_key", maintain_order=True)
         lines = [
@@ -294,6 +394,12 @@ class SampleQuality(Printable):
         return lines
 
 
+def _is_broken(*, verdicts: bool) -> pl.Expr:
+    if verdicts:
+        return pl.col("error").fill_null(value=False)
+    return pl.col("flags").str.contains("|".join(("doubtful", *FAULTY)))
+
+
 def _whole_percent(share: float) -> str:
     return percent(round(share, 2))
 
@@ -302,10 +408,10 @@ def items(
     table: TableLike, *, rows: WideRows | None = None, judged: Any = None, rate: float = RATE, seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> SampleQuality:  # fmt: skip
-    """Judges every sample: difficulty, discrimination, item–rest correlation, infit, outfit and flags.
+    """Lists the samples that are broken, the strongest evidence first, with their difficulty and fit.
 
     A flag marks samples that deserve a look: negative discrimination (strong learners fail where weak ones
-    pass), noise, twins, contrary answers.
+    pass), noise, twins, copies, keys that learners contradict.
 
     Parameters
     ----------
@@ -330,13 +436,14 @@ def items(
     Returns
     -------
     SampleQuality
-        `samples` (worst first), `ablest_fail`, `twins`, `flagged()`, `provenance`.
+        `samples` (strongest evidence first), `copies`, `twins`, `broken()`, `effect()`, `write_corrected()`,
+        `flagged()`, `provenance`.
 
     Examples
     --------
     >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
     >>> quality.samples.columns[:4]
-    ['look', 'sample', 'task', 'flags']
+    ['look', 'sample', 'task', 'pattern']
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
@@ -351,40 +458,6 @@ def items(
     verdict = None if judged is None else verdicts(judged, ordered.samples)
     with watching("judging samples", progress, watch) as watch:
         return _judged(table, ordered, verdict, rate, seed, watch)
-
-
-def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
-    """1 for an error, 0 for none, NaN where nobody looked, from a mapping, a dataframe or a file."""
-    origin = Origin("the verdicts")
-    if isinstance(judged, str | Path):
-        frame, place = frame_with_lines(read_frame(Path(judged), text=True), Path(judged))
-        origin = Origin(str(judged), place)
-    elif isinstance(judged, Mapping):
-        frame = pl.DataFrame({"sample": list(map(str, judged)), "error": list(judged.values())}, strict=False)
-    else:
-        frame = as_polars(judged)
-    named = name_column(frame, "sample", origin)
-    remedy = "Write 1, 0, true or false, and leave the cell empty if nobody has checked the sample."
-    errors = number_column(pick(frame, "error", origin), VERDICT, origin, remedy=remedy)
-    if len(between := np.flatnonzero((errors > 0) & (errors < 1))):
-        raise DataError(
-            f"{origin.name}: {VERDICT.what}; {origin.place(int(between[0]))} has {errors[between[0]]:g}. "
-            f"{remedy}"
-        )
-    place_of = name_index(samples)
-    if unknown := [name for name in named.names if name not in place_of]:
-        raise DataError(
-            f"{origin.name}: {counted(len(unknown), 'sample')} not in the table, such as {unknown[0]!r}. "
-            f"{nearest(unknown[0], samples)}"
-        )
-    given = [named.names[code] for code in named.codes]
-    if twice := repeated(given):
-        raise DataError(f"{origin.name}: {quoted(twice)} are judged more than once. Keep one row per sample.")
-    if np.isnan(errors).all():
-        raise DataError(f"{origin.name}: contains no verdict; fill in the column 'error' for some samples.")
-    verdict = np.full(len(samples), np.nan)
-    verdict[[place_of[name] for name in given]] = errors
-    return verdict
 
 
 def _within_keys(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
@@ -432,7 +505,7 @@ def _judged(
     named = _named(pairs, ordered.samples, judge.matrix)
     failing = graded(binary=judge.is_binary, trials=_repeats(ordered))
     copies = _copies(texts, ordered.samples)
-    return SampleQuality(_ranked(frame, failing), named, copies, provenance, table.content)
+    return SampleQuality(_ranked(frame, failing), named, copies, provenance, table.content, table)
 
 
 def _decisions(

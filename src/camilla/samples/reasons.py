@@ -127,7 +127,7 @@ def _said(row: dict[str, Any], failing: str) -> str:
     said = f"{_of(votes, known)} answer {brief(row['other_answer'])}, {row['key_votes'] or 'none'} {key}"
     if others := known - votes - row["key_votes"]:
         more = max(row["different_answers"] - 1, 1)
-        said += f", {others} {counted(more, 'other answer')}".replace(" 1 other answer", " another answer")
+        said += f", {others} give {'another answer' if more == 1 else counted(more, 'other answer')}"
     return f"{said}."
 
 
