@@ -149,7 +149,13 @@ class SampleQuality(Printable):
             spare=(interval, "discrimination", "n"),
         )  # fmt: skip
         reasons = [f"{brief(row['sample'])}: {row['why']}" for row in first.to_dicts() if row["why"]]
-        told: list[Part] = [*self._answer(), grid, *reasons, *self._copy_lines(), *self._twin_lines()]
+        told: list[Part] = [
+            *self._answer(),
+            *([grid] if first.height else []),
+            *reasons,
+            *self._copy_lines(),
+            *self._twin_lines(),
+        ]
         if effect:
             found = self.effect()
             told += found.sentences
