@@ -1,4 +1,4 @@
-"""Writes quiz.parquet: 12 simulated models on 120 multiplications, with wrong keys of q008, q032, q065, q091."""
+"""Writes quiz.parquet: 12 simulated models, 120 products; keys of q008, q032, q065 and q091 are wrong."""
 
 import numpy as np
 import polars as pl
