@@ -23,8 +23,8 @@ from scipy.stats import t, ttest_rel
 import camilla
 from camilla.experiments.running import experiment
 from check_report_decisions import decisions
-from check_report_rules import Truth, false_statements, need, of_diagnosis, paired_truth, ranks
-from check_report_truth import Players, Raw, holm, page_document, paired, run_of_ties
+from check_report_rules import UNSURE, Truth, false_statements, need, of_diagnosis, paired_truth, ranks
+from check_report_truth import Players, Raw, adjusted_by_flips, page_document, paired
 
 
 def of_board(section: dict[str, Any], players: Players) -> tuple[int, list[str]]:
@@ -73,7 +73,10 @@ def of_ranking(section: dict[str, Any], raw: Raw) -> tuple[int, list[str]]:
     n = len(board)
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
     found = [paired(raw.row(board[i]), raw.row(board[j])) for i, j in pairs]
-    adjusted = dict(zip(pairs, holm(np.array([1.0 if one is None else one.p for one in found])), strict=True))
+    p = np.ones((n, n))
+    for (i, j), one in zip(pairs, found, strict=True):
+        p[i, j] = p[j, i] = 1.0 if one is None else one.p
+    adjusted = adjusted_by_flips(np.array([raw.row(name) for name in board]), p)[0, 1:]
 
     def rule(said: dict[str, Any]) -> Truth:
         if said["kind"] == "rank mean":
@@ -81,12 +84,12 @@ def of_ranking(section: dict[str, Any], raw: Raw) -> tuple[int, list[str]]:
             n_seen = int(np.isfinite(raw.row(said["names"]["learner"])).sum())
             return {"mean": value, "mean_low": low, "mean_high": high, "n": n_seen}
         need(said["names"]["leader"] == board[0], "another learner has the highest mean")
-        tied = run_of_ties(n, lambda i, j: adjusted[i, j] <= 0.05)
-        high = n - sum(adjusted[0, j] <= 0.05 for j in range(1, n))
-        kind = "rank sure lead" if high == 1 else "rank tied lead" if tied > 1 else "rank unsure lead"
-        need(said["kind"] == kind, f"it is a {kind}")
+        least, most = ((adjusted >= 0.05 + slack).sum() for slack in (UNSURE, -UNSURE))
+        kinds = {"rank sure lead" if tied == 0 else "rank tied lead" for tied in (least, most)}
+        need(said["kind"] in kinds, f"it is a {' or a '.join(sorted(kinds))}")
         sharing = sum(abs(mean[name] - mean[board[0]]) < 1e-12 for name in board) - 1
-        return {"learners": n, "tied": ranks(tied), "rank_high": ranks(high), "sharing": sharing}
+        tied = (least + most) / 2, (most - least) / 2
+        return {"learners": n, "others": n - 1, "tied": tied, "sharing": sharing}
 
     return false_statements(section, rule)
 

@@ -15,6 +15,8 @@ import polars as pl
 from scipy.optimize import brentq, minimize
 from scipy.stats import binomtest, f, norm, t, ttest_rel
 
+from camilla.statistics.ranks import shrunk
+
 Z = norm.ppf(0.975)
 DTYPES = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "U8": "u1"}
 
@@ -212,27 +214,28 @@ class Draws:
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
 
     def better(self, a: int, b: int) -> float:
-        gap = self.scores[:, a] - self.scores[:, b]
+        scores = self.like_these()
+        gap = scores[:, a] - scores[:, b]
         return float(np.where(gap == 0, 0.5, gap > 0).mean())
 
-    def tied_with_first(self) -> int:
-        order = np.argsort(-self.scores.mean(axis=0), kind="stable")
-        sure = [self.better(order[0], other) > 0.95 for other in order[1:]]
-        return 1 + (sure.index(True) if True in sure else len(sure))
+    def like_these(self) -> np.ndarray:
+        """Scores with samples weighted by the Bayesian bootstrap as Camilla draws it, moved to their mean.
 
-    def like_these(self, n_sets: int = 5) -> tuple[np.ndarray, np.ndarray]:
-        """Scores with samples weighted by a Bayesian bootstrap of its own, and shares of being the best."""
-        ability, factor = (
-            self.array("params.ability").astype(np.float32),
-            self.array("params.factor").astype(np.float32),
+        Gamma weights with which a mean over m samples varies as Student's interval on m − 1 df has it.
+        """
+        ability = self.array("params.ability").astype(np.float32)
+        factor = self.array("params.factor").astype(np.float32)
+        m = factor.shape[1]
+        wanted = (m - 1) * (norm.ppf(0.975) / t.ppf(0.975, m - 1)) ** 2
+        weight = np.random.default_rng(0).standard_gamma(max((wanted - 1) / m, 0.05), (len(ability), m))
+        weight /= weight.sum(axis=1, keepdims=True)
+        scores = np.array(
+            [
+                share @ (1 / (1 + np.exp(-(sample[:, 1:] @ theta.T + sample[:, :1]))))
+                for theta, sample, share in zip(ability, factor, weight, strict=True)
+            ]
         )
-        rng, out = np.random.default_rng(11), []
-        for theta, sample in zip(ability, factor, strict=True):
-            chance = 1 / (1 + np.exp(-(sample[:, 1:] @ theta.T + sample[:, :1])))
-            weight = rng.standard_gamma(1.0, (n_sets, len(sample)))
-            out.append(weight / weight.sum(axis=1, keepdims=True) @ chance)
-        scores = np.concatenate(out)
-        return scores, self.best(scores)
+        return np.clip(scores - scores.mean(axis=0) + self.scores.mean(axis=0), 0, 1)
 
     def effective(self) -> np.ndarray:
         """Geyer's initial positive sequence, learner by learner."""
@@ -300,6 +303,79 @@ class Players:
         pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
         adjusted = dict(zip(pairs, holm(np.array([self.gap(*pair)[2] for pair in pairs])), strict=True))
         return run_of_ties(n, lambda i, j: adjusted[i, j] <= 0.05)
+
+
+FLIPS = 4000
+
+
+def adjusted_by_flips(rows: np.ndarray, p: np.ndarray) -> np.ndarray:
+    """Step-down p-values of all pairs of rows [learners, samples], NaN where missing, by signs drawn here.
+
+    Westfall and Young (1993): the largest of the pairs that are not ahead, over flips of samples; at least p.
+    """
+    n = len(rows)
+    i, j = np.triu_indices(n, 1)
+    gap = np.nan_to_num(rows[i] - rows[j])
+    size = np.sqrt((gap**2).sum(axis=1))
+    inverse = np.where(size > 1e-9, 1 / np.maximum(size, 1e-9), 0)
+    signs = np.random.default_rng(17).choice([-1.0, 1.0], (FLIPS, rows.shape[1]))
+    return _stepped(np.abs(gap.sum(axis=1)) * inverse, np.abs(signs @ gap.T) * inverse, p)
+
+
+def adjusted_by_draws(scores: np.ndarray) -> np.ndarray:
+    """The same from draws of scores [draws, learners]: normal differences with their covariance."""
+    n = scores.shape[1]
+    i, j = np.triu_indices(n, 1)
+    away = scores - scores.mean(axis=0)
+    noise = np.random.default_rng(18).standard_normal((FLIPS, len(scores))) @ away / np.sqrt(len(scores) - 1)
+    sd = np.maximum((away[:, i] - away[:, j]).std(axis=0, ddof=1), 1e-12)
+    found = np.abs(scores.mean(axis=0)[i] - scores.mean(axis=0)[j]) / sd
+    return _stepped(found, np.abs(noise[:, i] - noise[:, j]) / sd, np.zeros((n, n)))
+
+
+def _stepped(found: np.ndarray, drawn: np.ndarray, p: np.ndarray) -> np.ndarray:
+    n = len(p)
+    i, j = np.triu_indices(n, 1)
+    order = np.argsort(-found, kind="stable")
+    out, worst = np.ones((n, n)), 0.0
+    left = np.maximum.accumulate(drawn[:, order[::-1]], axis=1)[:, ::-1]
+    for place, pair in enumerate(order):
+        worst = max(worst, float(np.mean(left[:, place] >= found[pair] * (1 - 1e-5))))
+        out[i[pair], j[pair]] = out[j[pair], i[pair]] = max(worst, p[i[pair], j[pair]])
+    return out
+
+
+def best_of(rows: np.ndarray) -> np.ndarray:
+    """P(best) of rows [learners, samples] of which all are answered: true means N(μ, τ²), τ uniform to ½.
+
+    By drawing differences from their mean given τ on a grid, with Student's noise; copies share a chance.
+    """
+    n, m = rows.shape
+    kinds, of, size = np.unique(rows, axis=0, return_inverse=True, return_counts=True)
+    k = len(kinds)
+    if k == 1:
+        return np.full(n, 1 / n)
+    centre = np.eye(k) - 1 / k
+    own = centre @ kinds
+    noise = np.cov(own) / m
+    if m < 4 * n:
+        factor = (own - own.mean(axis=1, keepdims=True)) * np.sqrt(m / (m - 1)) / m
+        noise = shrunk(factor).dense()
+    grid = np.linspace(5e-4, 0.5, 1000)
+    basis = np.linalg.svd(centre)[0][:, : k - 1]
+    power, axes = np.linalg.eigh(basis.T @ noise @ basis)
+    y = axes.T @ basis.T @ own.mean(axis=1)
+    power = np.maximum(power, 1e-18)
+    total = grid[:, None] ** 2 + power
+    likely = -0.5 * (np.log(total) + y**2 / total).sum(axis=1)
+    chance = np.exp(likely - likely.max())
+    rng = np.random.default_rng(19)
+    tau = rng.choice(grid, 20_000, p=chance / chance.sum())[:, None]
+    spread = power * ((m - 1) / rng.chisquare(m - 1, 20_000))[:, None]
+    kept = tau**2 / (tau**2 + spread)
+    drawn = y * kept + rng.standard_normal((20_000, k - 1)) * np.sqrt(kept * spread)
+    best = np.bincount((drawn @ axes.T @ basis.T).argmax(axis=1), minlength=k) / 20_000
+    return (best / size)[of]
 
 
 def run_of_ties(n: int, differ: Callable[[int, int], bool]) -> int:

@@ -15,10 +15,9 @@ from typing import NamedTuple
 import numpy as np
 
 from camilla.learners.rank import learner_ends
-from camilla.statistics.all_pairs import pair_tests
+from camilla.learners.standing import decide
 from camilla.statistics.clusters import learner_spread, spread_of
 from camilla.statistics.intervals import tango
-from camilla.statistics.multiplicity import rank_bounds, told_apart_by_holm
 from camilla.statistics.paired import estimate, mcnemar_p, paired_test, student_p
 from camilla.statistics.power import Design, power_of, samples_for
 
@@ -133,7 +132,9 @@ def torn(kind: str, tables: int, rng: np.random.Generator) -> float:
     wrong = 0
     for _ in range(tables):
         matrix, group = NULLS[kind](rng)
-        wrong += bool(told_apart_by_holm(pair_tests(matrix, group).p_value, 0.05).any())
+        wrong += bool(
+            (decide(matrix, [f"s{k}" for k in range(matrix.shape[1])], group).adjusted < 0.05).any()
+        )
     return wrong / tables
 
 
@@ -148,9 +149,9 @@ def rejected(tables: int, rng: np.random.Generator) -> float:
 def ranks_held(tables: int, rng: np.random.Generator) -> float:
     p, true, held = np.linspace(0.7, 0.35, 8), np.arange(1, 9), 0
     for _ in range(tables):
-        tests = pair_tests((rng.random((8, 150)) < p[:, None]).astype(float), None)
-        ranks = rank_bounds(told_apart_by_holm(tests.p_value, 0.05), tests.difference < 0)
-        held += bool(((ranks.low <= true) & (true <= ranks.high)).all())
+        matrix = (rng.random((8, 150)) < p[:, None]).astype(float)
+        ranks = decide(matrix, [f"s{k}" for k in range(150)]).standing
+        held += bool(((ranks.rank_low <= true) & (true <= ranks.rank_high)).all())
     return held / tables
 
 

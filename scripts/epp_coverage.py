@@ -104,7 +104,7 @@ Round-cluster and bootstrap standard errors are read with Student's t on R − 1
 The same worlds, round-cluster: intervals of a player's own EPP, and rank intervals. Rank intervals are valid
 simultaneously over a player's opponents, so they may cover more than 95 %. These are the wider intervals by
 Holm's adjustment, which leaderboards with more than 1,000 players still have; the intervals of smaller
-leaderboards are [measured here](../design/epp-intervals.md).
+leaderboards, and joint intervals, are [measured here](../design/epp-intervals.md).
 
 {own}
 

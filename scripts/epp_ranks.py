@@ -1,8 +1,9 @@
 """Coverage and width of rank intervals of EPP, with and without ties.
 
 A world: strengths, and scores strength + standard Gumbel noise. Without ties strengths are N(0, 1); with ties
-they are six values of N(0, 1), each shared by a block of players. The rank of a tied player is every rank its
-block allows, and an interval covers it only if it holds all of them.
+they are six values of N(0, 1), each shared by a block of players; three tiers are 1.2 apart. The rank of a
+tied player is every rank its block allows, and an interval covers it only if it holds all of them. `joint`
+are the joint intervals of a leaderboard: the wider of the largest of all pairs and Holm.
 
     python scripts/epp_ranks.py --worlds 200
 """
@@ -32,6 +33,8 @@ def strengths(kind: str, n: int, rng: np.random.Generator) -> np.ndarray:
         return np.zeros(n)
     if kind == "tied in blocks":
         return np.repeat(rng.normal(size=BLOCKS), n // BLOCKS)
+    if kind == "three tiers":
+        return np.repeat([0.0, 1.2, 2.4], -(-n // 3))[:n]
     return rng.normal(size=n)
 
 
@@ -39,7 +42,8 @@ def one_world(kind: str, n: int, rounds: int, rng: np.random.Generator) -> dict[
     truth = strengths(kind, n, rng)
     scores = truth[:, None] + rng.gumbel(size=(n, rounds))
     names = tuple(f"{i:04d}" for i in range(n))
-    board = epp(Tournament(names, tuple(f"r{k}" for k in range(rounds)), scores), prior=None)
+    tournament = Tournament(names, tuple(f"r{k}" for k in range(rounds)), scores)
+    board = epp(tournament, prior=None)
     if board.spread is None or board.spread.samples is None:
         return {}
     b = truth[[int(name) for name in board.players]]
@@ -50,6 +54,7 @@ def one_world(kind: str, n: int, rounds: int, rng: np.random.Generator) -> dict[
         "Holm": rank_intervals(board.epp, board._wald_p, 0.95),
         "own max-t": sure_ranks(*parts, board.rounds_df, 0.95, joint=False),
         "joint max-t": sure_ranks(*parts, board.rounds_df, 0.95, joint=True),
+        "joint": epp(tournament, prior=None, ranks="joint").rank_intervals,
         "likely": board.likely_ranks,
     }
     found = {}

@@ -34,6 +34,7 @@ WORLDS = {
     "8 × 5,000": ("plain", 8, 5000),
     "clusters of ten": ("clusters", 30, 300),
     "fractional": ("fractional", 30, 300),
+    "60 % copied": ("copied", 12, 200),
 }
 
 
@@ -87,6 +88,8 @@ def world(name: str, seed: int) -> dict[str, Any]:
     logit, cluster = logits(kind, ability, m, rng)
     p, beyond = chances(kind, logit), chances(kind, logits(kind, ability, FRESH, rng)[0]).mean(axis=0)
     response = rng.beta(4 * p, 4 * (1 - p)) if kind == "fractional" else (rng.random(p.shape) < p) * 1.0
+    if kind == "copied":
+        _copy(response, p, beyond, n, rng)
     if kind == "missing":
         response[rng.random(p.shape) < 0.3] = np.nan
     model = Bayes(Size(n, m, None, kind == "fractional"))
@@ -113,6 +116,15 @@ def world(name: str, seed: int) -> dict[str, Any]:
         for label, most in (("all", m), ("30", 30)):
             out |= _placed(model, params, label, response[:, n:], p[:, n:], most, rng)
     return out
+
+
+def _copy(response: Any, p: Any, beyond: Any, n: int, rng: np.random.Generator) -> None:
+    """Each learner copies 60 % of its answers from one before it; chances and scores follow."""
+    for i in range(1, n):
+        source, copied = int(rng.integers(i)), rng.random(len(response)) < 0.6
+        response[copied, i] = response[copied, source]
+        for one in (p, beyond[None]):
+            one[:, i] = 0.4 * one[:, i] + 0.6 * one[:, source]
 
 
 def _placed(

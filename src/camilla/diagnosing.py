@@ -11,15 +11,23 @@ import polars as pl
 from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
-from camilla.diagnosis import Diagnosis, accuracy_columns
+from camilla.diagnosis import Diagnosis, accuracy_columns, estimand_of
 from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
+from camilla.diagnosis_skills import (
+    agreement,
+    agreement_notes,
+    all_skills,
+    skill_effect,
+    skill_effect_notes,
+)
 from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
 from camilla.fitting import fit as fitting
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import Layout, Prepared, Size, prepared
 from camilla.fitting.protocol import Diagnoser, Indices, Readout
-from camilla.learners.check import copy_notes
+from camilla.learners.check import copy_notes, dependence_notes
+from camilla.learners.response_bias import bias_notes
 from camilla.models import DIAGNOSERS
 from camilla.names import name_index
 from camilla.parallel import HERE, ONE_CHAIN, check_where, parallel
@@ -61,13 +69,10 @@ class Found(NamedTuple):
 
 
 def partners(size: Size) -> list[tuple[str, dict[str, Any]]]:
-    """What bayes is combined with: learners correlated in any way, and the skills of a map."""
-    found: list[tuple[str, dict[str, Any]]] = []
+    """What bayes is combined with: learners correlated in any way."""
     if 3 <= size.n_learners <= MOST_CORRELATED and size.n_samples >= 3:
-        found.append(("gaussian", {}))
-    if size.skill_mask is not None:
-        found.append(("camilla-base", {"signs": "free"}))
-    return found
+        return [("gaussian", {})]
+    return []
 
 
 def fit_chosen(
@@ -335,12 +340,18 @@ def diagnose(
         *chain_notes(readout, chosen.name, found.fit, ready.table),
         *pair_notes(readout),
         *copy_notes(ready.table),
+        *bias_notes(ready.table),
+        *(dependence_notes(ready.table) if readout.effective_draws is not None else ()),
         *backwards_notes(readout, ready.table),
     ]
     provenance["notes"] = notes
     if facts := _feature_facts(ready):
         provenance["features"] = facts
-    return replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
+    diagnosis = replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
+    provenance["agreement"], provenance["skill_effect"] = agreement(diagnosis), skill_effect(diagnosis)
+    notes += agreement_notes(provenance["agreement"], chosen.name)
+    notes += skill_effect_notes(provenance["skill_effect"])
+    return diagnosis
 
 
 def _feature_facts(ready: Prepared) -> dict[str, Any]:
@@ -431,17 +442,13 @@ def named(
         fitted.diagnoser, fitted.solution.params, readout, fitted.temperature, ordered.cells(),
         ordered.cluster, _all_logits(found, ordered) if len(found.parts) > 1 else None, table.content,
     )  # fmt: skip
-    learners = (
-        bare.ability()
-        .with_row_index("rank", offset=1)
-        .select("learner", "rank", pl.exclude("learner", "rank"))
-    )
-    if (standing := bare.standing()) is not None:
+    learners = bare.ranked(bare.ability())
+    if (standing := replace(bare, learners=learners).standing()) is not None:
         learners = learners.join(standing, on="learner", maintain_order="left")
     if readout.r_hat is not None:
         agreement = pl.DataFrame({"learner": bare.learner_names, "r_hat": readout.r_hat})
         learners = learners.join(agreement, on="learner", maintain_order="left")
-    frames = {"learners": learners, "samples": _samples(bare, table), "skills": _skills(bare, table)}
+    frames = {"learners": learners, "samples": _samples(bare, table), "skills": all_skills(bare, table)}
     return Diagnosis(**{**vars(bare), **frames})
 
 
@@ -462,21 +469,6 @@ def latent_names(readout: Readout) -> tuple[str, ...]:
         return ("overall",)
     n_dims = readout.ability.shape[1]
     return ("overall",) if n_dims == 1 else tuple(f"latent {k + 1}" for k in range(n_dims))
-
-
-def _skills(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
-    parts = []
-    for skill, samples in bare.skill_samples():
-        level = bare.skill_ability(bare.pool, skill, samples, bare.cells)
-        who = pl.DataFrame({"learner": bare.learner_names}).with_columns(
-            skill=pl.lit(bare.skill_names[skill])
-        )
-        parts.append(who.hstack(bare.beside_accuracy(level, bare.accuracy_on(samples))))
-    given = bare.skill_names if table.skill_map is None else table.skill_map.skills
-    return pl.concat(parts).sort(
-        pl.col("learner").replace_strict(name_index(table.learners), return_dtype=pl.Int64),
-        pl.col("skill").replace_strict(name_index(given), return_dtype=pl.Int64),
-    )
 
 
 def _samples(bare: Diagnosis, table: ResponseTable) -> pl.DataFrame:
@@ -564,18 +556,11 @@ def provenance_of(
         "converged": fitted.solution.converged,
         "placed": fitted.solution.placed,
         "interval": f"95 %, {readout.interval}",
-        "estimand": _estimand(readout, size.n_samples),
+        "estimand": estimand_of(readout, size.n_samples),
         **draw_facts(readout),
         "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
-
-
-def _estimand(readout: Readout, n_samples: int) -> str:
-    """What an ability is, in words."""
-    if readout.skill_weight is None and readout.unit_scale:
-        return f"expected score on these {n_samples} samples"
-    return "ability on the diagnoser's own scale"
 
 
 def _finite(value: float) -> float | None:

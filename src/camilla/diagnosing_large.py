@@ -527,7 +527,7 @@ def _learner_frames(bare: Diagnosis, layout: ShardLayout, seen: Seen, how: Shard
     accuracy = _accuracy(*layout.by_learner, seen.of_learner[:, 3], exact=not bare.provenance["fractional"])
     learners = names.hstack(how.levels(bare, layout, seen)).hstack(accuracy)
     ranked = learners.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
-    board = ranked.with_row_index("rank", offset=1).select("learner", "rank", pl.exclude("learner", "rank"))
+    board = bare.ranked(ranked)
     mastery = pl.col("ability") if bare.readout.unit_scale else 1 / (1 + (-pl.col("ability")).exp())
     overall = learners.select("ability", "se", "low", "high").with_columns(mastery=mastery)
     levels = how.skills(bare) or {"overall": overall}

@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis_folder import read_directory, write_directory
 from camilla.diagnosis_parts import board_parts, learner_parts
+from camilla.diagnosis_skills import skill_frames
 from camilla.diagnosis_unseen import NewPredictions, predict_new
 from camilla.display import Part, Printable
 from camilla.errors import DataError
 from camilla.fitting.engines import engine_of
 from camilla.fitting.layout import NO_ENCODERS, Encoders
 from camilla.fitting.protocol import Indices, Level, Readout, ScoreDraws
+from camilla.learners.standing import decide
 from camilla.names import name_index, nearest
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.intervals import LEVEL, Z, mean_ends
@@ -25,10 +27,8 @@ from camilla.statistics.posterior import (
     chance_better,
     estimates,
     random_shares,
-    ranks,
     shared_spread,
     simultaneous_half_width,
-    tie_groups,
 )
 from camilla.statistics.standing import (
     PairChances,
@@ -38,6 +38,7 @@ from camilla.statistics.standing import (
     standing_by_draws,
     standing_by_errors,
 )
+from camilla.statistics.step_down import MOST_TESTED
 from camilla.table.cells import Cells, means, zero_or_one
 from camilla.table.content import KeptContent
 from camilla.table.frames import WideRows
@@ -281,17 +282,17 @@ class Diagnosis(Printable):
         logits = engine_of(self.diagnoser).logit(self.diagnoser, self.params, learner, sample)
         return logits / self.temperature
 
-    def ability(self, samples: Iterable[str] | None = None, *, like_these: bool = False) -> pl.DataFrame:
+    def ability(self, samples: Iterable[str] | None = None, *, these_samples: bool = False) -> pl.DataFrame:
         """Estimates every learner's ability on any set of samples, with its accuracy there.
 
         Parameters
         ----------
         samples : list of str, optional
             Names. All by default.
-        like_these : bool
-            By default the ability is on exactly these samples. With True it is on samples like these: they
-            count as a random draw (of whole clusters where the table has clusters), and the interval is
-            wider. Only auto and bayes have it.
+        these_samples : bool
+            By default the interval is for samples like these: they count as a random draw (of whole clusters
+            where the table has clusters). With True it is for exactly these samples, and narrower. Only auto
+            and bayes tell the two apart; what the interval of another diagnoser means is in its provenance.
 
         Returns
         -------
@@ -301,7 +302,7 @@ class Diagnosis(Printable):
         Raises
         ------
         DataError
-            No sample, an unknown sample, or a diagnoser without draws and `like_these`.
+            No sample, or an unknown sample.
 
         Examples
         --------
@@ -313,9 +314,7 @@ class Diagnosis(Printable):
         if len(chosen) == 0:
             raise DataError("no sample was given for the ability; name at least one.")
         frame = pl.DataFrame({"learner": self.learner_names}).hstack(
-            _frame_of(self._draws_like_these(self.pool, chosen))
-            if like_these
-            else self.ability_on(self.pool, chosen)
+            self._scores(self.pool, chosen, these_samples=these_samples)
         )
         return self.beside_accuracy(frame, self.accuracy_on(chosen)).sort(
             pl.col("ability").round(DECIMALS), "learner", descending=[True, False]
@@ -326,13 +325,15 @@ class Diagnosis(Printable):
         """The fitted learners as the index-based methods take them, in the order of `learner_names`."""
         return engine_of(self.diagnoser).pool(self.diagnoser, self.params, self.readout)
 
-    def better(self, one: str, other: str) -> float:
-        """Returns the probability that one learner's expected score on these samples is above another's.
+    def better(self, one: str, other: str, *, these_samples: bool = False) -> float:
+        """Returns the probability that one learner's expected score is above another's.
 
         Parameters
         ----------
         one, other : str
             Names of two learners.
+        these_samples : bool
+            On exactly these samples, instead of on samples like these.
 
         Returns
         -------
@@ -352,12 +353,13 @@ class Diagnosis(Printable):
         True
         """
         a, b = self._indices([one, other], self.learner_names, "learner")
-        return chance_better(self._draws(), int(a), int(b))
+        return chance_better(self._draws(these_samples=these_samples), int(a), int(b))
 
-    def learners_like_these(self) -> pl.DataFrame:
-        """Returns the leaderboard for samples like these, with wider intervals.
+    def learners_on_these(self) -> pl.DataFrame:
+        """Returns the leaderboard for exactly these samples, with narrower intervals.
 
-        The samples count as a random draw from a larger pool of samples. Only auto and bayes have it.
+        It says what these learners would score if they answered the same samples again. Only auto and bayes
+        have it.
 
         Returns
         -------
@@ -367,47 +369,63 @@ class Diagnosis(Printable):
         Examples
         --------
         >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
-        >>> diagnosis.learners_like_these().columns[:6]
+        >>> diagnosis.learners_on_these().columns[:6]
         ['learner', 'rank', 'ability', 'se', 'low', 'high']
         """
-        board = self.ability(like_these=True).with_row_index("rank", offset=1)
-        return board.select("learner", "rank", pl.exclude("learner", "rank")).join(
-            self._standing(self._draws_like_these(self.pool, np.arange(len(self.sample_names)))),
-            on="learner",
-            maintain_order="left",
-        )
+        drawn = self._draws(these_samples=True)
+        board = self.ranked(self.ability(these_samples=True))
+        order = self._indices(board["learner"].to_list(), self.learner_names, "learner")
+        found = standing_by_draws(drawn[:, order], self._same_answers()[order])
+        return board.hstack(_standing_columns(found))
+
+    def ranked(self, board: pl.DataFrame) -> pl.DataFrame:
+        """Puts ranks beside the abilities of a board; equal abilities share a rank.
+
+        Parameters
+        ----------
+        board : polars.DataFrame
+            What `ability` returns.
+
+        Returns
+        -------
+        polars.DataFrame
+            The same rows, with the column rank after the learner.
+
+        Examples
+        --------
+        >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
+        >>> diagnosis.ranked(diagnosis.ability())["rank"].to_list()
+        [1, 2, 3, 4, 5, 6]
+        """
+        rank = (-pl.col("ability").round(DECIMALS)).rank("min").cast(pl.UInt32).alias("rank")
+        return board.select("learner", rank, pl.exclude("learner"))
 
     def standing(self) -> pl.DataFrame | None:
-        """Returns the possible ranks and tie groups of the learners, from draws.
-
-        Learners of one tie group cannot be told apart from its first learner with 95 % probability.
+        """Returns who may have which rank, and who is tied with the first, where the diagnoser has draws.
 
         Returns
         -------
         polars.DataFrame or None
-            Columns learner, rank_low, rank_high (95 % interval of the rank), p_best and tie_group. None where
-            the diagnoser has no draws.
+            Columns learner, rank_low, rank_high (simultaneous at 95 %), p_best and tied_with_first, best
+            first. None where the diagnoser has no draws.
 
         Examples
         --------
         >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "bayes", draws=100)
         >>> diagnosis.standing().columns
-        ['learner', 'rank_low', 'rank_high', 'p_best', 'tie_group']
+        ['learner', 'rank_low', 'rank_high', 'p_best', 'tied_with_first']
         """
-        return None if self.pool.draws is None else self._standing(self._draws())
-
-    def _standing(self, draws: Floats) -> pl.DataFrame:
-        found = ranks(draws)
-        return pl.DataFrame(
-            {"learner": self.learner_names, "rank_low": found.low, "rank_high": found.high,
-             "p_best": found.best, "tie_group": tie_groups(draws)}
-        )  # fmt: skip
+        if self.pool.draws is None:
+            return None
+        found = self.told_apart()
+        return None if found is None else self.learners.select("learner").hstack(_standing_columns(found))
 
     def told_apart(self) -> Standing | None:
-        """Returns ranks and ties in the order of the leaderboard.
+        """Returns who is told apart, possible ranks and ties, in the order of the leaderboard.
 
-        Every table, picture and report shows these. They come from draws if there are any, otherwise from
-        tests.
+        Every table, picture, report and server shows these, for samples like these. Where abilities are
+        scores and all learners answered the same samples, the responses decide, as in `camilla.rank`;
+        otherwise draws if there are any, or else standard errors.
 
         Returns
         -------
@@ -418,11 +436,41 @@ class Diagnosis(Printable):
         --------
         >>> diagnosis = camilla.diagnose(camilla.simulate(6, 40, seed=1).table, "irt", precision=1.0)
         >>> diagnosis.told_apart().rank_low.tolist()
-        [1, 1, 2, 3, 3, 3]
+        [1, 1, 2, 2, 3, 3]
         """
+        order = self._board_order()
+        if (matrix := self._shared_responses()) is not None:
+            group = None
+            if self.clusters is not None:
+                group = np.unique(np.array(self.clusters), return_inverse=True)[1]
+            return decide(matrix[order], self.sample_names, group).on_board()
         if self.pool.draws is not None:
-            return standing_by_draws(self._draws()[:, self._board_order()])
+            return standing_by_draws(self._draws()[:, order], self._same_answers()[order])
         return standing_by_errors(*self._board_ability())
+
+    def _shared_responses(self) -> Floats | None:
+        """[learners, samples] where abilities are scores and all learners answered all samples; else None."""
+        n, m = len(self.learner_names), len(self.sample_names)
+        scores = self.readout.unit_scale and self.readout.skill_weight is None
+        kept = len(self.cells.learner) == n * m and not self.provenance.get("out_of_core")
+        if not scores or not kept or not 2 <= n <= MOST_TESTED:
+            return None
+        matrix = np.empty((n, m))
+        matrix[self.cells.learner, self.cells.sample] = self.cells.response
+        return matrix
+
+    def _same_answers(self) -> NDArray[np.intp]:
+        """A number for each learner, equal for those with the same response to the same samples."""
+        n = len(self.learner_names)
+        order = np.lexsort((self.cells.sample, self.cells.learner))
+        ends = np.cumsum(np.bincount(self.cells.learner, minlength=n))[:-1]
+        pairs = zip(
+            np.split(self.cells.sample[order], ends), np.split(self.cells.response[order], ends), strict=True
+        )
+        first: dict[tuple[bytes, bytes], int] = {}
+        return np.array(
+            [first.setdefault((one.tobytes(), two.tobytes()), at) for at, (one, two) in enumerate(pairs)]
+        )
 
     def pair_chances(self) -> PairChances:
         """Returns the probability that each learner is above each other learner.
@@ -453,8 +501,13 @@ class Diagnosis(Printable):
         )
         return ability, se
 
-    def simultaneous(self) -> pl.DataFrame:
+    def simultaneous(self, *, these_samples: bool = False) -> pl.DataFrame:
         """Returns intervals that contain the expected scores of all learners at once with 95 % probability.
+
+        Parameters
+        ----------
+        these_samples : bool
+            On exactly these samples, instead of on samples like these.
 
         Returns
         -------
@@ -472,7 +525,7 @@ class Diagnosis(Printable):
         >>> diagnosis.simultaneous().columns
         ['learner', 'low', 'high']
         """
-        draws = self._draws()
+        draws = self._draws(these_samples=these_samples)
         half = simultaneous_half_width(draws) * draws.std(axis=0)
         mean = draws.mean(axis=0)
         return pl.DataFrame(
@@ -483,9 +536,25 @@ class Diagnosis(Printable):
             }
         )
 
-    def _draws(self) -> Floats:
-        """[draws, learners], expected scores on all samples."""
-        return self._with_draws(self.pool).on(np.arange(len(self.sample_names)))
+    def _draws(self, *, these_samples: bool = False) -> Floats:
+        """[draws, learners], expected scores on all samples, or on samples like them."""
+        samples = np.arange(len(self.sample_names))
+        level = self.pool
+        if these_samples:
+            return self._with_draws(level).on(samples)
+        return self._draws_like_these(level, samples)
+
+    def _scores(
+        self, level: Level, samples: NDArray[np.integer], *, these_samples: bool = False
+    ) -> pl.DataFrame:
+        """Columns ability, se, low and high, for samples like these where there are draws."""
+        if level.draws is None or these_samples:
+            return self.ability_on(level, samples)
+        found = _frame_of(self._draws_like_these(level, samples))
+        value = level.draws.on(samples).mean(axis=0)  # which samples come next favours no learner
+        return found.with_columns(
+            ability=value, low=np.minimum(found["low"], value), high=np.maximum(found["high"], value)
+        )
 
     def score_draws(self, samples: NDArray[np.integer]) -> Floats:
         """Returns draws of the expected scores on samples like these.
@@ -516,13 +585,18 @@ class Diagnosis(Printable):
         return level.draws
 
     def _draws_like_these(self, level: Level, samples: NDArray[np.integer]) -> Floats:
-        """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap."""
+        """Each draw with samples, or clusters, that count by random shares: the Bayesian bootstrap.
+
+        Their mean is that of the draws on these samples.
+        """
         draws = self._with_draws(level)
-        if self.clusters is None:
-            return draws.on(samples, random_shares(draws.n_draws, np.arange(len(samples))))
-        group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
+        group = np.arange(len(samples))
+        if self.clusters is not None:
+            group = np.unique(np.array(self.clusters, object)[samples].astype(str), return_inverse=True)[1]
         drawn = draws.on(samples, random_shares(draws.n_draws, group))
-        return np.clip(drawn + self._missed_of(group, samples, drawn.shape), 0, 1)
+        if self.clusters is not None:
+            drawn = drawn + self._missed_of(group, samples, drawn.shape)
+        return np.clip(drawn - drawn.mean(axis=0) + draws.on(samples).mean(axis=0), 0, 1)
 
     def _missed_of(
         self, group: NDArray[np.integer], samples: NDArray[np.integer], shape: tuple[int, ...]
@@ -718,9 +792,10 @@ class Diagnosis(Printable):
         for index, name in enumerate(table.learners):
             level, where = self._level(table, index)
             answers = _known_cells(table, index, where)
-            for skill, samples in self.skill_samples():
-                row = self.skill_ability(level, skill, samples, answers)
-                row = self.beside_accuracy(row, _accuracy_of(table, index, np.isin(where, samples)))
+            skills = self.skill_samples()
+            accuracies = [_accuracy_of(table, index, np.isin(where, samples)) for _, samples in skills]
+            spread = self.provenance.get("skill_spread")
+            for skill, row in enumerate(skill_frames(self, level, answers, accuracies, spread).frames):
                 out.append(pl.DataFrame({"learner": [name], "skill": [self.skill_names[skill]]}).hstack(row))
         return pl.concat(out)
 
@@ -782,6 +857,8 @@ class Diagnosis(Printable):
             if self.readout.credible:
                 low, high = np.where(value > LEVEL, 1.0, 0.0), np.where(value < 1 - LEVEL, 0.0, 1.0)
             frame = pl.DataFrame({"ability": value, "se": se, "low": low, "high": high})
+        elif level.draws is not None:
+            frame = self._scores(level, samples)
         else:
             inside = np.zeros(len(self.sample_names), bool)
             inside[samples] = True
@@ -820,7 +897,12 @@ class Diagnosis(Printable):
         )
 
     def parts(
-        self, *, learners: int = 20, samples: int = 10, learner: str | None = None, like_these: bool = False
+        self,
+        *,
+        learners: int = 20,
+        samples: int = 10,
+        learner: str | None = None,
+        these_samples: bool = False,
     ) -> list[Part]:
         """Returns the sentences and tables that `text` prints.
 
@@ -830,8 +912,8 @@ class Diagnosis(Printable):
             Number of learners and of hardest samples to list.
         learner : str, optional
             Show the skills of this learner instead of the leaderboard.
-        like_these : bool
-            Whether abilities are on samples like these, as in `ability`.
+        these_samples : bool
+            Whether abilities are on exactly these samples, as in `ability`.
 
         Returns
         -------
@@ -846,9 +928,11 @@ class Diagnosis(Printable):
         """
         if learner is None:
             frame, made = self.learners, self.provenance
-            if like_these:
-                made = made | {"estimand": f"expected score on samples like these {len(self.sample_names)}"}
-                frame = self.learners_like_these()
+            if these_samples:
+                made = made | {
+                    "estimand": estimand_of(self.readout, len(self.sample_names), these_samples=True)
+                }
+                frame = self.learners_on_these()
             return board_parts(frame, self.samples, made, n_learners=learners, n_samples=samples)
         self._indices([learner], self.learner_names, "learner")
         return learner_parts(self.skills, learner, self.provenance)
@@ -963,7 +1047,7 @@ class Diagnosis(Printable):
     def _placed(self, table: ResponseTable, index: int) -> pl.DataFrame:
         level, where = self._level(table, index)
         everywhere = np.arange(len(self.sample_names))
-        frame = self.ability_on(level, everywhere)
+        frame = self._scores(level, everywhere)
         name = table.learners[index]
         return (
             pl.DataFrame({"learner": [name], "rank": [self._rank(name, frame["ability"][0])]})
@@ -974,8 +1058,24 @@ class Diagnosis(Printable):
     def _rank(self, name: str, ability: float) -> int:
         """The rank on the board if it had this learner, instead of the one of its name if there is one."""
         others = self.learners.filter(pl.col("learner") != name)
-        ahead = others["ability"].round(DECIMALS) - round(ability, DECIMALS)
-        return 1 + int(((ahead > 0) | ((ahead == 0) & (others["learner"] < name))).sum())
+        return 1 + int((others["ability"].round(DECIMALS) > round(ability, DECIMALS)).sum())
+
+
+def estimand_of(readout: Readout, n_samples: int, *, these_samples: bool = False) -> str:
+    """What an ability is, in words."""
+    if readout.skill_weight is not None or not readout.unit_scale:
+        return "ability on the diagnoser's own scale"
+    which = "these" if these_samples or readout.effective_draws is None else "samples like these"
+    return f"expected score on {which} {n_samples}" + (" samples" if which == "these" else "")
+
+
+def _standing_columns(found: Standing) -> pl.DataFrame:
+    tied = np.zeros(len(found.rank_low), bool)
+    tied[list(found.with_first)] = True
+    return pl.DataFrame(
+        {"rank_low": found.rank_low, "rank_high": found.rank_high, "p_best": found.p_best,
+         "tied_with_first": tied}
+    )  # fmt: skip
 
 
 def _frame_of(draws: Floats) -> pl.DataFrame:

@@ -45,7 +45,7 @@ def board_parts(
         shown = first.select("rank", "learner", "ability", ABILITY, "accuracy", ACCURACY)
         board = Grid(title, shown, fixed=tuple(ENDS), spare=(ACCURACY,))
     return [
-        *_best_lines(learners),
+        *_best_lines(learners, made),
         board,
         *(f"note: {note}" for note in made.get("notes", [])),  # absent from what was saved before
         _sample_grid(samples, n_samples, made),
@@ -53,24 +53,34 @@ def board_parts(
     ]
 
 
-def _best_lines(learners: pl.DataFrame) -> list[str]:
+def _best_lines(learners: pl.DataFrame, made: Mapping[str, Any]) -> list[str]:
     """Who is the best, and how sure that is."""
     if "p_best" not in learners.columns:
         return []
-    first = learners.sort("p_best", "rank", descending=[True, False]).head(3)
-    rows = [(brief(name), share) for name, share in first.select("learner", "p_best").iter_rows()]
-    if rows[0][1] >= LEVEL:
+    where = "samples like these" if "like these" in str(made["estimand"]) else "these samples"
+    first = learners.row(0, named=True)
+    if first["rank_high"] == 1:
+        chance = _chance(first["p_best"])
+        return [f"{brief(first['learner'])} is the best of {learners.height} learners on {where} ({chance})."]
+    if first["p_best"] >= LEVEL:
+        tied = int(learners["tied_with_first"].sum()) - 1
         return [
-            f"{rows[0][0]} is the best of {learners.height} learners (probability {_chance(rows[0][1])})."
+            f"{brief(first['learner'])} is probably the best of {learners.height} learners on {where} "
+            f"({_chance(first['p_best'])}), but {counted(tied, 'other')} cannot be told apart from it."
         ]
-    likely = [row for row in rows if row[1] >= 1 - LEVEL] or rows[:1]
-    shown = ", ".join(f"{name} {_chance(share)}" for name, share in likely)
-    return [f"No learner is clearly the best of {learners.height}. Probability of being the best: {shown}."]
+    likely = learners.sort("p_best", "rank", descending=[True, False]).head(3)
+    rows = [row for row in likely.select("learner", "p_best").iter_rows() if row[1] >= 1 - LEVEL]
+    rows = rows or likely.select("learner", "p_best").rows()[:1]
+    shown = ", ".join(f"{brief(name)} {_chance(share).removeprefix('probability ')}" for name, share in rows)
+    return [
+        f"No learner is clearly the best of {learners.height} on {where}. Probability of being the best: "
+        f"{shown}."
+    ]
 
 
 def _chance(share: float) -> str:
     """A probability from some hundred draws: whole percents."""
-    return "over 99 %" if share > 0.99 else f"{round(100 * share)} %"
+    return "probability over 99 %" if share > 0.99 else f"probability {round(100 * share)} %"
 
 
 def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> list[Part]:

@@ -16,6 +16,7 @@ from camilla.fitting.feature_priors import Regressed
 from camilla.fitting.laplace import sample_covariance
 from camilla.fitting.layout import layout_of
 from camilla.fitting.regression import Expansion
+from camilla.fitting.skill_effects import skill_weights
 from camilla.fitting.smoothing import smoothed
 from camilla.names import in_quotes, repeated
 from camilla.table.encoding import Encoder
@@ -109,7 +110,7 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
     of_learners = _side(found, learners, "learner", getattr(params, "learner_basis", None), notes)
     with one_blas_thread():
         drawing = _drawing(params)
-        if drawing is _by_laplace and samples is not None and _skills_matter(found):
+        if samples is not None and _skills_matter(found, drawing):
             notes.append(
                 "the skills of a new sample are unknown; it is predicted to need those of a random sample of "
                 "the table"
@@ -117,8 +118,12 @@ def predict_new(found: Any, samples: Any = None, learners: Any = None) -> NewPre
         return _summed(found, of_samples, of_learners, drawing(found, of_samples, of_learners), notes)
 
 
-def _skills_matter(found: Any) -> bool:
-    """Whether samples differ in which loadings are free."""
+def _skills_matter(found: Any, drawing: Any) -> bool:
+    """Whether samples differ in the skills that their factors depend on."""
+    if drawing is _by_draws:
+        return found.params.effect is not None
+    if drawing is _by_resampling:
+        return False
     free = found.diagnoser.problem().free
     return bool(free.any() and not free.all())
 
@@ -179,12 +184,13 @@ class _Block(NamedTuple):
 def _by_draws(found: Any, samples: _Side, learners: _Side) -> Iterator[_Block]:
     """From the posterior of bayes: weights, residuals of new rows, responses."""
     params, rng = found.params, np.random.default_rng(0)
+    skills = None if params.effect is None else skill_weights(found.diagnoser.size.skill_mask)
     kept = len(params.ability)
     draw = [d % kept for d in range(max(DRAWS // kept, 1) * kept)]
     ability = np.stack([_abilities(params, d, learners, rng) for d in draw])
     dispersion = float(params.dispersion[0]) if found.diagnoser.size.fractional else 1.0
     for part in _chunks(len(samples.names), len(draw) * len(learners.names)):
-        factor = np.stack([_factors(params, d, samples, part, rng) for d in draw])
+        factor = np.stack([_factors(params, d, samples, part, skills, rng) for d in draw])
         logit = np.matmul(factor[:, :, 1:], ability.transpose(0, 2, 1)) + factor[:, :, :1]
         chance = sigmoid(_corrected(params, logit, samples, part, learners))
         yield _Block(part, chance, _responses(rng, chance, dispersion))
@@ -208,28 +214,41 @@ def _corrected(params: Any, logit: Floats, samples: _Side, part: slice, learners
 
 
 def _abilities(params: Any, draw: int, learners: _Side, rng: np.random.Generator) -> Floats:
-    """[learners, dims] under a draw of the posterior."""
+    """[learners, dims + skills] under a draw of the posterior."""
     fitted = params.ability[draw].astype(np.float32)
+    if params.effect is not None:
+        fitted = np.hstack([fitted, params.effect[draw].astype(np.float32)])
     if learners.known is not None:
         return fitted[learners.known]
     if learners.columns is None:
         return fitted[rng.integers(0, len(fitted), len(learners.names))]
     mean = learners.columns @ params.learner_weight[draw]
     noise = rng.standard_normal(mean.shape) + _beyond(params.learner_beyond, draw, learners.beyond, rng)
-    return (mean + noise).astype(np.float32)
+    if params.effect is None:
+        return (mean + noise).astype(np.float32)
+    effect = rng.standard_normal((len(mean), params.effect.shape[2])) * params.effect_scale[draw]
+    return np.hstack([mean + noise, effect]).astype(np.float32)
 
 
-def _factors(params: Any, draw: int, samples: _Side, part: slice, rng: np.random.Generator) -> Floats:
-    """[samples, 1 + dims] under a draw of the posterior."""
+def _factors(
+    params: Any, draw: int, samples: _Side, part: slice, skills: Floats | None, rng: np.random.Generator
+) -> Floats:
+    """[samples, 1 + dims + skills] under a draw; a new sample needs the skills of a random one."""
     fitted = params.factor[draw].astype(np.float32)
-    if samples.known is not None:
-        return fitted[samples.known[part]]
-    if samples.columns is None:
-        return fitted[rng.integers(0, len(fitted), part.stop - part.start)]
-    mean = params.sample_mean[draw] + samples.columns[part] @ params.sample_weight[draw]
-    noise = rng.standard_normal(mean.shape) @ params.sample_root[draw].T
-    left = None if samples.beyond is None else samples.beyond[part]
-    return (mean + noise + _beyond(params.sample_beyond, draw, left, rng)).astype(np.float32)
+    n = part.stop - part.start
+    rows = rng.integers(0, len(fitted), n) if samples.known is None else samples.known[part]
+    if samples.known is not None or samples.columns is None:
+        factor = fitted[rows]
+    else:
+        mean = params.sample_mean[draw] + samples.columns[part] @ params.sample_weight[draw]
+        if skills is not None:
+            mean = mean + (skills[rows] - skills.mean(axis=0)) @ params.sample_skill[draw]
+        noise = rng.standard_normal(mean.shape) @ params.sample_root[draw].T
+        left = None if samples.beyond is None else samples.beyond[part]
+        factor = mean + noise + _beyond(params.sample_beyond, draw, left, rng)
+    if skills is not None:
+        factor = np.hstack([factor, skills[rows]])
+    return factor.astype(np.float32)
 
 
 def _beyond(deviation: Floats | None, draw: int, left: Floats | None, rng: np.random.Generator) -> Any:

@@ -296,6 +296,17 @@ def brief(text: str, longest: int = LONGEST_NAME) -> str:
     return shortened(shown(text), longest)
 
 
+def places_in_words(places: Sequence[int]) -> str:
+    """Numbers in order, runs of them shortened: “1–4, 6”."""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place == runs[-1][-1] + 1:
+            runs[-1].append(place)
+        else:
+            runs.append([place])
+    return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
+
+
 def listed(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
     apart = distinctly_shortened(names[:most], LONGEST_NAME)

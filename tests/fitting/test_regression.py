@@ -47,7 +47,7 @@ def test_without_responses_regressions_are_drawn_from_their_prior() -> None:
     square, of_factors, of_abilities, deviation = [], [], [], []
     for _ in range(10_000):
         chain.sweep()
-        samples, learners = chain.regressions
+        samples, learners, _ = chain.regressions
         assert samples is not None
         assert learners is not None
         square.append(((chain.ability - learners.mean) ** 2).sum(axis=0))

@@ -112,6 +112,21 @@ def test_dimensions_that_were_put_in_are_counted(true: int, gaps: float) -> None
     assert parallel_analysis(matrix, seed=1).number == true
 
 
+def test_what_was_looked_at_is_said_beside_what_there_is() -> None:
+    """25 learners × 900 samples of which 100 are constant; 400 samples are looked at, constant ones too."""
+    rng = np.random.default_rng(6)
+    matrix = (rng.normal(size=(25, 1)) + rng.normal(size=(25, 900)) > 0).astype(float)
+    matrix[:, 450:550] = 1
+    found = check(ResponseTable.from_matrix(matrix))
+    (line,) = [one.says for one in found.findings if one.about == "dimensions"]
+    vary = int((matrix.min(axis=0) < matrix.max(axis=0)).sum())
+    looked = parallel_analysis(matrix).n_samples
+    assert looked < 400
+    assert f"(25 learners × {looked} of {vary} samples that vary)" in line
+    small = check(ResponseTable.from_matrix(matrix[:, :60]))
+    assert any("(25 learners × 60 samples that vary)" in one.says for one in small.findings)
+
+
 def test_noise_has_no_dimensions_more_often_than_promised() -> None:
     """60 tables of noise, each passing with probability .05: more than 8 would happen once in 500 tries."""
     rng = np.random.default_rng(7)

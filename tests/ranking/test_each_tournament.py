@@ -69,7 +69,7 @@ def test_good_tournaments_are_ranked_and_bad_ones_named_with_their_problem(mixed
             line for line in lines if line.startswith(f"warning: tournament {name!r} cannot be ranked")
         ]
         assert reason.format(line=first_typo) in line
-        assert "mixed.csv" in line or name == "tied"
+        assert "mixed.csv" in line or name in ("absent", "tied")
     assert sorted(place.name for place in (tmp_path / "out").iterdir() if place.is_dir()) == [
         "also_good",
         "good",
@@ -107,13 +107,11 @@ def test_many_bad_tournaments_do_not_flood_the_screen(tmp_path):
 
 
 def test_python_is_told_of_the_first_problem_unless_it_asks_for_the_rest(mixed):
-    with pytest.raises(
-        DataError, match=r"tournament 'absent': .*players 'b'.* 3 more cannot be used: 'typo'"
-    ):
+    with pytest.raises(DataError, match=r"tournament 'typo': .*line 66.* 2 more cannot be used: 'alone'"):
         read_tournaments(mixed, DATA)
     found = usable_tournaments(mixed, DATA)
-    assert list(found.usable) == ["good", "tied", "also good"]
-    assert list(epp_each(found.usable).problems) == ["tied"]
+    assert list(found.usable) == ["good", "absent", "tied", "also good"]
+    assert list(epp_each(found.usable).problems) == ["absent", "tied"]
 
 
 def test_a_setting_that_does_not_fit_is_still_an_error(mixed):
@@ -149,3 +147,35 @@ def test_missing_is_an_option_of_the_command(tmp_path):
     said = camilla(idle, "--missing", "na")
     assert said.returncode == 2
     assert "--missing does nothing with a list of matches" in said.stderr
+
+
+def test_a_player_who_failed_everywhere_in_a_tournament_lost_it_where_failures_are_losses(tmp_path):
+    """As in the AutoML benchmark: a framework that crashes on a data set has no score there at all."""
+    part = changed(rows("crashed"), "b", "")
+    path = tmp_path / "crashed.csv"
+    pl.DataFrame([*rows("good"), *part]).write_csv(path)
+    boards = {}
+    for failed in ("not_played", "lost", "impute=c"):
+        run = camilla(path, "--tournament", "data", "--failed", failed, "--json")
+        assert run.returncode == 0, run.stderr
+        boards[failed] = json.loads(run.stdout)
+    assert boards["not_played"]["problems"]["crashed"].startswith("players 'b' have no score in any round")
+    assert "--failed lost" in boards["not_played"]["problems"]["crashed"]
+    lost = boards["lost"]["tournaments"]["crashed"]["players"]
+    assert [row["player"] for row in lost][-1] == "b"
+    imputed = {row["player"]: row["epp"] for row in boards["impute=c"]["tournaments"]["crashed"]["players"]}
+    assert imputed["b"] == pytest.approx(imputed["c"], abs=1e-6)
+
+
+def test_what_the_fit_takes_for_independent_is_named(tmp_path):
+    """Rounds, or their clusters: the comparison of tournaments and the line of each board."""
+    path = tmp_path / "folds.csv"
+    table = [row | {"cluster": f"task {int(row['round']) % 4}"} for name in ("x", "y") for row in rows(name)]
+    pl.DataFrame(table).write_csv(path)
+    by_rounds = camilla(path, "--tournament", "data").stdout
+    by_clusters = camilla(path, "--tournament", "data", "--cluster", "cluster").stdout
+    assert "p by rounds" in by_rounds
+    assert " by rounds." in by_rounds
+    assert "p by clusters" in by_clusters
+    assert " by clusters." in by_clusters
+    assert "by rounds" not in by_clusters

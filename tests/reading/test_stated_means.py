@@ -73,6 +73,17 @@ def test_a_reducer_of_epochs_is_named(tmp_path: Path) -> None:
     assert "0.500 was read, because the harness reduces epochs by max" in line
 
 
+def test_a_log_that_holds_some_of_the_samples_is_said_to(tmp_path: Path) -> None:
+    """As logs cut for publication: 1 of 2,340 samples, two epochs each."""
+    results = stated(0.66) | {"total_samples": 4680, "completed_samples": 4680}
+    header = {"eval": log_seeds.HEADER["eval"] | {"config": {"epochs": 2}}, "results": results}
+    (line,) = said(load_logs([inspect_log(tmp_path, four("C"), **header)]))
+    assert (
+        "0.660 by choice, 1.000 was read, because the harness's mean is over 2340 samples, and here over 1"
+        in line
+    )
+
+
 def test_samples_that_are_dropped_here_are_named(tmp_path: Path) -> None:
     limited = log_seeds.inspect_sample(0, "C", id="z", limit={"type": "token", "limit": 9})
     path = inspect_log(tmp_path, [*four("C", "I", "I"), limited], results=stated(0.5))

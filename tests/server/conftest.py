@@ -12,7 +12,7 @@ from starlette.testclient import TestClient
 
 import camilla
 from camilla.server.application import Application
-from camilla.server.boards import add_benchmark
+from camilla.server.boards import add_benchmark, restrict
 from camilla.server.guard import Limits
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
@@ -60,12 +60,16 @@ def live(small_diagnosis: Path, tmp_path: Path) -> Iterator[Callable[..., Live]]
 
     def start(
         place: str | None = None, *, limits: Limits | None = None, secret: Any = False,
-        folder: Path | None = None, log: Callable[..., None] = _unsaid, **settings: Any,
+        least_share: float | None = None, folder: Path | None = None,
+        log: Callable[..., None] = _unsaid, **settings: Any,
     ) -> Live:  # fmt: skip
         store = Store(place or str(tmp_path / f"live{next(NUMBER)}.db"))
         source = folder or small_diagnosis
         add_benchmark(store, source, name="small", secret=secret)
         boards = Boards(store)
+        if least_share is not None:
+            samples = {"small": boards.own(boards.benchmark("small")).sample_names}
+            restrict(store, samples, least_share=least_share)
         site = Site(store, boards, Sessions(store, boards), Worker(store, RefitPolicy(), log), **settings)
         application = Application(site, limits or Limits(reads=1e6, writes=1e6), log=log)
         client = TestClient(application.asgi(), base_url="http://camilla.test", follow_redirects=False)

@@ -1,5 +1,6 @@
 """Submissions, boards and what stands on them, over time."""
 
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +15,7 @@ import camilla
 from camilla.server.boards import table_of
 from camilla.server.refitting import RefitPolicy, changes_since, next_job
 from camilla.server.store import now
-from camilla.statistics.wald import board_standing
+from camilla.statistics.standing import standing_by_errors
 from camilla.table.responses import ResponseTable
 
 
@@ -72,9 +73,11 @@ def test_ranks_and_ties_are_those_of_the_tests_over_everyone_on_the_board(server
     server.submit(server.token("ann"), "new", board_worlds.responses(0.5, seed=1))
     answer = server.client.get("/api/benchmarks/small/leaderboard").json()
     ability, se = (np.array([row[name] for row in answer["rows"]]) for name in ("ability", "se"))
-    wanted = board_standing(ability, se, 0.95)
+    wanted = standing_by_errors(ability, se)
+    assert wanted is not None
     assert [row["rank_low"] for row in answer["rows"]] == wanted.rank_low.tolist()
-    assert [(tie["first"] - 1, tie["last"] - 1) for tie in answer["ties"]] == wanted.ties
+    names = [row["learner"] for row in answer["rows"]]
+    assert answer["ties"] == [[names[place] for place in places] for places in wanted.ties]
     assert len(answer["rows"]) == board_worlds.N_LEARNERS + 1
 
 
@@ -217,6 +220,10 @@ def test_a_refit_is_due_after_enough_changes_or_enough_time(server: Live) -> Non
 @pytest.mark.parametrize(
     ("given", "says"),
     [
+        (
+            {name: 1.0 for name, value in board_worlds.responses(0.5, seed=1).items() if value == 1},
+            "this benchmark takes submissions with responses to all of them",
+        ),
         ({"nowhere": 1.0}, "none of the samples belongs to this benchmark"),
         ({"sample 01": 0.5}, "responses of this benchmark are 0 or 1"),
     ],
@@ -234,3 +241,19 @@ def test_unknown_samples_are_left_out_and_counted(server: Live) -> None:
     answer = server.submit(server.token("ann"), "new", given | {"sample 99": 1.0})
     assert answer["received"][0]["submission"]["n_unknown"] == 1
     assert answer["received"][0]["row"]["n"] == 60
+
+
+def test_the_owner_says_what_share_of_the_samples_is_enough(live: Callable[..., Live]) -> None:
+    """45 of 60 are three quarters; one fewer is not. The share is in the store, not in the server."""
+    given = board_worlds.responses(0.5, seed=1)
+    first = live(least_share=0.75)
+    server = live(str(first.site.store.url.database))
+    assert server.client.get("/api/benchmarks/small").json()["least_share"] == 0.75
+    few, enough = (dict(list(given.items())[:n]) for n in (44, 45))
+    refused = server.submit(server.token("ann"), "few", few, status=422)["error"]
+    assert "learner 'few' has responses to 44 of 60 samples" in refused
+    assert "at least 45 of them" in refused
+    assert server.submit(server.token("ann"), "enough", enough)["received"][0]["row"]["n"] == 45
+    page = server.client.get("/benchmarks/small").text
+    assert ">responses</th>" in page
+    assert re.search(r"enough.*?<bdi>45</bdi></td>", page, re.DOTALL)

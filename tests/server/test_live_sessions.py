@@ -77,24 +77,49 @@ def test_a_session_asks_what_the_adaptive_test_asks_and_survives_a_restart(
     assert row["high"] - row["low"] > 0
 
 
-def test_an_answer_sent_twice_counts_once_and_another_one_is_refused(server: Live) -> None:
+def test_an_answer_sent_twice_counts_once_and_another_one_is_refused(live: Callable[..., Live]) -> None:
+    server = live(least_share=0.5)
     token = server.token("ann")
     number = start(server, token)["id"]
     calibrated(server)
     path = f"/api/sessions/{number}/answers"
-    first = server.post(path, token, {"sample": "sample 01", "response": 1}).json()
-    assert server.post(path, token, {"sample": "sample 01", "response": 1}).json() == first
-    assert server.post(path, token, {"sample": "sample 01", "response": 0}).status_code == 409
+    asked = state(server, token, number)["next"]
+    first = server.post(path, token, {"sample": asked, "response": 1}).json()
+    assert server.post(path, token, {"sample": asked, "response": 1}).json() == first
+    assert server.post(path, token, {"sample": asked, "response": 0}).status_code == 409
     assert server.post(path, token, {"sample": "nowhere", "response": 0}).status_code == 422
-    assert server.post(path, token, {"sample": "sample 02", "response": 0.5}).status_code == 422
-    left = server.post(path, token, {"sample": "sample 03", "response": None}).json()
+    assert server.post(path, token, {"sample": first["next"], "response": 0.5}).status_code == 422
+    left = server.post(path, token, {"sample": first["next"], "response": None}).json()
     assert (left["asked"], left["left_out"]) == (1, 1)
-    trials = server.post(path, token, {"sample": "sample 02", "response": 0.5, "trials": 2}).json()
+    trials = server.post(path, token, {"sample": left["next"], "response": 0.5, "trials": 2}).json()
     assert trials["asked"] == 2
     done = server.post(f"/api/sessions/{number}/finish", token)
     assert done.status_code == 200, done.text
     assert server.rows()["tested"]["accuracy"] == pytest.approx(2 / 3)  # of three trials
-    assert server.post(path, token, {"sample": "sample 04", "response": 1}).status_code == 409
+    assert server.post(path, token, {"sample": trials["next"], "response": 1}).status_code == 409
+
+
+def test_a_session_chooses_the_samples_and_needs_a_response_to_each(live: Callable[..., Live]) -> None:
+    """Otherwise it would take the right answers alone: those of other samples, or null for the wrong ones."""
+    strict, mild = live(), live(least_share=0.5)
+    for server in (strict, mild):
+        token = server.token("ann")
+        number = start(server, token)["id"]
+        calibrated(server)
+        path, asked = f"/api/sessions/{number}/answers", state(server, token, number)["next"]
+        other = next(name for name in GIVEN if name != asked)
+        refused = server.post(path, token, {"sample": other, "response": 1})
+        assert refused.status_code == 409
+        assert f"the session asks '{asked}' now" in refused.json()["error"]
+        answer = server.post(path, token, {"sample": asked, "response": None})
+        assert answer.status_code == (422 if server is strict else 200)
+    asked = answer.json()["next"]
+    asked = server.post(path, token, {"sample": asked, "response": None}).json()["next"]
+    server.post(path, token, {"sample": asked, "response": 1})
+    refused = server.post(f"/api/sessions/{number}/finish", token)
+    assert refused.status_code == 422
+    assert "has responses to 1 of 3 samples" in refused.json()["error"]
+    assert "at least 2 of them" in refused.json()["error"]
 
 
 def test_a_session_is_of_its_account_alone(server: Live) -> None:

@@ -17,13 +17,17 @@ import board_worlds
 import polars as pl
 import pytest
 from board_worlds import Live
+from starlette.testclient import TestClient
 
 import camilla
 from camilla.cli.serve import serve
+from camilla.errors import SettingError
 from camilla.server.accounts import RateLimit, add_token, revoke_token
-from camilla.server.application import COOKIE
+from camilla.server.application import COOKIE, Application
+from camilla.server.boards import restrict
 from camilla.server.guard import BROKEN, HEADERS, Limits
-from camilla.server.refitting import draw_report
+from camilla.server.refitting import RefitPolicy, draw_report
+from camilla.server.running import Settings, site_of
 from camilla.server.store import log_line, now
 from camilla.table.content import SCHEMA, scratch_content
 from camilla.table.responses import ResponseTable
@@ -367,15 +371,7 @@ def unpacked(answer: Any) -> str:
 
 def test_secret_content_is_in_no_answer(live: Callable[..., Live], tmp_path: Path) -> None:
     """Every route, the report and the Parquet files among them; what is not secret is shown."""
-    table = board_worlds.world()
-    frame = pl.DataFrame(
-        {"sample": table.samples, "prompt": [f"{SECRET} {s}" for s in table.samples], "reference": [KEY] * 60}
-    )
-    table = ResponseTable(
-        table.learners, table.samples, table.learner, table.sample, table.response,
-        skill_map=table.skill_map, content=scratch_content(as_content(frame)),
-    )  # fmt: skip
-    folder = camilla.diagnose(table, "camilla-base", **board_worlds.SETTINGS).save(tmp_path / "secret")
+    table, folder = board_worlds.world(), asking_folder(tmp_path)
     hidden = list(table.samples[1:])
     server = live(folder=folder, secret=hidden)
     token = server.token("ann", "owner")
@@ -407,6 +403,65 @@ def test_secret_content_is_in_no_answer(live: Callable[..., Live], tmp_path: Pat
     server = live(folder=folder)
     draw_report(server.site.store, server.benchmark(), 1)
     assert SECRET in unpacked(server.client.get("/benchmarks/small/report"))
+
+
+def asking_folder(tmp_path: Path, name: str = "asks") -> Path:
+    """A diagnosis whose samples have prompts and right answers."""
+    table = board_worlds.world()
+    frame = pl.DataFrame(
+        {"sample": table.samples, "prompt": [f"{SECRET} {s}" for s in table.samples], "reference": [KEY] * 60}
+    )
+    table = ResponseTable(
+        table.learners, table.samples, table.learner, table.sample, table.response,
+        skill_map=table.skill_map, content=scratch_content(as_content(frame)),
+    )  # fmt: skip
+    return camilla.diagnose(table, "camilla-base", **board_worlds.SETTINGS).save(tmp_path / name)
+
+
+def test_a_store_that_was_open_becomes_secret_and_stays_so(tmp_path: Path) -> None:
+    """`serve` with and without its folder; the report that was drawn before had the prompts in it."""
+    folder, store = asking_folder(tmp_path), str(tmp_path / "board.db")
+    names = tmp_path / "names.txt"
+    names.write_text("sample 01\nsample 07\n")
+
+    def hidden(**settings: Any) -> int:
+        served = site_of(Settings(store=store, policy=RefitPolicy(reports=False), **settings))
+        application = Application(served.site, Limits(reads=1e6, writes=1e6), log=lambda event, **_: None)
+        client = TestClient(application.asgi())
+        of = client.get("/api/benchmarks/asks").json()["secret_samples"]
+        for name in ("sample 01", "sample 07", "sample 30"):
+            answer = client.get("/api/benchmarks/asks/sample", params={"sample": name}).json()
+            assert (SECRET in json.dumps(answer)) is not answer["secret"]
+        report = client.get("/benchmarks/asks/report")
+        if of:
+            assert report.status_code == 503 or SECRET not in unpacked(report)
+        else:
+            draw_report(served.site.store, served.site.boards.benchmark("asks"), 1)
+            assert SECRET in unpacked(client.get("/benchmarks/asks/report"))
+        served.close()
+        return int(of)
+
+    assert hidden(folders=[folder]) == 0
+    assert hidden(secret=names) == 2
+    assert hidden() == 2
+    assert hidden(folders=[folder], secret=True) == 60
+    assert hidden(secret=names) == 60
+    assert hidden() == 60
+    names.write_text("sample 01\nsample 7\n")
+    with pytest.raises(SettingError, match="no sample 'sample 7' to keep secret"):
+        site_of(Settings(store=store, secret=names))
+
+
+def test_a_report_drawn_while_samples_become_secret_is_not_kept(
+    live: Callable[..., Live], tmp_path: Path
+) -> None:
+    server = live(folder=asking_folder(tmp_path))
+    before = server.benchmark()
+    restrict(server.site.store, {"small": board_worlds.world().samples}, secret=True)
+    draw_report(server.site.store, before, 1)
+    assert server.client.get("/benchmarks/small/report").status_code == 503
+    draw_report(server.site.store, server.benchmark(), 1)
+    assert SECRET not in unpacked(server.client.get("/benchmarks/small/report"))
 
 
 def test_every_answer_has_the_headers_that_guard_it(server: Live) -> None:

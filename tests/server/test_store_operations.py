@@ -1,5 +1,7 @@
 """Migrations, dump, load and check, over SQLite and PostgreSQL."""
 
+import hashlib
+import json
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -16,6 +18,7 @@ from camilla.errors import DataError, FormatError, SettingError
 from camilla.server.accounts import add_token
 from camilla.server.operations import check, dump, load
 from camilla.server.store import MIGRATIONS, TABLES, Store, opened
+from camilla.server.views import Boards
 from command_line import camilla as run
 
 KINDS = ["sqlite", "postgresql"]
@@ -58,7 +61,7 @@ def test_a_store_of_a_newer_version_is_refused(new_place: Callable[[str], str]) 
     with store.writing() as transaction:
         transaction.run("UPDATE schema_version SET version = 99")
     store.close()
-    with pytest.raises(DataError, match="schema version 99; this version of camilla knows 2"):
+    with pytest.raises(DataError, match="schema version 99; this version of camilla knows 3"):
         Store(place)
 
 
@@ -117,6 +120,34 @@ def test_a_dump_of_one_database_fills_the_other_and_shows_the_same_board(
     server = live(place)
     assert server.rows() == rows
     assert server.number(server.token("bob"), "four", board_worlds.responses(0.0, seed=4)) == 4
+
+
+def test_a_dump_of_an_older_schema_is_loaded(
+    filled: Live, new_place: Callable[[str], str], tmp_path: Path
+) -> None:
+    """As version 2 wrote it, without the column that version 3 added."""
+    dump(filled.site.store, tmp_path / "new.zip")
+    with zipfile.ZipFile(tmp_path / "new.zip") as new, zipfile.ZipFile(tmp_path / "old.zip", "w") as old:
+        manifest = json.loads(new.read("manifest.json"))
+        for name in new.namelist():
+            content = new.read(name)
+            if name == "benchmarks.jsonl":
+                rows = [json.loads(line) for line in content.splitlines()]
+                content = b"\n".join(
+                    json.dumps({key: row[key] for key in row if key != "least_share"}).encode()
+                    for row in rows
+                )
+                manifest["sha256"]["benchmarks"] = hashlib.sha256(content).hexdigest()
+            if name != "manifest.json":
+                old.writestr(name, content)
+        old.writestr("manifest.json", json.dumps(manifest | {"schema": 2}))
+    other = Store(new_place("sqlite"))
+    load(other, tmp_path / "old.zip")
+    boards = Boards(other)
+    assert boards.benchmark("small").least_share == 1
+    assert boards.view("small").rows.equals(filled.site.boards.view("small").rows)
+    boards.close()
+    other.close()
 
 
 def test_a_dump_is_not_loaded_over_a_store_that_is_in_use(filled: Live, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ AS_JSON = {"Content-Type": "application/json"}
 
 
 def test_a_client_cannot_say_how_its_submission_came(live: Callable[..., Live]) -> None:
-    server = live()
+    server = live(least_share=0.0)
     answer = server.post(
         SUBMIT, server.token("ann"), data={"source": "session", "learner": "new"},
         files={"file": ("a.csv", b"sample,response\nsample 07,1\n")},

@@ -236,13 +236,10 @@ def test_the_forest_has_the_leaderboards_numbers_and_ties(scored):
     assert [text.get_text() for text in axes.texts] == [
         f"{100 * x:.1f} %" for x in scored.learners["accuracy"]
     ]
-    group = scored.learners["tie_group"].to_list()
-    runs = [(group.index(k), len(group) - 1 - group[::-1].index(k)) for k in sorted(set(group))]
-    bars = sorted(
-        (line.get_ydata()[0] + 0.3, line.get_ydata()[1] - 0.3) for line in axes.lines if line not in points
-    )
-    np.testing.assert_allclose(bars, [run for run in runs if run[1] > run[0]])
-    assert axes.get_xlabel().startswith("expected score on these samples")
+    bars = [line.get_ydata() for line in axes.lines if line not in points and line.get_linewidth() < 1]
+    standing = scored.told_apart()
+    np.testing.assert_allclose(sorted(bars, key=tuple), [(places[0], places[-1]) for places in standing.ties])
+    assert axes.get_xlabel().startswith("expected score on samples like these")
 
 
 def test_difficulties_of_scores_are_not_drawn_as_shares(scored):

@@ -12,7 +12,8 @@ import pytest
 import camilla
 import command_line
 from camilla.errors import DataError, SettingError
-from camilla.show.report import diagnosed
+from camilla.fitting.training import Training
+from camilla.show.report import choosing, diagnosed
 from camilla.show.report.build import report
 from camilla.show.report.diagnosed import Diagnosed
 from camilla.show.report.words import findings, headline, namer
@@ -123,9 +124,9 @@ def spelled(of: Diagnosed) -> dict[str, str]:
 def test_the_summary_says_what_the_tables_say(digits_diagnosis: camilla.Diagnosis) -> None:
     of = Diagnosed("digits", digits_diagnosis)
     first, second = digits_diagnosis.learners["learner"][:2]
-    tied = next(last + 1 for start, last in of.standing.ties if start == 0)  # type: ignore[union-attr]
+    tied = len(of.standing.with_first) - 1  # type: ignore[union-attr]
     said = headline(of).text(namer(of))
-    assert said == f"{first} comes first, but ranks 1–{tied} of 42 cannot be told apart."
+    assert said == f"{first} comes first, but {tied} of the other 41 learners cannot be told apart from it."
     words = spelled(of)
     ability = digits_diagnosis.learners["ability"]
     assert f"{first} has ability {ability[0]:.2f}" in words["Who leads"]
@@ -157,3 +158,30 @@ def test_diagnosers_without_some_numbers_make_a_page_too(name: str, tmp_path: Pa
     camilla.diagnose(table, name).save(tmp_path / "found")
     page = report([tmp_path / "found"], tmp_path / "page.html").page
     assert "<title>7 learners on 60 samples</title>" in page.read_text(encoding="utf-8")
+
+
+def test_a_table_cut_to_some_classes_is_reported_by_them_alone(tmp_path: Path) -> None:
+    """The other classes have no samples, no abilities, and no place in the report."""
+    digits = camilla.digits()
+    assert digits.skill_map is not None
+    part = digits.take_samples(np.flatnonzero(digits.skill_map.mask[:, :2].any(axis=1)))
+    found = camilla.diagnose(part, "camilla-base", skill_correlation=0.5, precision=3.0)
+    assert set(found.skills["skill"]) == {"0", "1"}
+    assert not found.skills["ability"].is_nan().any()
+    (note,) = found.provenance["skill_notes"]
+    assert note == "no sample needs skills '2', '3', '4', '5', '6' and 3 more: left out"
+    report([found.save(tmp_path / "found")], tmp_path / "page.html")
+
+
+@pytest.mark.filterwarnings("ignore::camilla.errors.ConvergenceWarning")
+def test_a_skill_that_only_the_graph_names_is_not_chosen_by(tmp_path: Path) -> None:
+    """No sample needs the root, so that nobody has an accuracy on it; its ability comes from its children."""
+    table = camilla.simulate(12, 60, seed=3).table
+    mask = np.column_stack([np.zeros(60), np.arange(60) % 2, 1 - np.arange(60) % 2])
+    graph = camilla.SkillGraph((("root", "a"), ("root", "b")))
+    table = table.with_skills(camilla.SkillMap(("root", "a", "b"), mask), graph=graph)
+    found = camilla.diagnose(table, "hier-mirt", precision=3.0, training=Training(epochs=3, patience=3))
+    assert set(found.skills["skill"]) == {"root", "a", "b"}
+    report([found.save(tmp_path / "found")], tmp_path / "page.html")
+    drawn = choosing.section(Diagnosed("found", found))["draws"]
+    assert (drawn["skills"], drawn["mean"].values.shape) == (["a", "b"], (12, 2))

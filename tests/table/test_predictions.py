@@ -8,6 +8,7 @@ from hypothesis.extra.numpy import arrays
 
 from camilla.errors import DataError
 from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillMap
 
 
 @pytest.mark.parametrize("make", [dict, pl.DataFrame, pd.DataFrame])
@@ -43,7 +44,7 @@ def test_labels_and_predictions_stay_in_the_table_and_with_their_rows():
 
 
 def test_true_and_one_are_one_answer():
-    table = ResponseTable.from_predictions({"a": [True, False]}, [1, 1])
+    table = ResponseTable.from_predictions({"a": [True, False]}, [1, 1], classes=[0])
     assert table.key == ("1", "1")
     assert set(answers(table).values()) == {"1", "0"}
 
@@ -53,6 +54,14 @@ def test_true_and_one_are_one_answer():
     [
         ({"a": ["1", "0"]}, [1, 0], "predictions of 'a' are text, labels are numbers"),
         ({"a": [[0.9, 0.1], [0.2, 0.8]]}, [0, 1], "take the most probable class"),
+        (
+            {"a": [0.9, 0.2]},
+            [1, 0],
+            r"'a' predicts 0\.9, which is no label; labels are 1, 0\. .* most probable",
+        ),
+        ({"a": [1, 0, 0]}, [1, -1, -1], "'a' predicts 0, which is no label; labels are 1, -1.*one coding"),
+        ({"a": [1, 2, 0]}, [0, 1, 0], r"'a' predicts 2, which is no label.*classes="),
+        ({"a": ["Cat", "Dog"]}, ["cat", "dog"], r"no prediction is a label: predictions are 'Cat', 'Dog'"),
         ({"a": [1]}, [1, 0], "'a' has 1 predictions for 2 samples"),
         ({"a": [1, 0]}, [1, None], "label 1 is missing"),
         ({}, [1, 0], "there are no predictions"),
@@ -61,6 +70,76 @@ def test_true_and_one_are_one_answer():
 def test_predictions_that_cannot_be_judged(predictions, labels, message):
     with pytest.raises(DataError, match=message):
         ResponseTable.from_predictions(predictions, labels)
+
+
+def test_what_is_no_label_may_be_a_class_that_no_sample_has_or_a_wrong_text():
+    table = ResponseTable.from_predictions({"a": [1, 2, 0]}, [0, 1, 0], classes=[0, 1, 2])
+    np.testing.assert_array_equal(table.matrix(), [[0, 0, 1]])
+    table = ResponseTable.from_predictions({"a": ["Paris", "I do not know"]}, ["Paris", "Rome"])
+    np.testing.assert_array_equal(table.matrix(), [[1, 0]])
+
+
+NAMES = [f"image {j}" for j in range(40)]
+TRUTH = pd.Series(np.arange(40) % 3, index=NAMES)
+SHUFFLED = TRUTH.iloc[np.random.default_rng(0).permutation(40)]
+
+
+@pytest.mark.parametrize("make", ["frame", "mapping"])
+def test_labels_of_another_order_are_matched_by_index(make):
+    """A perfect learner, and one that always says 0 and is right on 14 of 40."""
+    columns = {"perfect": TRUTH, "constant": TRUTH * 0}
+    predictions = pd.DataFrame(columns) if make == "frame" else columns
+    table = ResponseTable.from_predictions(predictions, SHUFFLED)
+    assert table.samples == tuple(NAMES)
+    np.testing.assert_array_equal(table.matrix(), [np.ones(40), TRUTH == 0])
+    assert table.key == tuple(str(label) for label in TRUTH)
+    skills = SkillMap.from_labels(SHUFFLED, table.samples)
+    np.testing.assert_array_equal(skills.mask, TRUTH.to_numpy()[:, None] == np.arange(3))
+    errors = {"perfect": TRUTH, "constant": TRUTH * 0, "far": TRUTH * 0 - 5}
+    errors = pd.DataFrame(errors) if make == "frame" else errors
+    regression = ResponseTable.from_errors(errors, SHUFFLED)
+    np.testing.assert_array_equal(regression.matrix()[0], np.ones(40))
+
+
+def test_predictions_of_a_mapping_may_have_different_orders():
+    table = ResponseTable.from_predictions({"a": TRUTH, "b": SHUFFLED}, list(TRUTH))
+    np.testing.assert_array_equal(table.matrix(), np.ones((2, 40)))
+
+
+def test_a_part_of_the_labels_keeps_the_order_of_predictions_without_an_index():
+    """As after a split: labels keep the rows' numbers in the whole table, predictions are an array."""
+    part = pd.Series(np.arange(90) % 3).iloc[[70, 5, 33, 12]]
+    table = ResponseTable.from_predictions({"a": part.to_numpy()}, part)
+    np.testing.assert_array_equal(table.matrix(), np.ones((1, 4)))
+    assert table.samples == ("70", "5", "33", "12")
+    assert SkillMap.from_labels(part, table.samples).mask.sum() == 4
+
+
+NUMBERED = TRUTH.reset_index(drop=True)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "labels", "message"),
+    [
+        (NUMBERED, NUMBERED.sample(frac=1, random_state=0), "0, 1, 2, … in another order"),
+        (NUMBERED.sample(frac=1, random_state=0), NUMBERED, "0, 1, 2, … in another order"),
+        (TRUTH, TRUTH.rename({"image 3": "image 99"}), "the index of the labels does not have 'image 3'"),
+        (TRUTH, TRUTH.rename({"image 3": "image 4"}), "the index of the labels repeats 'image 4'"),
+    ],
+)
+def test_labels_that_cannot_be_matched_are_refused(predictions, labels, message):
+    with pytest.raises(DataError, match=message):
+        ResponseTable.from_predictions(pd.DataFrame({"a": predictions}), labels)
+    with pytest.raises(DataError, match=message.replace("labels", "targets")):
+        ResponseTable.from_errors(pd.DataFrame({"a": predictions, "b": predictions + 1}), labels)
+
+
+def test_a_skill_map_of_labels_with_an_index_needs_the_samples():
+    with pytest.raises(DataError, match=r"from_labels\(labels, table\.samples\)"):
+        SkillMap.from_labels(SHUFFLED)
+    with pytest.raises(DataError, match="got 40 labels for 3 samples"):
+        SkillMap.from_labels(SHUFFLED, ["a", "b", "c"])
+    assert SkillMap.from_labels(NUMBERED).n_skills == 3
 
 
 def test_the_best_regressor_on_a_sample_gets_one_and_the_worst_zero():

@@ -4,7 +4,9 @@ import polars as pl
 import pytest
 
 from camilla.errors import DataError
-from camilla.table.skills import SkillMap
+from camilla.reading.inputs import read
+from camilla.table.responses import ResponseTable
+from camilla.table.skills import SkillGraph, SkillMap
 
 SAMPLES = ("1", "2", "3")
 
@@ -95,7 +97,25 @@ def test_a_skill_map_refuses(skills, mask, message):
 def test_a_skill_that_no_sample_needs_is_kept_and_noted():
     frame = pl.DataFrame({"sample": SAMPLES, "s": [1, 1, 1], "t": [0, 0, 0]})
     skill_map = SkillMap.from_table(frame, SAMPLES)
-    assert (skill_map.skills, skill_map.notes) == (("s", "t"), ("no sample needs 't'",))
+    assert (skill_map.skills, skill_map.notes) == (("s", "t"), ())
+    table = ResponseTable.from_matrix(np.eye(3), samples=SAMPLES).with_skills(skill_map)
+    assert table.skill_map is not None
+    assert table.skill_map.skills == ("s",)
+    assert table.skill_map.notes == ("no sample needs skill 't': left out",)
+
+
+def test_a_table_cut_to_some_classes_has_only_their_skills():
+    """Skills of a graph stay: a root that no sample needs is known through its children."""
+    table = ResponseTable.from_matrix(np.eye(6)).with_skills(SkillMap.from_labels(list("abcabc")))
+    cut = table.take_samples([0, 1, 3, 4]).skill_map
+    assert cut is not None
+    assert (cut.skills, cut.notes) == (("a", "b"), ("no sample needs skill 'c': left out",))
+    np.testing.assert_array_equal(cut.mask, [[1, 0], [0, 1], [1, 0], [0, 1]])
+    graph = SkillGraph((("c", "a"),))
+    kept = table.with_skills(table.skill_map, graph=graph).take_samples([0, 1]).skill_map
+    assert kept is not None
+    assert kept.skills == ("a", "b", "c")
+    assert kept.notes == ()
 
 
 def test_a_skill_map_survives_its_own_table():
@@ -103,3 +123,58 @@ def test_a_skill_map_survives_its_own_table():
     back = SkillMap.from_table(skill_map.to_frame(SAMPLES), SAMPLES)
     assert back.skills == skill_map.skills
     np.testing.assert_array_equal(back.mask, skill_map.mask)
+
+
+SEVERAL = [[1, 1, 0], [0, 1, 0], [0, 0, 1]]  # samples × algebra, sets, and a name with a semicolon
+
+
+def test_lists_of_labels_are_several_skills():
+    names = ("algebra", "sets", "x;y")
+    assert SkillMap.from_labels([["sets", "algebra"], ("sets",), {"x;y"}]).skills == names
+    for labels in ([["sets", "algebra"], "sets", ["x;y"]], ["algebra; sets", "sets", "x\\;y"]):
+        found = SkillMap.from_labels(labels)
+        assert found.skills == names
+        np.testing.assert_array_equal(found.mask, SEVERAL)
+    assert SkillMap.from_labels(["algebra;sets", "sets"], separator=None).skills == ("algebra;sets", "sets")
+    assert SkillMap.from_labels(["a|b", "b"], separator="|").skills == ("a", "b")
+    for empty in ([["a"], []], [["a"], None]):
+        with pytest.raises(DataError, match="row 1 of the skill map is all zero"):
+            SkillMap.from_labels(empty)
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("own", [True, False])
+@pytest.mark.parametrize("column", ["text", "list"])
+def test_lists_in_files_are_several_skills(form, own, column, tmp_path):
+    if (form, column) == ("csv", "list"):
+        return  # CSV has no lists
+    skills = pl.DataFrame(
+        {
+            "sample": SAMPLES,
+            "text": ["algebra;sets", "sets", "x\\;y"],
+            "list": [["algebra", "sets"], ["sets"], ["x;y"]],
+        }
+    )
+    skills = skills.drop("list") if form == "csv" else skills
+    cells = pl.DataFrame(
+        {"learner": ["a"] * 3 + ["b"] * 3, "sample": SAMPLES * 2, "response": [1, 0, 1, 1, 1, 0]}
+    )
+    table = cells.join(skills, on="sample", how="left") if own else cells
+    for name, frame in (("table", table), ("skills", skills)):
+        path = tmp_path / f"{name}.{form if name == 'skills' or own else 'csv'}"
+        {"csv": frame.write_csv, "jsonl": frame.write_ndjson, "parquet": frame.write_parquet}[
+            path.suffix[1:]
+        ](path)
+    source = tmp_path / f"table.{form if own else 'csv'}"
+    given = f":{column}" if own else f"{tmp_path / f'skills.{form}'}:{column}"
+    found = read(source, skills=given).skill_map
+    assert found is not None
+    assert found.skills == ("algebra", "sets", "x;y")
+    np.testing.assert_array_equal(found.mask, SEVERAL)
+    assert found.notes == (f"1 sample has several skills in {column}: a list, or ';' between them",)
+
+
+def test_a_key_with_a_semicolon_stays_one_key(tmp_path):
+    (tmp_path / "table.csv").write_text("learner,sample,response\na,1,1\nb,1,0\n")
+    (tmp_path / "keys.csv").write_text("sample,key\n1,a;b\n")
+    assert read(tmp_path / "table.csv", key=f"{tmp_path / 'keys.csv'}:key").key == ("a;b",)

@@ -32,7 +32,9 @@ export interface Learners {
   accuracy_low: Float32Array;
   accuracy_high: Float32Array;
   n: Float32Array;
-  ties: [number, number][];
+  ties: number[][]; // sets of places of which no two are told apart
+  with_first: number[]; // places that are not told apart from the first, itself included
+  rank: Uint32Array;
   rank_low: Uint32Array | null;
   rank_high: Uint32Array | null;
   p_best: Float32Array | null; // how probably it is the best; null without draws
@@ -137,7 +139,8 @@ export interface Diagnosis {
   provenance: Record<string, unknown>;
   model: string; // its formula
   unit: boolean;
-  score: boolean; // ability is the expected score on these samples
+  score: boolean; // ability is an expected score
+  like_these: boolean; // on samples like these, not on these alone
   estimand: string; // what an ability is
   difficulty_means: string;
   by_ability: boolean; // the expected response is a function of the ability shown
@@ -164,13 +167,14 @@ export interface Board {
   p_beats_average: Float32Array;
   rank_low: Uint32Array;
   rank_high: Uint32Array;
-  ties: [number, number][];
+  ties: number[][]; // sets of places of which no two are told apart
   win: { players: number; half: Float32Array | null };
   fit: {
     deviance: number;
     df: number;
     p_value: number | null;
     p_value_rounds: number | null;
+    units: string;
     pairs: number;
     first: Uint16Array;
     second: Uint16Array;

@@ -19,19 +19,22 @@ export interface Tested {
   low: number;
   high: number;
   better: number; // P(first above second)
-  verdict: "different" | "different by ability only" | "different by counting only" | "cannot be told apart";
+  verdict: "different" | "different as a pair alone" | "cannot be told apart";
 }
 
-/** Two learners by ability, as the diagnosis decides it, and by counting; the first has the better rank. Null: not in the page. */
+/** Whether the leaderboard tells two learners apart: those that it does not are in a set of tied ones together. */
+export function toldApart(of: Diagnosis, a: number, b: number): boolean {
+  return of.learners.rank_low !== null && !of.learners.ties.some((places) => places.includes(a) && places.includes(b));
+}
+
+/** Two learners as the leaderboard decides it; the first has the better rank. Null: not in the page. */
 export function tested(of: Diagnosis, a: number, b: number): Tested | null {
   if (!of.pairs) return null;
   const n = of.learners.name.length;
   const at = a * n - (a * (a + 1)) / 2 + (b - a - 1);
   const [better, half] = [of.pairs.better[at], of.pairs.half[at]];
   const difference = of.learners.ability[a] - of.learners.ability[b];
-  const reach = of.pairs.by_draws ? LEVEL : (1 + LEVEL) / 2; // a probability, or a two-sided test
-  const byAbility = better > reach || better < 1 - reach;
-  const byCount = (pairedDifference(of, a, b)?.p ?? 1) < 1 - LEVEL;
-  const verdict = byAbility && byCount ? "different" : byAbility ? "different by ability only" : byCount ? "different by counting only" : "cannot be told apart";
+  const alone = (pairedDifference(of, a, b)?.p ?? 1) < 1 - LEVEL;
+  const verdict = toldApart(of, a, b) ? "different" : alone ? "different as a pair alone" : "cannot be told apart";
   return { difference, low: difference - half, high: difference + half, better, verdict };
 }

@@ -94,13 +94,13 @@ function ofPair(view: View): Statement | null {
   const second: Part = { learner: b };
   const parts: Part[] =
     by.verdict === "cannot be told apart" ? [first, " and ", second, " cannot be told apart."]
-    : by.verdict === "different" ? [first, " and ", second, ` differ, by ability and by counting.`]
-    : [first, " and ", second, by.verdict === "different by ability only" ? " differ by ability, but not by counting alone." : " differ by counting, but not by ability."];
+    : by.verdict === "different" ? [first, " and ", second, " differ."]
+    : [first, " and ", second, " differ as a pair alone, but not among all pairs of the leaderboard."];
   const proof: Part[][] = [];
   if (Number.isFinite(by.better)) proof.push([first, " is above ", second, ` with ${percent(by.better, 0)} probability, by ${of.pairs!.by_draws ? "draws of the posterior" : "a normal difference, the errors of two learners independent"}.`]);
   if (plain) {
     const counts = plain.onlyFirst === null ? "" : `${count(plain.onlyFirst)} : ${count(plain.onlySecond!)} on ${count(plain.shared)} shared samples: the numbers of samples that only one of the two solved; `;
     proof.push([`${counts}difference ${number(100 * plain.mean, 1)} (${number(100 * plain.low, 1)} to ${number(100 * plain.high, 1)}) points on samples like these, p = ${pValue(plain.p)} (${of.binary ? "exact McNemar" : "Student's t over samples"}).`]);
   }
-  return made(parts, `by ability: ${shown(of.estimand)}; by counting: the difference on samples like these`, "none: one pair, at 95\u00a0%", proof);
+  return made(parts, `by ability: ${shown(of.estimand)}; by counting: the difference on samples like these`, "all pairs of the leaderboard, at 95\u00a0%", proof);
 }

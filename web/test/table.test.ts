@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { binned } from "../src/charts/histogram";
 import { nearest } from "../src/charts/cloud";
-import { lanes } from "../src/charts/forest";
+import { lanes, runsOf } from "../src/charts/forest";
 import { sorted } from "../src/table";
 
 test("what is missing comes last in either direction", () => {
@@ -20,13 +20,14 @@ test("names with numbers sort as people count", () => {
 
 test("equal rows keep their order", () => assert.deepEqual(sorted([3, 1, 2], () => 0, true), [3, 1, 2]));
 
-test("runs that overlap stand side by side", () => {
-  const found = lanes([[0, 8], [2, 9], [9, 12]], 12);
+test("sets that overlap stand side by side, and only rows in sight count", () => {
+  const found = lanes([[0, 1, 2, 5], [2, 3], [6, 7, 12], [11, 12]], 12);
   assert.deepEqual(found.places, [
-    { first: 0, last: 8, lane: 0 },
-    { first: 2, last: 9, lane: 1 },
-    { first: 9, last: 11, lane: 0 },
+    { rows: [0, 1, 2, 5], lane: 0 },
+    { rows: [2, 3], lane: 1 },
+    { rows: [6, 7], lane: 0 },
   ]);
+  assert.deepEqual(runsOf([0, 1, 2, 5]), [[0, 2], [5, 5]]);
 });
 
 test("the nearest point within reach, or none", () => {

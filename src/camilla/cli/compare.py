@@ -81,6 +81,8 @@ def compare(
         say(found.markdown(gate, flips=flips), end="")
     else:
         say(found.text(flips=flips, show=show))
+        if gate is not None:
+            say(gate.sight.sentence)
     if gate is not None and gate.failed:
         for reason in gate.reasons:
             say(f"failed: {reason}", err=True)

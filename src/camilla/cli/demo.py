@@ -25,7 +25,7 @@ def demo(
     from camilla.table.examples import digits
 
     make_way(output / "diagnosis")
-    found = run(digits(), "camilla-base", seed)
+    found = run(digits(), "auto", seed)
     where = found.save(output / "diagnosis")
     say(found.text(learners=10, samples=5) + "\n")
     say(found.text(learner=found.learners["learner"][0]) + "\n")

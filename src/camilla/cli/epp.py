@@ -268,5 +268,6 @@ def _as_text(boards: "dict[str, Leaderboard]", findings: "dict[str, Findings]", 
         for name, board in boards.items()
     ]
     if len(boards) > 1:
-        parts.append(as_text([fits_grid(compare_fits(boards, findings))]))
+        units = next(iter(boards.values())).fit_units  # a column of clusters is one of the whole table
+        parts.append(as_text([fits_grid(compare_fits(boards, findings), units)]))
     return "\n\n".join(parts)

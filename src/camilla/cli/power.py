@@ -39,6 +39,17 @@ def power(
     icc: Annotated[
         float | None, typer.Option(help="Intraclass correlation of the differences within a cluster.")
     ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="Plan compare --fail-if-worse --margin: how often an equally good learner passes."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="task: plan a gate that also tests each task, as compare --by task does."),
+    ] = None,
+    tasks: Annotated[
+        int | None, typer.Option(min=2, help="With --by task and no TABLE: number of tasks, all alike.")
+    ] = None,
     target: Annotated[
         float, typer.Option("--power", help="Power: chance to detect a difference that exists.")
     ] = 0.8,
@@ -77,6 +88,9 @@ def power(
         trial_share=trial_share,
         cluster_size=cluster_size,
         icc=icc,
+        margin=margin,
+        by=by,
+        tasks=tasks,
     )
     if json:
         print_json(found.to_document(), "power")

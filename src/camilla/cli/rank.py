@@ -17,7 +17,7 @@ def rank(
         typer.Argument(metavar="TABLE…", help="Responses: a table, or logs; several paths are joined."),
     ],
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
-    level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and groups.")] = 0.95,
+    level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and ties.")] = 0.95,
     without: Annotated[
         Path | None,
         typer.Option(help="Samples to leave out: column sample; with a column error, those with 1."),
@@ -30,7 +30,7 @@ def rank(
     columns: TableOptions,
     json: options.JsonOption = False,
 ) -> None:
-    """Rank learners by mean response: intervals, possible ranks, groups that cannot be told apart.
+    """Rank learners by mean response: intervals, possible ranks, and who cannot be told apart.
 
     Example: camilla rank responses.csv --learners 10
     """

@@ -52,10 +52,12 @@ def select(
 
 def _say_written(found: "Subset", output: Path) -> None:
     """The files of the folder, and which of them could not be filled."""
-    from camilla.samples.forms import inspect_sample_id, lm_eval_samples
+    from camilla.samples.forms import form_notes, inspect_sample_id, lm_eval_samples
 
     say(f"Written to {output}: subset.json, weights.csv, lm_eval_samples.json, inspect_sample_ids.txt.")
     if not lm_eval_samples(found):
         say("lm_eval_samples.json is empty: the names of the samples do not end in a task and a number.")
+    for note in form_notes(found):
+        say(f"note: {note}")
     if not inspect_sample_id(found):
         say("inspect_sample_ids.txt is empty: the name of a task has a comma or colon.")

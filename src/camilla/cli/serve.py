@@ -36,6 +36,14 @@ def serve(
     secret_samples: Annotated[
         Path | None, typer.Option(help="Like --secret, for the samples named in this file, one per line.")
     ] = None,
+    least_share: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Least share of the samples that a submission must answer; kept in the store, at first 1.",
+        ),
+    ] = None,
     refit_after: Annotated[
         int, typer.Option(min=1, help="Fit a new board after this many submissions or withdrawals.")
     ] = 5,
@@ -71,7 +79,7 @@ def serve(
     if secret and secret_samples is not None:
         raise SettingError("--secret is for all samples; leave out --secret-samples.")
     settings = Settings(
-        folders or (), store, name, title, secret_samples or secret, host, port, prefix, private,
+        folders or (), store, name, title, secret_samples or secret, least_share, host, port, prefix, private,
         trusted_proxies, Limits(body=int(largest * 1e6), reads=reads, writes=writes),
         RefitPolicy(refit_after, refit_seconds, not no_report), quiet,
     )  # fmt: skip

@@ -22,10 +22,11 @@ def show(
             help="Show one learner: its ability on each skill.", autocompletion=names_of("learners")
         ),
     ] = None,
-    like_these: Annotated[
+    these_samples: Annotated[
         bool,
         typer.Option(
-            "--like-these", help="Abilities on samples like these, instead of on exactly these samples."
+            "--these-samples",
+            help="Abilities, ranks and P(best) on exactly these samples, instead of on samples like these.",
         ),
     ] = False,
     json: options.JsonOption = False,
@@ -39,11 +40,11 @@ def show(
     found = Diagnosis.load(diagnosis)
     if json:
         document = show_document(found)
-        if like_these:
-            document["learners"] = found.learners_like_these().to_dicts()
+        if these_samples:
+            document["learners"] = found.learners_on_these().to_dicts()
         print_json(document, "diagnosis")
     else:
-        say(found.text(learners=learners, samples=samples, learner=learner, like_these=like_these))
+        say(found.text(learners=learners, samples=samples, learner=learner, these_samples=these_samples))
 
 
 def show_document(found: "Diagnosis") -> dict[str, Any]:

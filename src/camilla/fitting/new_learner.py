@@ -3,7 +3,8 @@
 Under a frame, one draw of the pool, each sample's factors are normal given the pool, so that the logit of
 a sample is N(m·t, |R't|²) for a learner with t = (1, θ). Factors need not be drawn: θ is drawn from a normal
 at its mode and weighted by its exact posterior (importance resampling), then each sample's logit is drawn
-given θ and the response. Responses thus also say something of the samples they are to.
+given θ and the response. Responses thus also say something of the samples they are to. What a learner makes
+of each skill of a map is drawn with θ: further numbers of t, whose factors are known.
 """
 
 from collections.abc import Iterator
@@ -21,9 +22,9 @@ NUMBERS = 2_000_000  # in memory at once, of the products for the logits' varian
 
 
 class Frame(NamedTuple):
-    """Factors of every sample under one draw of the pool: N(mean, root root')."""
+    """Factors of every sample under one draw of the pool: N(mean, root root'), those of skills known."""
 
-    mean: Floats  # [samples, 1 + dims]
+    mean: Floats  # [samples, 1 + dims + skills]; a learner's number for each skill is N(0, 1), too
     root: Floats  # [1 + dims, samples × (1 + dims)], roots side by side
 
     def of(self, samples: Floats) -> "Frame":
@@ -34,11 +35,13 @@ class Frame(NamedTuple):
 
     def along(self, t: Floats) -> Floats:
         """root' t of each sample: [samples, 1 + dims]."""
-        return np.asarray((t @ self.root).reshape(-1, len(t)))
+        width = len(self.root)
+        return np.asarray((t[:width] @ self.root).reshape(-1, width))
 
     def variance(self, t: Floats) -> Floats:
         """Of the logits under each row of t: [rows, samples]."""
-        n, width = t.shape
+        n, width = len(t), len(self.root)
+        t = np.ascontiguousarray(t[:, :width])
         out, step = np.empty((n, len(self.mean)), np.float32), max(1, NUMBERS // (n * width))
         for start in range(0, len(self.mean), step):
             part = (t @ self.root[:, start * width : (start + step) * width]).reshape(n, -1, width)
@@ -62,16 +65,25 @@ class Mode(NamedTuple):
     precision: Floats
 
 
-def frames_of(mean: Floats, packed: Floats) -> Iterator[Frame]:
-    """Frames whose roots are kept as upper triangles: [frames, samples, (1 + dims)(2 + dims)/2]."""
+def frames_of(
+    mean: Floats, packed: Floats, skills: Floats | None = None, scale: Floats | None = None
+) -> Iterator[Frame]:
+    """Frames whose roots are kept as upper triangles: [frames, samples, (1 + dims)(2 + dims)/2].
+
+    `skills` [samples, skills] are shares of the skills that samples need, and `scale` [frames] the standard
+    deviations of what learners make of a skill.
+    """
     _, n, width = mean.shape
     root = np.zeros((width, n, width), np.float32)
-    for one, triangles in zip(mean, packed, strict=True):
+    for frame, triangles in enumerate(packed):
         start = 0
-        for k in range(width):
-            root[k, :, k:] = triangles[:, start : start + width - k]
-            start += width - k
-        yield Frame(one.astype(np.float32, copy=False), root.reshape(width, -1))
+        for row in range(width):
+            root[row, :, row:] = triangles[:, start : start + width - row]
+            start += width - row
+        factor = mean[frame]
+        if skills is not None and scale is not None:
+            factor = np.hstack([factor, scale[frame] * skills])
+        yield Frame(factor.astype(np.float32, copy=False), root.reshape(width, -1))
 
 
 def placed_chances(
@@ -97,7 +109,7 @@ def placed_chances(
 
 def _mode(frame: Frame, answers: Answers) -> Mode:
     """Newton's method; each sample's logit is integrated out by Laplace's method of second order."""
-    width = len(frame.root)
+    width, n_drawn = frame.mean.shape[1], len(frame.root)
     loading = frame.mean[:, 1:]
     t = np.zeros(width, np.float32)
     t[0] = 1
@@ -111,7 +123,8 @@ def _mode(frame: Frame, answers: Answers) -> Mode:
         left = 1 / (1 + variance * curve)  # of the variance, once the response is known
         by_mean = slope - 0.5 * variance * left**2 * curve * (1 - 2 * p)
         by_variance = by_mean**2 - curve * left
-        gradient = loading.T @ by_mean + (frame.root @ (by_variance[:, None] * along).ravel())[1:] - t[1:]
+        gradient = loading.T @ by_mean - t[1:]
+        gradient[: n_drawn - 1] += (frame.root @ (by_variance[:, None] * along).ravel())[1:]
         information = ((loading * (curve * left)[:, None]).T @ loading).astype(np.float64)
         information += np.eye(width - 1)
         step = np.linalg.solve(information, gradient)
@@ -136,7 +149,7 @@ def _abilities(rng: np.random.Generator, frame: Frame, answers: Answers, mode: M
     """Draws of t = (1, θ): more are drawn from the normal, and kept as often as the posterior says."""
     n = n_draws * int(np.clip(LOGITS // (n_draws * len(answers.trials)), FEWEST, MOST))
     noise = rng.standard_normal((n, len(mode.ability)))
-    t = np.ones((n, len(frame.root)), np.float32)
+    t = np.ones((n, frame.mean.shape[1]), np.float32)
     t[:, 1:] = mode.ability + np.linalg.solve(mode.root.T, noise.T).T
     weight = _log_evidence(t @ frame.mean.T, frame.variance(t), answers, mode)
     weight += 0.5 * (noise**2).sum(axis=1) - 0.5 * (t[:, 1:].astype(np.float64) ** 2).sum(axis=1)

@@ -166,11 +166,16 @@ class _ArrowGram(NamedTuple):
 class Regression:
     """Weights in a chain: `draw` draws them, and their standard deviations, given the factors."""
 
-    def __init__(self, design: Floats, block: NDArray[np.intp], scale: Floats, n_orthogonal: int = 0) -> None:
+    def __init__(
+        self, design: Floats, block: NDArray[np.intp], scale: Floats, n_orthogonal: int = 0,
+        n_explained: int | None = None,
+    ) -> None:  # fmt: skip
         """`design` has columns of mean 0; `scale` [factors] is of the half-t standard deviations.
 
         The last `n_orthogonal` columns are orthogonal to one another, which makes hundreds of them cheap.
+        Only the first `n_explained` factors are regressed, by default all.
         """
+        self.n_explained = len(scale) if n_explained is None else n_explained
         self.design, self.block = design, block
         self.n_blocks = int(block.max()) + 1
         self.sizes = np.bincount(block, minlength=self.n_blocks)
@@ -183,7 +188,7 @@ class Regression:
     def draw(self, rng: np.random.Generator, target: Floats, precision: Floats) -> None:
         """Weights given factors less their overall mean, whose residuals have this precision."""
         left = self.design.T @ (target - self.mean)
-        for k in range(self.weight.shape[1]):
+        for k in range(self.n_explained):
             own, last = precision[k, k], self.weight[:, k]
             linear: Floats = left @ precision[:, k] + own * self.gram.times(last)
             drawn = self.gram.draw(rng, own, 1 / self.variance[self.block, k], linear)
@@ -210,10 +215,22 @@ class Regression:
 
     def stretch_gain(self, factor: int, by: float) -> float:
         """What a change of unit makes of the deviations' density, which move along with the weights."""
+        if factor >= self.n_explained:
+            return 0.0
         width = FREEDOM * self.scale[:, factor] ** 2
         before, after = self.variance[:, factor] / width, by**2 * self.variance[:, factor] / width
         gain = -0.5 * (FREEDOM + 1) * (np.log1p(after) - np.log1p(before)).sum()
         return float(gain + self.n_blocks * np.log(by))
+
+    def intercept_gain(self, shift: Floats) -> float:
+        """What so much more of each weight in the first factor makes of the weights' density."""
+        own, weight = self.variance[self.block, 0], self.weight[:, 0]
+        return float(-0.5 * (((weight + shift) ** 2 - weight**2) / own).sum())
+
+    def intercept_shifted(self, shift: Floats) -> None:
+        """With so much more of each weight in the first factor."""
+        self.weight[:, 0] += shift
+        self.mean[:, 0] += self.design @ shift
 
     def shifted(self, shift: Floats) -> None:
         """Under another origin of the abilities."""

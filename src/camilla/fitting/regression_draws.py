@@ -5,9 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from camilla.arrays import Floats
-from camilla.fitting.layout import Size
+from camilla.fitting.layout import Encoded, Size
 from camilla.fitting.regression import Expansion
 from camilla.fitting.sampler import Chain, Design, Designs
+from camilla.fitting.skill_effects import has_effects, skill_weights
 
 
 class Bases(NamedTuple):
@@ -17,16 +18,19 @@ class Bases(NamedTuple):
     learners: Expansion | None
 
     def designs(self, size: Size) -> Designs:
-        """The columns of the rows that are fitted."""
-        both = zip(self, (size.sample_features, size.learner_features), strict=True)
+        """The columns of the rows that are fitted, and the skills that samples need."""
+        mask = size.skill_mask
         return Designs(
-            *(
-                None
-                if basis is None or known is None
-                else Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
-                for basis, known in both
-            )
+            _design(self.samples, size.sample_features),
+            _design(self.learners, size.learner_features),
+            skill_weights(mask) if mask is not None and has_effects(mask) else None,
         )
+
+
+def _design(basis: Expansion | None, known: Encoded | None) -> Design | None:
+    if basis is None or known is None:
+        return None
+    return Design(basis.of(known.columns), basis.block, basis.n_orthogonal)
 
 
 class RegressionDraws(NamedTuple):

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.fitting.regression import Regression
+from camilla.fitting.skill_effects import SkillEffects
+from camilla.fitting.systems import normal_draws, products, unpacked
 
 INTERCEPT_SCALE, FIRST_SCALE, OTHER_SCALE = 2.0, 1.0, 0.3  # of the half-t standard deviations
 FREEDOM = 2  # of the half-t: correlations between loadings are then uniform
@@ -166,14 +168,21 @@ class Designs(NamedTuple):
 
     samples: Design | None = None
     learners: Design | None = None
+    skills: Floats | None = None  # [samples, skills], shares of the skills that each sample needs
 
     def regressions(self, scale: Floats) -> "Regressions":
         """At their start; `scale` is that of the samples' factors."""
-        samples, learners = self
+        samples, learners, skills = self
         return Regressions(
             None if samples is None else _regression(samples, scale),
             None if learners is None else _regression(learners, np.full(len(scale) - 1, ABILITY_SCALE)),
+            None if skills is None else _by_skill(skills, scale),
         )
+
+
+def _by_skill(share: Floats, scale: Floats) -> Regression:
+    """Skills differ in how easy their samples are: without it, effects of skills would take that up."""
+    return Regression(share - share.mean(axis=0), np.zeros(share.shape[1], np.intp), scale, n_explained=1)
 
 
 def _regression(design: Design, scale: Floats) -> Regression:
@@ -194,16 +203,22 @@ class Move(NamedTuple):
 class Regressions(NamedTuple):
     """Features that the means of samples' factors, or of abilities, are regressed on."""
 
-    samples: Regression | None = None
+    samples: Regression | None = None  # on features
     learners: Regression | None = None
+    skills: Regression | None = None  # of the samples' intercepts, on the skills that they need
+
+    @property
+    def of_samples(self) -> "list[Regression]":
+        """Those that the samples' factors have the sum of as their mean."""
+        return [one for one in (self.samples, self.skills) if one is not None]
 
     def shift_gain(self, shift: Floats) -> float:
         """What another origin makes of the density of the samples' weights; the learners' stay."""
-        return 0.0 if self.samples is None else self.samples.shift_gain(shift)
+        return sum(one.shift_gain(shift) for one in self.of_samples)
 
     def stretch_gain(self, dimension: int, by: float) -> float:
-        """What another unit of a dimension makes of the densities of both."""
-        gain = 0.0 if self.samples is None else self.samples.stretch_gain(1 + dimension, by)
+        """What another unit of a dimension makes of the densities of all."""
+        gain = sum(one.stretch_gain(1 + dimension, by) for one in self.of_samples)
         return gain + (0.0 if self.learners is None else self.learners.stretch_gain(dimension, 1 / by))
 
 
@@ -261,8 +276,9 @@ class Chain:
         self.fractional, self.dispersion = data.fractional, 1.0
         self.pull = self.weight * (self.response - 0.5)
         self.rng, self.n_dims = rng, n_dims
-        self._pairs, self._own_pairs = np.triu_indices(n_dims + 1), np.triu_indices(n_dims)
-        self._places, self._own_places = _places(self._pairs, n_dims + 1), _places(self._own_pairs, n_dims)
+        skills = designs.skills
+        self.effects = None if skills is None else SkillEffects(skills, self.shape[1], self.kind)
+        self._offset: Floats | float = 0.0  # what effects add to logits, [samples, learners]
         self.ability, self.factor = self._start()
         self.prior = Prior(n_dims)
         self.hyper = self.prior.first(self.factor)
@@ -308,7 +324,7 @@ class Chain:
 
     def logit(self) -> Floats:
         """[samples, learners]"""
-        return self.factor.astype(self.kind) @ self._design().T
+        return self.factor.astype(self.kind) @ self._design().T + self._offset
 
     def _design(self) -> Floats:
         return np.column_stack([np.ones(len(self.ability)), self.ability]).astype(self.kind)
@@ -341,43 +357,48 @@ class Chain:
         return polya_gamma_sum(self.rng, self.weight / np.asarray(self.dispersion, self.kind), logit)
 
     def draw_learners(self, omega: Floats) -> None:
-        """All abilities given the samples."""
+        """All abilities given the samples, and what learners make of skills."""
         loading = self.factor[:, 1:].astype(self.kind)
-        pairs = loading[:, self._own_pairs[0]] * loading[:, self._own_pairs[1]]
-        information = _filled(omega.T @ pairs, self._own_places) + np.eye(self.n_dims)
-        linear = (self.pull - omega * self.factor[:, :1].astype(self.kind)).T @ loading
-        if self.regressions.learners is not None:
-            linear = linear + self.regressions.learners.mean
-        root = np.linalg.cholesky(information)
-        self.ability = _normal(self.rng, root, linear.astype(np.float64))
+        pull = self.pull - omega * self.factor[:, :1].astype(self.kind)
+        of_learners = self.regressions.learners
+        expected = np.zeros((1, self.n_dims)) if of_learners is None else of_learners.mean
+        if self.effects is not None:
+            self.ability = self.effects.draw(self.rng, omega, pull, loading, expected)
+            self._offset = self.effects.offset()
+            return
+        linear = (loading.T @ pull).astype(np.float64) + expected.T
+        information = products(loading) @ omega
+        self.ability = normal_draws(self.rng, information, np.eye(self.n_dims), linear).T
 
     def _draw_samples(self, omega: Floats, keep_conditional: bool) -> Conditional | None:
-        design = self._design()
-        pairs = design[:, self._pairs[0]] * design[:, self._pairs[1]]
-        information = _filled(omega @ pairs, self._places) + self.hyper.precision
-        linear = (self.pull @ design).astype(np.float64) + self.hyper.precision @ self.hyper.mean
-        if self.regressions.samples is not None:
-            linear += self.regressions.samples.mean @ self.hyper.precision
-        root = np.linalg.cholesky(information)
-        self.factor = np.clip(_normal(self.rng, root, linear), -FURTHEST, FURTHEST)
+        design, precision = self._design(), self.hyper.precision
+        information = products(design) @ omega.T
+        pull = self.pull if self.effects is None else self.pull - omega * self._offset
+        linear = (design.T @ pull.T).astype(np.float64) + (precision @ self.hyper.mean)[:, None]
+        for regression in self.regressions.of_samples:
+            linear += precision @ regression.mean.T
+        drawn = normal_draws(self.rng, information, precision, linear)
+        self.factor = np.clip(drawn.T, -FURTHEST, FURTHEST)
         if not keep_conditional:
             return None
+        root = np.linalg.cholesky(unpacked(information, self.n_dims + 1) + precision)
         inverse = np.linalg.inv(root).transpose(0, 2, 1)
-        return Conditional(np.einsum("jkl,jml,jm->jk", inverse, inverse, linear, optimize=True), inverse)
+        return Conditional(np.einsum("jkl,jml,mj->jk", inverse, inverse, linear, optimize=True), inverse)
 
     def _draw_hyper(self) -> None:
-        of_samples, of_learners = self.regressions
-        factor = self.factor if of_samples is None else self.factor - of_samples.mean
+        means = [one.mean for one in self.regressions.of_samples]
+        factor = self.factor - sum(means) if means else self.factor
         middle = factor.mean(axis=0)
         away = factor - middle
         self.hyper = self.prior.draw(self.rng, len(away), middle, away.T @ away, self.hyper)
-        if of_samples is not None:
-            of_samples.draw(self.rng, self.factor - self.hyper.mean, self.hyper.precision)
-        if of_learners is not None:
-            of_learners.draw(self.rng, self.ability, np.eye(self.n_dims))
+        for one in self.regressions.of_samples:
+            others = sum(other.mean for other in self.regressions.of_samples if other is not one)
+            one.draw(self.rng, self.factor - self.hyper.mean - others, self.hyper.precision)
+        if self.regressions.learners is not None:
+            self.regressions.learners.draw(self.rng, self.ability, np.eye(self.n_dims))
 
     def _move(self) -> None:
-        of_samples, of_learners = self.regressions
+        of_learners = self.regressions.learners
         left = self.ability if of_learners is None else self.ability - of_learners.mean
         total, square = left.sum(axis=0), (left**2).sum(axis=0)
         move = moved(self.prior, self.rng, self.hyper, len(left), total, square, self.regressions)
@@ -385,11 +406,35 @@ class Chain:
         self.factor[:, 0] -= self.factor[:, 1:] @ move.shift
         self.factor[:, 1:] *= move.stretch
         self.hyper = move.hyper
-        if of_samples is not None:
-            of_samples.shifted(move.shift)
-            of_samples.stretched(np.append(1.0, move.stretch))
+        for one in self.regressions.of_samples:
+            one.shifted(move.shift)
+            one.stretched(np.append(1.0, move.stretch))
         if of_learners is not None:
             of_learners.stretched(1 / move.stretch)
+        self._move_effects()
+
+    def _move_effects(self) -> None:
+        """Takes the learners' mean out of the effects of each skill, into how easy its samples are.
+
+        No logit changes, and chains hardly move this way by themselves: see `moved`.
+        """
+        effects, by_skill = self.effects, self.regressions.skills
+        if effects is None or by_skill is None:
+            return
+        n_learners, n_skills = effects.value.shape
+        noise = self.rng.standard_normal(n_skills) * np.sqrt(effects.variance / n_learners)
+        shift = effects.value.mean(axis=0) + noise
+        by_sample = np.asarray(effects.weight @ shift)
+        mean = self.hyper.mean.copy()
+        mean[0] += by_sample.mean()
+        tried = Hyper(mean, self.hyper.precision)
+        gain = self.prior.log_density(tried) - self.prior.log_density(self.hyper)
+        if np.log(self.rng.random()) < gain + by_skill.intercept_gain(shift):
+            effects.value -= shift
+            self._offset = self._offset - by_sample[:, None].astype(self.kind)
+            self.factor[:, 0] += by_sample
+            self.hyper = tried
+            by_skill.intercept_shifted(shift)
 
     def tally(self) -> Floats:
         """Counts the present draw in, and gives its expected scores on all samples."""
@@ -407,31 +452,3 @@ class Chain:
     def sums(self) -> Sums:
         """Of the draws that were counted in."""
         return Sums(self._chance, self._logit, self._square, self._slopes)
-
-
-def _filled(upper: Floats, where: NDArray[np.intp]) -> Floats:
-    """Symmetric matrices of their upper triangles."""
-    return upper.take(where, axis=1).reshape(len(upper), *where.shape).astype(np.float64, copy=False)
-
-
-def _places(pairs: tuple[NDArray[np.intp], NDArray[np.intp]], width: int) -> NDArray[np.intp]:
-    """Where each entry of a symmetric matrix stands in its upper triangle: [width, width]."""
-    where = np.empty((width, width), np.intp)
-    where[pairs] = where[pairs[::-1]] = np.arange(len(pairs[0]))
-    return where
-
-
-def _normal(rng: np.random.Generator, root: Floats, linear: Floats) -> Floats:
-    """N(P⁻¹ linear, P⁻¹) for each P = root root'; substitution runs over rows, all systems at once."""
-    lower = np.ascontiguousarray(np.moveaxis(root, 0, -1))  # [width, width, systems]
-    x = np.ascontiguousarray(linear.T)
-    for i in range(len(x)):
-        if i:
-            x[i] -= np.einsum("kn,kn->n", lower[i, :i], x[:i])
-        x[i] /= lower[i, i]
-    x += rng.standard_normal(x.shape)
-    for i in reversed(range(len(x))):
-        if i + 1 < len(x):
-            x[i] -= np.einsum("kn,kn->n", lower[i + 1 :, i], x[i + 1 :])
-        x[i] /= lower[i, i]
-    return np.ascontiguousarray(x.T)

@@ -54,7 +54,7 @@ def _gate(found: "Comparison", gate: "Gate") -> str:
         if not check.passed
     ]
     verdict = f"**Gate: failed** on {', '.join(failed)}." if gate.failed else "**Gate: passed.**"
-    return f"{verdict} {gate.rule}"
+    return f"{verdict} {gate.rule} {gate.sight.sentence}"
 
 
 def _tasks(found: "Comparison") -> Iterator[str]:

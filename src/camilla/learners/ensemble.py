@@ -23,6 +23,7 @@ from camilla.display import (
     watching,
 )
 from camilla.errors import CamillaError, DataError, SettingError
+from camilla.learners.check import copy_notes
 from camilla.learners.committee import IN_WORDS, Committee
 from camilla.learners.rank import learner_ends
 from camilla.learners.votes import (
@@ -291,7 +292,7 @@ def _ensemble(
         _members(pool, final, found),
         _pairs(pool, final, level),
         _epp(pool, final, found, units, seed),
-        (*pool.notes, *notes),
+        (*pool.notes, *notes, *copy_notes(ordered)),
         made,
     )
 

@@ -1,14 +1,16 @@
 """Whether B may replace A: overall, and on each task, with what each task may lose."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from camilla.display import brief, counted, percent
 from camilla.errors import SettingError
+from camilla.learners.power import design_of_pair
 from camilla.names import nearest
+from camilla.statistics.gate_power import GateDesign, chance_of_passing, loss_caught
 from camilla.statistics.multiplicity import holm
 from camilla.statistics.paired import worse_by_p
 
@@ -28,6 +30,38 @@ class GateCheck:
 
 
 @dataclass(frozen=True)
+class GateSight:
+    """What a gate can see with so many samples, whatever B turns out to be."""
+
+    samples: int
+    power: float  # how often a loss is caught
+    loss: float | None  # the smallest loss on all samples that is; None with a margin, or if none is
+    task_losses: tuple[float | None, float | None] | None  # on the largest and smallest task alone
+    passes: float | None  # with a margin: how often an equally good B passes
+
+    def to_document(self) -> dict[str, Any]:
+        """Everything as plain data."""
+        return asdict(self) | {"task_losses": None if self.task_losses is None else list(self.task_losses)}
+
+    @property
+    def sentence(self) -> str:
+        """For a reader of the verdict."""
+        of = f"With {counted(self.samples, 'sample')}"
+        if self.passes is not None:
+            return (
+                f"{of}, this gate lets an equally good B pass {percent(round(self.passes, 2))} of the time."
+            )
+        often = f"{percent(self.power)} of the time"
+        if self.loss is None:
+            return f"{of}, this gate catches no loss {often}."
+        said = f"{of}, this gate catches a loss of {100 * self.loss:.1f} points {often}"
+        if self.task_losses is None:
+            return f"{said}."
+        largest, smallest = ("none" if loss is None else f"{100 * loss:.1f}" for loss in self.task_losses)
+        return f"{said}; on the largest task alone {largest}, on the smallest {smallest}."
+
+
+@dataclass(frozen=True)
 class Gate:
     """The conditions, and which of them failed."""
 
@@ -35,6 +69,7 @@ class Gate:
     rule: str
     reasons: tuple[str, ...]  # one sentence for each condition that failed
     checks: tuple[GateCheck, ...]
+    sight: "GateSight"
 
     def to_document(self) -> dict[str, Any]:
         """Everything as plain data."""
@@ -43,6 +78,7 @@ class Gate:
             "rule": self.rule,
             "reasons": list(self.reasons),
             "checks": [vars(check) for check in self.checks],
+            "sight": self.sight.to_document(),
         }
 
 
@@ -53,7 +89,34 @@ def gate_of(found: "Comparison", *, by: str | None, margin: float | None, allow:
     if by == "task" and found.tasks:
         checks += _shown_within(found, margin, allow) if margin is not None else _not_worse(found, allow)
     reasons = tuple(_reason(found, check, margin) for check in checks if not check.passed)
-    return Gate(bool(reasons), _rule(found, by, margin, allow), reasons, tuple(checks))
+    sight = sight_of(_design(found, by, margin, allow))
+    return Gate(bool(reasons), _rule(found, by, margin, allow), reasons, tuple(checks), sight)
+
+
+def sight_of(gate: GateDesign, power: float = 0.8) -> GateSight:
+    """What is caught so often, or how often an equally good B passes."""
+    n = sum(gate.samples)
+    if gate.margin is not None:
+        return GateSight(n, power, None, None, chance_of_passing(gate, 0.0))
+    tasks = None
+    if gate.by_task:
+        ends = int(np.argmax(gate.samples)), int(np.argmin(gate.samples))
+        tasks = loss_caught(gate, power, task=ends[0]), loss_caught(gate, power, task=ends[1])
+    return GateSight(n, power, loss_caught(gate, power), tasks, None)
+
+
+def _design(
+    found: "Comparison", by: str | None, margin: float | None, allow: Mapping[str, float]
+) -> GateDesign:
+    """How the two differ from sample to sample, as seen on these samples, and what is asked of them."""
+    whole = design_of_pair(found.paired)
+    pairs, allowed = [found.paired], []
+    if by == "task" and found.tasks and found.stratum is not None:
+        pairs = [found.paired.take(found.stratum == k) for k in range(len(found.tasks))]
+        allowed = [allow.get(effect.task or "", margin or 0.0) for effect in found.tasks]
+    designs = (whole,) if len(pairs) == 1 else tuple(design_of_pair(pair, whole) for pair in pairs)
+    sizes = tuple(len(pair.sample) for pair in pairs)
+    return GateDesign(designs, sizes, bool(allowed), margin, tuple(allowed), 1 - found.level)
 
 
 def _check(found: "Comparison", by: str | None, margin: float | None, allow: Mapping[str, float]) -> None:

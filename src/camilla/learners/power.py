@@ -1,5 +1,6 @@
 """The design of an evaluation, estimated from a table of earlier responses."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
@@ -12,6 +13,7 @@ from camilla.errors import DataError, SettingError
 from camilla.provenance import made_of, place_of, versions
 from camilla.reading.inputs import TableLike, as_table
 from camilla.statistics.clusters import intraclass
+from camilla.statistics.gate_power import GateDesign, chance_of_passing, loss_caught, samples_to_pass
 from camilla.statistics.paired import PairedResponses, noise_of, pair_of
 from camilla.statistics.power import Design, difference_for, power_of, samples_for
 from camilla.table.frames import WideRows
@@ -19,6 +21,7 @@ from camilla.table.responses import ResponseTable
 
 PAIRS = 100  # neighbours on the board that are looked at
 FEWEST = 2  # samples: one has no spread
+USUAL = (100, 300, 1000, 3000, 10000)  # numbers of samples, if none is asked for
 
 
 class Needed(NamedTuple):
@@ -33,6 +36,23 @@ class Seen(NamedTuple):
 
     samples: int
     difference: float | None
+
+
+class GateSeen(NamedTuple):
+    """What a gate sees with so many samples."""
+
+    samples: int
+    loss: float | None  # the smallest on all samples that is caught with the power asked for
+    passes: float | None  # with a margin: how often an equally good learner passes
+
+
+class GatePlan(NamedTuple):
+    """A gate of `compare`: what it sees, and how many samples it takes."""
+
+    margin: float | None
+    tasks: int | None  # tasks that are tested each; None: only all samples together
+    seen: tuple[GateSeen, ...]
+    needed: int | None  # samples with which an equally good learner passes with the power asked for
 
 
 @dataclass(frozen=True, repr=False)
@@ -53,6 +73,8 @@ class Plan(Printable):
         For each number of samples, the smallest difference that they show.
     chance : float or None
         Power of one difference with one number of samples, if both were given.
+    gate : GatePlan or None
+        What a gate of `compare` sees, if a margin or tasks were given.
     notes : tuple of str
         Sentences that a reader must know before using the result.
     provenance : mapping
@@ -73,6 +95,7 @@ class Plan(Printable):
     chance: float | None  # power of the one difference and number asked for together
     notes: tuple[str, ...]
     provenance: dict[str, Any]
+    gate: GatePlan | None = None
 
     def parts(self) -> list[Part]:
         """Returns what `text` prints: an answer per question, the design, the notes.
@@ -88,7 +111,7 @@ class Plan(Printable):
         >>> len(plan.parts())
         2
         """
-        parts: list[Part] = []
+        parts: list[Part] = [] if self.gate is None else _gate_parts(self.gate, self.power)
         if self.chance is not None:
             difference, samples = self.needed[0].difference, self.seen[0].samples
             parts.append(
@@ -115,6 +138,8 @@ class Plan(Printable):
             else f"σ {design.sd:.3f} (standard deviation of a sample's difference)"
         )
         test = "an exact McNemar test" if design.is_exact else "a paired t-test"
+        if self.gate is not None and self.gate.margin is not None:
+            test = "the lower end of an interval (Tango's)" if design.is_exact else "Student's interval"
         return f"Assumes {test} at α = {self.alpha:g}, {spread}, design effect {design.effect:.3g}."
 
     def to_document(self) -> dict[str, Any]:
@@ -131,7 +156,10 @@ class Plan(Printable):
         >>> plan.to_document()["verdict"]
         'planned'
         """
-        open_ended = [row.samples for row in self.needed] + [row.difference for row in self.seen]
+        open_ended: list[float | None] = [row.samples for row in self.needed]
+        open_ended += [row.difference for row in self.seen]
+        if self.gate is not None:
+            open_ended += [self.gate.needed] if self.gate.margin is not None else []
         return {
             "verdict": "cannot be shown" if None in open_ended else "planned",
             "design": asdict(self.design) | {"effect": self.design.effect},
@@ -140,9 +168,35 @@ class Plan(Printable):
             "needed": [row._asdict() for row in self.needed],
             "seen": [row._asdict() for row in self.seen],
             "chance": self.chance,
+            "gate": None
+            if self.gate is None
+            else self.gate._asdict() | {"seen": [row._asdict() for row in self.gate.seen]},
             "notes": list(self.notes),
             "provenance": self.provenance,
         }
+
+
+def _gate_parts(gate: GatePlan, power: float) -> list[Part]:
+    """The answer to a margin, and what numbers of samples see."""
+    what = "overall" if gate.tasks is None else f"overall and on each of {gate.tasks} tasks"
+    column = "loss caught" if gate.margin is None else "equal passes"
+    values = [row.loss if gate.margin is None else row.passes for row in gate.seen]
+    frame = pl.DataFrame(
+        {"samples": [row.samples for row in gate.seen], column: values},
+        schema={"samples": pl.Int64, column: pl.Float64},
+    )
+    if gate.margin is None:
+        title = (
+            f"Gate {what}: the smallest loss on all samples that is caught with a power of {percent(power)}"
+        )
+        return [Grid(title, frame)]
+    needed = "no number of samples is enough" if gate.needed is None else f"it takes {gate.needed:,} samples"
+    return [
+        f"For an equally good learner to pass with a power of {percent(power)}, {needed}.",
+        Grid(
+            f"Gate with a margin of {gate.margin:g} {what}: how often an equally good learner passes", frame
+        ),
+    ]
 
 
 def _needed(row: Needed, power: float) -> str:
@@ -192,6 +246,20 @@ def design_of(table: ResponseTable, learners: tuple[str, str] | None = None) -> 
     if found.icc < 0:
         said += f" Differences within a cluster correlate by {found.icc:.3f}, which is taken as 0."
     return Estimated(design, said)
+
+
+def design_of_pair(pair: PairedResponses, like: Design | None = None) -> Design:
+    """How two learners differ on these samples as they are; of few flips `like` counts as one sample more."""
+    size, icc = _clustering([pair])
+    n = len(pair.sample)
+    if pair.is_binary and pair.group is None:
+        flips = float(np.sum(pair.difference != 0))
+        if like is None or like.discordance is None:
+            return Design(discordance=max(flips, 0.5) / n)
+        return Design(discordance=(flips + like.discordance) / (n + 1))
+    sd = float(np.std(pair.difference, ddof=1)) if n > 1 else 0.0
+    least = 1e-3 if like is None or like.sd is None else like.sd
+    return Design(sd=sd if sd > 0 else least, cluster_size=size, icc=max(icc, 0.0))
 
 
 def _source(pairs: Sequence[PairedResponses], design: Design) -> str:
@@ -264,6 +332,9 @@ def power(
     trial_share: float | None = None,
     cluster_size: float | None = None,
     icc: float | None = None,
+    margin: float | None = None,
+    by: str | None = None,
+    tasks: int | None = None,
 ) -> Plan:
     """Computes how many samples show a difference, or which difference a number of samples can show.
 
@@ -285,12 +356,18 @@ def power(
         Significance level of the two-sided test.
     trials, trial_share, cluster_size, icc : optional
         Replace what the source says about trials and clusters; see `Design`.
+    margin : float, optional
+        Plan the gate `compare(…).gate(margin=…)`: how often an equally good learner passes.
+    by : {"task"}, optional
+        Plan a gate that also tests each task: those of the table, or `tasks` of equal size.
+    tasks : int, optional
+        Number of tasks for `by="task"` where no table has them.
 
     Returns
     -------
     Plan
         `needed` samples for each difference, the smallest difference `seen` with each number of samples, the
-        `chance` (power) of one pair of both, the `design`, `notes`.
+        `chance` (power) of one pair of both, the `gate`, the `design`, `notes`.
 
     Raises
     ------
@@ -322,7 +399,37 @@ def power(
         alpha=alpha,
         note=note,
         table=table,
+        gate=_gate_design(design, table, margin, by, tasks, alpha),
     )
+
+
+def _gate_design(
+    design: Design,
+    table: ResponseTable | None,
+    margin: float | None,
+    by: str | None,
+    tasks: int | None,
+    alpha: float,
+) -> GateDesign | None:
+    """The gate that was asked for, with tasks as large as those of the table, or all alike."""
+    if by not in (None, "task"):
+        raise SettingError(f"a gate is by 'task', or only overall; got {by!r}.")
+    if margin is not None and not 0 <= margin < 1:
+        raise SettingError(f"--margin {margin:g}: a margin lies in 0 ≤ margin < 1.")
+    if tasks is not None and (by is None or table is not None):
+        raise SettingError(
+            "--tasks is the number of tasks for --by task where no table has them. Leave it out."
+        )
+    if margin is None and by is None:
+        return None
+    sizes = [1]
+    if by == "task":
+        if table is not None and table.task is None:
+            raise SettingError("--by task: the table has no tasks. Name their column with --task.")
+        if table is None and (tasks is None or tasks < 2):
+            raise SettingError("--by task needs a table with tasks, or their number: --tasks 10.")
+        sizes = [1] * (tasks or 0) if table is None else list(Counter(table.task or ()).values())
+    return GateDesign((design,) * len(sizes), tuple(sizes), by == "task", margin, (), alpha)
 
 
 class DesignOptions(NamedTuple):
@@ -363,12 +470,17 @@ def _plan(
     alpha: float,
     note: str | None,
     table: ResponseTable | None,
+    gate: GateDesign | None,
 ) -> Plan:
     if few := [n for n in samples if n < FEWEST]:
         raise SettingError(f"{few[0]} samples are too few; expected at least {FEWEST}.")
     most = design.discordance if design.discordance is not None else 1.0
-    wanted = differences or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
-    counts = samples or ([] if differences else (100, 300, 1000, 3000, 10000))
+    wanted, counts = list(differences), list(samples)
+    if gate is None:
+        wanted = wanted or ([] if samples else [d for d in (0.01, 0.02, 0.05, 0.1) if d <= most])
+        counts = counts or ([] if differences else list(USUAL))
+    elif not differences:  # the gate is the question
+        counts = []
     chance = None
     if len(differences) == len(samples) == 1:
         chance = power_of(design, differences[0], samples[0], alpha=alpha)
@@ -380,4 +492,18 @@ def _plan(
         chance,
         () if note is None else (note,),
         {"settings": settings, "versions": versions()} if table is None else made_of(table, **settings),
+        None if gate is None else _gate_plan(gate, samples or USUAL, power),
     )  # fmt: skip
+
+
+def _gate_plan(gate: GateDesign, samples: Sequence[int], power: float) -> GatePlan:
+    seen = []
+    for n in samples:
+        sized = gate.of_size(n)
+        if gate.margin is None:
+            seen.append(GateSeen(n, loss_caught(sized, power), None))
+        else:
+            seen.append(GateSeen(n, None, chance_of_passing(sized, 0.0)))
+    tasks = len(gate.tasks) if gate.by_task else None
+    needed = None if gate.margin is None else samples_to_pass(gate, power)
+    return GatePlan(gate.margin, tasks, tuple(seen), needed)

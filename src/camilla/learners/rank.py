@@ -9,12 +9,23 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, Watch
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent
+from camilla.display import (
+    Grid,
+    Part,
+    Printable,
+    brief,
+    counted,
+    intervals,
+    listed,
+    percent,
+    places_in_words,
+)
 from camilla.errors import DataError, SettingError
+from camilla.learners.standing import Decision, decide, decision_of
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
 from camilla.reading.verdict_files import without_samples
-from camilla.statistics.all_pairs import PairTests, PairTotals, pair_tests
+from camilla.statistics.all_pairs import PairTests, PairTotals
 from camilla.statistics.clusters import FEW, MeanSpread, learner_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
 from camilla.statistics.missingness import (
@@ -24,7 +35,8 @@ from camilla.statistics.missingness import (
     overlap_of_pairs,
     shared_block_notes,
 )
-from camilla.statistics.multiplicity import holm_over_pairs, rank_bounds, tie_groups, told_apart_by_holm
+from camilla.statistics.standing import Standing, best_by_responses
+from camilla.statistics.step_down import FEWEST_UNITS, MOST_TESTED, GapFlips, PairFlips, flips_of, levelled
 from camilla.statistics.strata import ANSWERS, macro_rows
 from camilla.table.cells import zero_or_one
 from camilla.table.content import KeptContent, Look, excerpts, shown_samples
@@ -33,9 +45,10 @@ from camilla.table.responses import ResponseTable
 from camilla.table.shards import ShardFolder
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
-GROUPS = 12  # printed
+SETS = 12  # of tied learners, printed
 PAIRED_CELLS, PAIRED_SAMPLES = 4_000_000, 512  # of a shard that are held while products of pairs are taken
 MOST_LOOKS = 100  # samples that can be shown
+FEW_COPIES = 5  # sets of equal learners that are named
 ENDS = 2  # leaders shown of those that did best on a sample, and of those that did worst
 
 
@@ -43,8 +56,8 @@ ENDS = 2  # leaders shown of those that did best on a sample, and of those that 
 class Ranking(Printable):
     """Learners in order of their means, best first; every array follows that order.
 
-    With probability `level` no pair is told apart wrongly, all rank intervals hold together, and
-    all groups are what they say (Holm over all pairs).
+    Learners are compared for samples like these. With probability `level` no pair is told apart wrongly, so
+    that all possible ranks hold together (step-down max-t over all pairs).
 
     Attributes
     ----------
@@ -53,13 +66,19 @@ class Ranking(Printable):
     level : float
         Coverage of the intervals.
     rows : DataFrame
-        One row per learner: rank, mean with its interval, possible ranks, number of responses.
+        One row per learner: rank (shared by equal means), mean with its interval, possible ranks, the
+        probability of being the best where all answered the same samples, number of responses.
     tests : PairTests
         Differences and p-values of all pairs.
     told_apart : array
         Whether two learners differ significantly, learners × learners.
-    groups : tuple
-        First and last rank of each group in which no two learners differ.
+    ties : tuple
+        Sets of learners of which no two are told apart, as their places in `learners`. Any two learners that
+        are not told apart are in one of them.
+    adjusted_p : array
+        p-values of all pairs, adjusted over all pairs, learners × learners.
+    method : str
+        How they are adjusted: by step-down max-t, or by Holm where samples are too few to flip their signs.
     notes : tuple of str
         Sentences that a reader must know before using the result.
     provenance : mapping
@@ -82,10 +101,12 @@ class Ranking(Printable):
 
     learners: tuple[str, ...]
     level: float
-    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, n; of tasks macro_mean, …
+    rows: pl.DataFrame  # rank, learner, mean, se, low, high, rank_low, rank_high, p_best, n; macro_mean, …
     tests: PairTests
     told_apart: NDArray[np.bool_]  # [learners, learners]
-    groups: tuple[tuple[int, int], ...]  # first and last rank of maximal runs in which no two differ
+    ties: tuple[tuple[int, ...], ...]
+    adjusted_p: Floats  # [learners, learners]
+    method: str  # how p-values are adjusted
     notes: tuple[str, ...]
     provenance: Mapping[str, Any]
     n_tasks: int = 1
@@ -98,8 +119,7 @@ class Ranking(Printable):
         Returns
         -------
         DataFrame
-            Difference b − a as in `compare`, its p-value, and the p-value adjusted over all pairs
-            (Holm).
+            Difference b − a as in `compare`, its p-value, and the p-value adjusted over all pairs.
 
         Examples
         --------
@@ -117,7 +137,7 @@ class Ranking(Printable):
                 "shared": self.tests.shared()[i, j].astype(np.int64),
                 "difference": self.tests.difference[j, i],
                 "p_value": p[i, j],
-                "holm_p": holm_over_pairs(p)[i, j],
+                "adjusted_p": self.adjusted_p[i, j],
                 "told_apart": self.told_apart[i, j],
             }
         )
@@ -180,20 +200,20 @@ class Ranking(Printable):
         clusters = f" in {made['n_clusters']} clusters" if made["n_clusters"] is not None else ""
         title = (
             f"Learners by mean response on {counted(made['n_samples'], 'sample')}{clusters}, with {interval} "
-            "and possible ranks (simultaneous)"
+            "and possible ranks (simultaneous), for samples like these"
         )
         if macro:
             title += (
                 f"\nmean is the micro average: each sample counts once; macro_mean is the mean over "
                 f"{self.n_tasks} tasks of task means"
             )
-        groups = [f"{first}–{last}" for first, last in self.groups if last > first]
-        more = f" and {len(groups) - GROUPS} more groups" if len(groups) > GROUPS else ""
-        tied = ", ".join(groups[:GROUPS]) + more if groups else "none"
+        sets = [places_in_words([place + 1 for place in tie]) for tie in self.ties]
+        more = f"; and {len(sets) - SETS} more sets" if len(sets) > SETS else ""
+        tied = "; ".join(sets[:SETS]) + more if sets else "none"
         return [
             self._answer(),
             Grid(title, frame, fixed=(interval, "ranks", "CI of macro_mean"), spare=("n",)),
-            f"Statistically tied (paired tests, Holm over all pairs), by rank: {tied}.",
+            f"Not told apart (paired tests, {self.method}), by place: {tied}.",
             *(f"note: {note}" for note in self.notes),
             *self._excerpts(show),
         ]
@@ -248,7 +268,7 @@ class Ranking(Printable):
             "level": self.level,
             "n_tasks": self.n_tasks,
             "learners": self.rows.to_dicts(),
-            "groups": [{"first": first, "last": last} for first, last in self.groups],
+            "ties": [[self.learners[place] for place in tie] for tie in self.ties],
             "notes": list(self.notes),
             "provenance": dict(self.provenance),
         }
@@ -262,8 +282,8 @@ def rank(
 ) -> Ranking:  # fmt: skip
     """Ranks learners by mean response, with confidence intervals, possible ranks and ties.
 
-    Every pair is tested on the samples both answered, with Holm's correction over all pairs. Each sample
-    counts once, whatever its number of trials. Equal means are listed by name.
+    Every pair is tested on the samples both answered, adjusted over all pairs (step-down max-t). Each sample
+    counts once, whatever its number of trials. Equal means share a rank, and are listed by name.
 
     Parameters
     ----------
@@ -275,7 +295,7 @@ def rank(
         Samples to leave out: a table with the column sample. Where it has a column error, as for
         `camilla.items`, the samples with 1 are left out.
     level : float
-        Confidence level. The rank intervals and tie groups hold at this level simultaneously.
+        Confidence level. Possible ranks and ties hold at this level simultaneously.
     across_blocks : bool
         A table that falls into blocks without a shared learner or sample is refused. With True the learners
         of all blocks are listed together.
@@ -285,7 +305,7 @@ def rank(
     Returns
     -------
     Ranking
-        `rows`, `groups`, `pairs()`, `told_apart`, `notes`, `provenance`.
+        `rows`, `ties`, `pairs()`, `told_apart`, `notes`, `provenance`.
 
     Raises
     ------
@@ -296,7 +316,7 @@ def rank(
     --------
     >>> board = camilla.rank(camilla.digits())
     >>> board.rows.select("rank", "learner", "rank_low", "rank_high").head(2).rows()
-    [(1, 'knn 1', 1, 9), (2, 'svm poly', 1, 9)]
+    [(1, 'knn 1', 1, 9), (1, 'svm poly', 1, 8)]
     """
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
@@ -318,12 +338,13 @@ def rank(
     order = _best_first(answered, means, table.learners)
     matrix = matrix[order]
     spread = learner_spread(matrix, group)
-    tests = pair_tests(matrix, group, watch)
+    decided = decide(matrix, table.samples, group, level, watch)
     learners = tuple(table.learners[i] for i in order)
     binary = _is_binary(matrix)
     ranking = _ranking(
-        learners, level, tests, spread, _ends(spread, binary, level, clustered=group is not None),
-        (*filter(None, [left_out]), *apart, *_notes(table, matrix), *_flat_notes(learners, binary, spread)),
+        learners, level, decided, spread, _ends(spread, binary, level, clustered=group is not None),
+        (*filter(None, [left_out]), *apart, *_notes(table, matrix), *_flat_notes(learners, binary, spread),
+         *_same_notes(learners, decided)),
         made_of(table, level=level, across_blocks=across_blocks),
     )  # fmt: skip
     n_tasks = 1 if table.task is None else len(set(table.task))
@@ -350,13 +371,14 @@ def _best_first(answered: NDArray[np.intp], means: Floats, names: Sequence[str])
 
 
 def _ranking(
-    learners: tuple[str, ...], level: float, tests: PairTests, spread: MeanSpread, ends: Ends,
+    learners: tuple[str, ...], level: float, decided: Decision, spread: MeanSpread, ends: Ends,
     notes: tuple[str, ...], provenance: Mapping[str, Any],
 ) -> Ranking:  # fmt: skip
-    told_apart = told_apart_by_holm(tests.p_value, 1 - level)
-    groups = tuple((first + 1, last + 1) for first, last in tie_groups(told_apart))
-    standings = _rows(learners, spread, ends, told_apart, tests)
-    return Ranking(learners, level, standings, tests, told_apart, groups, notes, provenance)
+    standings = _rows(learners, spread, ends, decided.standing)
+    return Ranking(
+        learners, level, standings, decided.tests, decided.adjusted < 1 - level,
+        tuple(decided.standing.ties), decided.adjusted, decided.method, notes, provenance,
+    )  # fmt: skip
 
 
 def _ranked_shards(folder: ShardFolder, level: float, *, across_blocks: bool, watch: Watch) -> Ranking:
@@ -371,12 +393,21 @@ def _ranked_shards(folder: ShardFolder, level: float, *, across_blocks: bool, wa
     order = _best_first(answered, (right[answered] / n[answered]).round(DIGITS), folder.learners)
     n, mean, learners = n[order], right[order] / n[order], tuple(folder.learners[i] for i in order)
     pairs = PairTotals(len(order), len(folder.samples), fractional=folder.fractional)
+    flipped = _flips(len(order), n, folder)
+    start = 0
     square, binary, first = np.zeros(len(order)), np.ones(len(order), bool), []
     for k, shard in enumerate(folder.shards):
         watch(f"pairs of learners, shard {k + 1} of {len(folder.shards)}")
         for every, answers in matrices(shard, min(PAIRED_CELLS, PAIRED_SAMPLES * len(folder.learners))):
             response, seen = every[order], answers[order]
             pairs.add(response, seen)
+            names = folder.samples[start : start + response.shape[1]]
+            start += response.shape[1]
+            values = levelled(response, seen) if folder.fractional else response
+            if isinstance(flipped, PairFlips):
+                flipped.add(values, flips_of(names))
+            elif flipped is not None:
+                flipped.add(values, seen, flips_of(names))
             square += np.sum(np.where(seen, response - mean[:, None], 0) ** 2, axis=1)
             binary &= ((response == 0) | (response == 1)).all(axis=1)
             first.append(np.where(seen.any(axis=0), seen.argmax(axis=0), -1))
@@ -385,11 +416,26 @@ def _ranked_shards(folder: ShardFolder, level: float, *, across_blocks: bool, wa
     apart = shared_block_notes(joined, member, learners, across_blocks=across_blocks)
     gone, flat = _gone_notes(len(folder.learners) - len(order)), _flat_notes(learners, binary, spread)
     notes = _overlap_notes(n, len(folder.samples), lambda: overlap_of_pairs(tests.shared()))
+    adjusted = None if flipped is None else flipped.adjusted(tests.p_value)
+    shared = flipped if isinstance(flipped, PairFlips) else None
+    p_best = None if shared is None else best_by_responses(shared, shared.units)
+    decided = decision_of(tests, level, shared, adjusted, p_best)
     return _ranking(
-        learners, level, tests, spread, _ends(spread, binary, level, clustered=False),
-        (*apart, *gone, *notes, *flat),
+        learners, level, decided, spread, _ends(spread, binary, level, clustered=False),
+        (*apart, *gone, *notes, *flat, *_same_notes(learners, decided)),
         made_of_shards(folder, level=level, across_blocks=across_blocks),
     )  # fmt: skip
+
+
+def _flips(n_learners: int, n: NDArray[np.floating], folder: ShardFolder) -> PairFlips | GapFlips | None:
+    """What holds the flips of learners with n samples each; None where Holm's adjustment is used."""
+    n_samples = len(folder.samples)
+    if n_samples < FEWEST_UNITS or n_learners > MOST_TESTED:
+        return None
+    if n.min() == n_samples:
+        return PairFlips(n_learners, fractional=folder.fractional)
+    possible = GapFlips.is_possible(n_learners, n_samples)
+    return GapFlips(n_learners, fractional=folder.fractional) if possible else None
 
 
 def _looks(matrix: Floats, learners: Sequence[str], samples: Sequence[str], leaders: int) -> tuple[Look, ...]:
@@ -461,20 +507,21 @@ def _macro(
     return [pl.Series(name, column, nan_to_null=True) for name, column in values.items()]
 
 
-def _rows(
-    learners: tuple[str, ...], spread: MeanSpread, ends: Ends, told_apart: NDArray[np.bool_], tests: PairTests
-) -> pl.DataFrame:
-    ranks = rank_bounds(told_apart, tests.is_below)
+def _rows(learners: tuple[str, ...], spread: MeanSpread, ends: Ends, standing: Standing) -> pl.DataFrame:
+    mean = spread.mean.round(DIGITS)
     return pl.DataFrame(
         {
-            "rank": np.arange(1, len(learners) + 1),
+            "rank": 1 + np.searchsorted(-mean, -mean),
             "learner": learners,
             "mean": spread.mean,
             "se": np.sqrt(spread.variance),
             "low": ends.low,
             "high": ends.high,
-            "rank_low": ranks.low,
-            "rank_high": ranks.high,
+            "rank_low": standing.rank_low,
+            "rank_high": standing.rank_high,
+            "p_best": pl.Series(standing.p_best, dtype=pl.Float64)
+            if standing.p_best is not None
+            else pl.Series([None] * len(learners), dtype=pl.Float64),
             "n": spread.n.astype(np.int64),
         }
     ).with_columns(pl.col("se", "low", "high").fill_nan(None))
@@ -490,6 +537,15 @@ def _flat_notes(learners: tuple[str, ...], binary: NDArray[np.bool_], spread: Me
     return [
         f"{names} {scores} on every sample: responses that are not 0 or 1 and do not differ show no spread, "
         "so no interval is given."
+    ]
+
+
+def _same_notes(learners: tuple[str, ...], decided: Decision) -> list[str]:
+    """Learners with the same response everywhere, the first few pairs of them."""
+    return [
+        f"{listed([learners[place] for place in copies])} have the same response on every sample: they count "
+        "as one learner in the probability of being the best."
+        for copies in decided.same[:FEW_COPIES]
     ]
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.display import counted
@@ -19,6 +20,7 @@ from camilla.fitting.protocol import Indices, Level, Placement, Readout, Solutio
 from camilla.fitting.regression import Expansion
 from camilla.fitting.regression_draws import Bases, RegressionDraws
 from camilla.fitting.sampler import Chain, Conditional, Responses, Sums
+from camilla.fitting.skill_effects import EffectDraws, has_effects, skill_weights
 from camilla.fitting.smoothing import learned_share, smoothing
 from camilla.parallel import in_order
 from camilla.statistics.posterior import effective_draws, r_hat
@@ -66,6 +68,10 @@ class BayesParams(NamedTuple):
     learner_basis: tuple[Floats, ...] | None = None
     learner_beyond: Floats | None = None  # [kept, dims], as sample_beyond
     chain: NDArray[np.int64] | None = None  # [chains], draws of each; with one chain there is none
+    effect: Floats | None = None  # [kept, learners, skills], with a skill map: what is added on each skill
+    effect_scale: Floats | None = None  # [kept], their standard deviation
+    frame_effect_scale: Floats | None = None  # [frames]
+    sample_skill: Floats | None = None  # [kept, skills, 1 + dims], with features too: as sample_weight
 
 
 class _Plan(NamedTuple):
@@ -121,6 +127,10 @@ class Bayes:
         "learner_basis": ("",),
         "learner_beyond": ("", "latent"),
         "chain": ("",),
+        "effect": ("", "learner", "skill"),
+        "effect_scale": ("",),
+        "frame_effect_scale": ("",),
+        "sample_skill": ("", "skill", "latent"),
     }
     size: Size
     dimensions: int = 20  # at most; no more than two fewer than learners and a quarter of samples
@@ -151,7 +161,8 @@ class Bayes:
 
         Compiling takes it about 20 s.
         """
-        if self.has_features or self._affordable() >= FEWEST_DRAWS or not may_accelerate():
+        plain = not self.has_features and not has_effects(self.size.skill_mask)
+        if not plain or self._affordable() >= FEWEST_DRAWS or not may_accelerate():
             return None
         from camilla.fitting.device_chain import accelerator
 
@@ -185,7 +196,7 @@ class Bayes:
         draws = self.draws
         if device is None:
             draws = min(draws, self.chains * max(FEWEST_DRAWS, self._affordable()))
-        kept = min(KEPT, draws, max(20, MOST_NUMBERS // (width * (n + m))))
+        kept = min(KEPT, draws, max(20, MOST_NUMBERS // (width * (n + m) + n * self.size.n_skills)))
         frames = min(FRAMES, draws, max(4, MOST_NUMBERS // (m * width * (width + 3) // 2)))
         return _Plan(max(SHORTEST_BURN_IN, draws // 6), draws, kept, frames)
 
@@ -267,14 +278,18 @@ class Bayes:
         return params.logit_se[sample, learner].astype(np.float64)
 
     def pool(self, params: BayesParams, readout: Readout) -> Level:
-        return Level(readout.ability, readout.covariance, _PoolDraws(params))
+        return Level(readout.ability, readout.covariance, _PoolDraws(params, self.size.skill_mask))
 
     def place(self, params: BayesParams, weight: Floats, right: Floats) -> Placement:
         """Draws of a new learner's chances on every sample: [draws, samples]."""
         response = np.where(weight > 0, right / np.where(weight > 0, weight, 1), 0)
+        mask, skills = self.size.skill_mask, None
+        if mask is not None and params.frame_effect_scale is not None:
+            skills = skill_weights(mask)
+        frames = frames_of(params.frame_mean, params.frame_root, skills, params.frame_effect_scale)
         with one_blas_thread():
             draws = placed_chances(
-                np.random.default_rng(0), frames_of(params.frame_mean, params.frame_root), weight, response,
+                np.random.default_rng(0), frames, weight, response,
                 dispersion=float(params.dispersion[0]), n_draws=-(-PLACED_DRAWS // len(params.frame_mean)),
             )  # fmt: skip
             chances = np.concatenate(list(draws))  # one frame's draws after the other's
@@ -308,6 +323,7 @@ class _PoolDraws(NamedTuple):
     """Draws of the pool's expected scores."""
 
     params: BayesParams
+    skill_mask: NDArray[np.bool_] | None
 
     @property
     def n_draws(self) -> int:
@@ -316,12 +332,18 @@ class _PoolDraws(NamedTuple):
     def on(self, samples: Indices, shares: Floats | None = None) -> Floats:
         everything = len(samples) == self.params.factor.shape[1]
         if shares is None and everything and bool((np.diff(samples) == 1).all()):
-            return self.params.scores.astype(np.float64)
+            return np.ascontiguousarray(self.params.scores, np.float64)  # sums in one order, saved or not
         out = np.empty((self.n_draws, self.params.ability.shape[1]))
+        effect, weight = self.params.effect, None
+        if effect is not None and self.skill_mask is not None:
+            weight = sparse.csr_array(skill_weights(self.skill_mask[samples]).astype(np.float32))
         with one_blas_thread():
             for d, (ability, factor) in enumerate(zip(self.params.ability, self.params.factor, strict=True)):
                 part = factor[samples].astype(np.float32)
-                p = sigmoid(part[:, 1:] @ ability.T.astype(np.float32) + part[:, :1])
+                logit = part[:, 1:] @ ability.T.astype(np.float32) + part[:, :1]
+                if effect is not None and weight is not None:
+                    logit += weight @ effect[d].T.astype(np.float32)
+                p = sigmoid(logit)
                 out[d] = p.mean(axis=0, dtype=np.float64) if shares is None else shares[d] @ p
         return out
 
@@ -365,6 +387,7 @@ class _Draws(NamedTuple):
     dispersion: float  # mean over the draws
     sums: Sums
     regression: RegressionDraws
+    effects: EffectDraws
 
 
 class _Record:
@@ -381,6 +404,7 @@ class _Record:
         self.frame_root = np.empty((plan.frames, n_samples, width * (width + 1) // 2), np.float16)
         self.dispersion = 0.0
         self.regression = RegressionDraws([], [], [], [], [], [])
+        self.effects = EffectDraws([], [], [], [])
         self.keep = {step: k for k, step in enumerate(_spaced(plan.draws, plan.kept))}
         self.frame = {step: k for k, step in enumerate(_spaced(plan.draws, plan.frames))}
 
@@ -396,11 +420,17 @@ class _Record:
             self.factor[k] = np.clip(chain.factor, -LARGEST, LARGEST)
             if isinstance(chain, Chain):
                 self.regression.add(chain)
+                if chain.effects is not None and chain.regressions.skills is not None:
+                    self.effects.value.append(chain.effects.value)
+                    self.effects.scale.append(chain.effects.variance**0.5)
+                    self.effects.by_skill.append(chain.regressions.skills.weight.copy())
         if conditional is not None:
             k = self.frame[step]
             if isinstance(chain, Chain) and chain.regressions.learners is not None:
                 conditional = _for_any_learner(conditional, chain.regressions.learners.mean)
             self.frame_mean[k] = conditional.mean
+            if isinstance(chain, Chain) and chain.effects is not None:
+                self.effects.frame_scale.append(chain.effects.variance**0.5)
             upper = conditional.root[:, *np.triu_indices(conditional.root.shape[1])]
             self.frame_root[k] = np.clip(upper, -LARGEST, LARGEST)
 
@@ -408,7 +438,7 @@ class _Record:
         """When it has run."""
         return _Draws(
             self.scores, self.ability, self.factor, self.frame_mean, self.frame_root,
-            self.dispersion, self.chain.sums(), self.regression,
+            self.dispersion, self.chain.sums(), self.regression, self.effects,
         )  # fmt: skip
 
 
@@ -427,6 +457,7 @@ def _pooled(chains: Sequence[_Draws]) -> _Draws:
         RegressionDraws(
             *(reduce(add, parts) for parts in zip(*(one.regression for one in chains), strict=True))
         ),
+        EffectDraws(*(reduce(add, parts) for parts in zip(*(one.effects for one in chains), strict=True))),
     )  # fmt: skip
 
 
@@ -451,6 +482,7 @@ def _params(chains: Sequence[_Draws], alike: NDArray[np.intp], bases: Bases) -> 
         slope, np.sqrt(np.maximum(var_slope, 0)), np.array([draws.dispersion]),
         chain=lengths if len(chains) > 1 else None,
         **draws.regression.fields(bases),
+        **draws.effects.fields(alike, predicts=bases.samples is not None),
     )  # fmt: skip
 
 

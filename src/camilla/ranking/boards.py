@@ -198,13 +198,13 @@ def compare_fits(
     return frame.sort("standardised_deviance", nulls_last=True)
 
 
-def fits_grid(fits: pl.DataFrame) -> Grid:
-    """What `compare_fits` found, as a table to print."""
+def fits_grid(fits: pl.DataFrame, units: str = "rounds") -> Grid:
+    """What `compare_fits` found, as a table to print; `units` are what the tests take for independent."""
     columns = {
         "deviance": "deviance",
         "df": "df",
         "standardised": "standardised_deviance",
-        "p by rounds": "p_value_rounds",
+        f"p by {units}": "p_value_rounds",
     }
     frame = fits.select(
         "tournament", "players", "rounds", **{name: pl.col(of) for name, of in columns.items()}

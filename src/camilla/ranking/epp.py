@@ -279,7 +279,7 @@ def _by_rank(tournament: Tournament, matches: str) -> Tournament:
     else:
         for column, there, scores in zip(rank.T, seen.T, merit.T, strict=True):
             column[there] = beaten(scores[there])
-    order = _order(rank.sum(axis=1) / seen.sum(axis=1), tournament.players)
+    order = _order(rank.sum(axis=1) / np.maximum(seen.sum(axis=1), 1), tournament.players)
     players = tuple(tournament.players[i] for i in order)
     return replace(tournament, players=players, scores=tournament.scores[order])
 

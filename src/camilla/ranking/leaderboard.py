@@ -182,6 +182,11 @@ class Leaderboard(Printable):
     def _interval(self) -> str:
         return f"{percent(self.level)} CI"
 
+    @property
+    def fit_units(self) -> str:
+        """What the fit takes for independent: rounds, or clusters of rounds."""
+        return "clusters" if self.provenance.get("clusters") else "rounds"
+
     def _fit_line(self, by_rounds: float | None) -> str:
         fit, came = self.fit, self.provenance
         rounds = f"{came['rounds']} rounds"
@@ -195,7 +200,7 @@ class Leaderboard(Printable):
         return (
             f"{met}. Fit: deviance {fit.deviance:.2f} on {fit.df} df, standardised {fit.standardised:.2f}, "
             f"p = {fit.p_value:.3g} if matches were independent"
-            + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by rounds.")
+            + ("." if by_rounds is None else f"; p = {by_rounds:.3g} by {self.fit_units}.")
         )
 
     def _rank_line(self) -> str:
@@ -342,19 +347,23 @@ class Leaderboard(Printable):
         """Ranks each player may have at the board's level; 1 to n where intervals were refused.
 
         By the largest of a player's own differences; above 1,000 players, and where a prior or a bootstrap
-        made the covariance, by Holm over a player's own pairs.
+        made the covariance, by Holm over a player's own pairs. Joint intervals are the wider of the two over
+        all pairs: where rounds are few the largest differences are larger than draws say.
         """
         n = len(self.players)
         if self.spread is None or self.is_large:
             return multiplicity.RankIntervals(np.ones(n, np.int64), np.full(n, n))
         joint = self.provenance.get("ranks") == "joint"
-        samples = self.spread.samples
-        if samples is None or n > MAX_T_PLAYERS or self.provenance["compat"]:
-            if joint:
-                sure = self._holm_p <= 1 - self.level
-                return multiplicity.rank_bounds(sure, self.epp[None, :] > self.epp[:, None])
-            return wald.rank_intervals(self.epp, self._wald_p, self.level)
-        return ranks.sure_ranks(self.epp, samples, self.rounds_df, self.level, joint=joint)
+        samples, drawn = self.spread.samples, None
+        if samples is not None and n <= MAX_T_PLAYERS and not self.provenance["compat"]:
+            drawn = ranks.sure_ranks(self.epp, samples, self.rounds_df, self.level, joint=joint)
+        if not joint:
+            return wald.rank_intervals(self.epp, self._wald_p, self.level) if drawn is None else drawn
+        sure = self._holm_p <= 1 - self.level
+        held = multiplicity.rank_bounds(sure, self.epp[None, :] > self.epp[:, None])
+        if drawn is None:
+            return held
+        return multiplicity.RankIntervals(np.minimum(held.low, drawn.low), np.maximum(held.high, drawn.high))
 
     @cached_property
     def likely_ranks(self) -> multiplicity.RankIntervals | None:

@@ -76,6 +76,13 @@ def _with_failures(tournament: Tournament, matches: str, failed: str) -> Array:
     """Merit with the cells that have no score filled as `failed` says; −∞ loses to every score."""
     merit = tournament.merit
     if failed == "not_played":
+        absent = np.isnan(merit).all(axis=1)
+        if absent.any():
+            names = [tournament.players[i] for i in np.flatnonzero(absent)]
+            raise DataError(
+                f"players {quoted(names)} have no score in any round. Remove their rows, or, if their runs "
+                "failed, count those as lost: --failed lost (failed='lost')."
+            )
         return merit
     if failed == "lost":
         if matches == "all_rounds":
@@ -91,7 +98,12 @@ def _with_failures(tournament: Tournament, matches: str, failed: str) -> Array:
             f"there is no player {player!r} whose scores could stand for failed cells; there are "
             f"{quoted(tournament.players)}. Check the spelling."
         )
-    return np.where(np.isnan(merit), merit[tournament.players.index(player)], merit)
+    standing_in = merit[tournament.players.index(player)]
+    if np.isnan(standing_in).all():
+        raise DataError(
+            f"{player!r} has no score in any round that could stand for failed cells. Name another."
+        )
+    return np.where(np.isnan(merit), standing_in, merit)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,7 +16,7 @@ from camilla.reading.runs import Run
 from camilla.table.columns import Origin, pick
 from camilla.table.frame_files import FileColumns, file_and_columns, frame_with_lines, read_frame
 from camilla.table.responses import ResponseTable
-from camilla.table.skills import SkillGraph, SkillMap, is_zero_or_one, one_hots, zeros_and_ones
+from camilla.table.skills import SEPARATOR, SkillGraph, SkillMap, is_zero_or_one, one_hots, zeros_and_ones
 
 
 def skill_source(text: str | Path | Sequence[str]) -> FileColumns:
@@ -42,14 +42,21 @@ def with_key(table: ResponseTable, source: FileColumns, *, id: str = "sample") -
     """The table with the key of each sample, from a column of a file or of the samples themselves."""
     if source.file is None:
         return replace(table, key=sample_column(table, source.columns[0]))
-    keys = read_skills(source, table.samples, id=id)
+    keys = read_skills(source, table.samples, id=id, separator=None)
     return replace(table, key=tuple(keys.skills[code] for code in keys.mask.argmax(axis=1)))
 
 
-def read_skills(source: FileColumns, samples: Sequence[str], *, id: str | None = None) -> SkillMap:
+def read_skills(
+    source: FileColumns,
+    samples: Sequence[str],
+    *,
+    id: str | None = None,
+    separator: str | None = SEPARATOR,
+) -> SkillMap:
     """The skill map in a file, matched to the samples by name.
 
-    `id` is what the table calls its sample names; a column so called is looked for first.
+    `id` is what the table calls its sample names; a column so called is looked for first. `separator` stands
+    between several skills of one sample.
     """
     if source.file is None:
         raise DataError("skills without a file are columns of the table itself, which has its own reader.")
@@ -58,11 +65,17 @@ def read_skills(source: FileColumns, samples: Sequence[str], *, id: str | None =
     id = id if id in frame.columns and id not in source.columns else None
     if not source.columns:
         return SkillMap(*zeros_and_ones(frame, samples, id, None, origin))
-    return skills_in(frame, source.columns, samples, id=id, origin=origin)
+    return skills_in(frame, source.columns, samples, id=id, origin=origin, separator=separator)
 
 
 def skills_in(
-    frame: pl.DataFrame, columns: Sequence[str], samples: Sequence[str], *, id: str | None, origin: Origin
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    samples: Sequence[str],
+    *,
+    id: str | None,
+    origin: Origin,
+    separator: str | None = SEPARATOR,
 ) -> SkillMap:
     """The skills in named columns: each value of a column is one.
 
@@ -70,7 +83,7 @@ def skills_in(
     """
     if len(columns) > 1 and all(is_zero_or_one(pick(frame, column, origin)) for column in columns):
         return SkillMap(*zeros_and_ones(frame, samples, id, columns, origin))
-    return SkillMap(*one_hots(frame, columns, samples, id, origin))
+    return SkillMap(*one_hots(frame, columns, samples, id, origin, separator))
 
 
 def read_skill_graph(path: str | Path) -> SkillGraph:

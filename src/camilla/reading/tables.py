@@ -40,6 +40,7 @@ from camilla.table.frame_files import (
 )
 from camilla.table.frames import Roles, WideRows, first_names, long_parts, per_sample, wide_parts
 from camilla.table.responses import ResponseTable
+from camilla.table.skills import as_json_lists
 
 # What the three columns of a long table may be called: ours, and those of the Item Response Warehouse.
 LONG_NAMES = {"learner": ("learner", "id"), "sample": ("sample", "item"), "response": ("response", "resp")}
@@ -492,6 +493,7 @@ def _with_skills(loaded: LoadedTable, source: FileColumns | None, own: Sequence[
         return table.with_skills(read_skills(source, table.samples, id=id))
     if frame.height > table.n_samples:
         sample = name_column(frame, id, origin)
+        frame = as_json_lists(frame, own)
         labels = {column: per_sample(frame, column, sample, origin) for column in own}
         frame = pl.DataFrame({id: sample.names} | labels)
     return table.with_skills(skills_in(frame, own, table.samples, id=id, origin=origin))

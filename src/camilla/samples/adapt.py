@@ -10,6 +10,7 @@ import numpy as np
 
 from camilla.arrays import Floats, Watch
 from camilla.errors import CamillaError, DataError, SettingError
+from camilla.learners.check import copy_notes
 from camilla.names import name_index, nearest
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -119,7 +120,10 @@ def adapt(
     bank = calibrate_with_misfit(table.canonical().table, dimensions=dimensions, seed=seed, watch=watch)
     said = {name: value for name, value in stops.items() if value is not None}
     made = made_of(table, dimensions=bank.models[-1].loading.shape[1], seed=seed, **said)
-    return AdaptiveTest(bank, ability_se=ability_se, score_se=score_se, budget=budget, provenance=made)
+    return AdaptiveTest(
+        bank, ability_se=ability_se, score_se=score_se, budget=budget, provenance=made,
+        notes=tuple(copy_notes(table)),
+    )  # fmt: skip
 
 
 def _check_stops(stops: dict[str, Any]) -> None:
@@ -145,6 +149,8 @@ class AdaptiveTest:
         Largest number of responses.
     provenance : dict
         How the samples were calibrated.
+    notes : tuple of str
+        What a reader must know of the learners that they were calibrated on.
 
     Examples
     --------
@@ -160,6 +166,7 @@ class AdaptiveTest:
     score_se: float | None = None
     budget: int | None = None
     provenance: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         _check_stops({name: getattr(self, name) for name in ("ability_se", "score_se", "budget")})
@@ -353,10 +360,11 @@ class Line(msgspec.Struct, forbid_unknown_fields=True):
 def answers(test: AdaptiveTest, lines: Iterable[str]) -> Iterator[str]:
     """The first question, then an answer to every line; ends when told to, when done, or with the lines.
 
-    All have the same fields; the first question has the test's provenance besides. A line that cannot be used
-    changes nothing and is answered by where the test stands, `error` saying why.
+    All have the same fields; the first question has the test's provenance and notes besides. A line that
+    cannot be used changes nothing and is answered by where the test stands, `error` saying why.
     """
-    yield json.dumps(_said(test) | {"provenance": test.provenance}, ensure_ascii=False)
+    first = _said(test) | {"provenance": test.provenance, "notes": list(test.notes)}
+    yield json.dumps(first, ensure_ascii=False)
     for text in lines:
         if not text.strip():
             continue

@@ -17,6 +17,7 @@ def document(found: Subset) -> dict[str, Any]:
     """Everything about a subset as plain data."""
     return {
         "verdict": "not judged" if found.offer is None else found.offer.verdict,
+        "notes": [*found.notes, *form_notes(found)],
         "provenance": found.provenance,
         "intercept": found.intercept,
         "error": found.error,
@@ -43,6 +44,16 @@ def lm_eval_samples(found: Subset) -> dict[str, list[int]]:
             return {}
         out.setdefault(task, []).append(int(number))
     return {task: sorted(numbers) for task, numbers in sorted(out.items())}
+
+
+def form_notes(found: Subset) -> list[str]:
+    """What to check before a harness is given the subset."""
+    if not lm_eval_samples(found):
+        return []
+    return [
+        "lm_eval_samples takes the number in a sample's name for its doc_id, the row of the data set in "
+        "lm-eval. That is true of tables read from lm-eval's logs; of another table, check that it is."
+    ]
 
 
 def inspect_sample_id(found: Subset) -> str:

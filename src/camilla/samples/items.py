@@ -12,6 +12,7 @@ from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
 from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
 from camilla.errors import DataError, SettingError
+from camilla.learners.response_bias import keys_apart
 from camilla.names import name_index
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
@@ -53,7 +54,6 @@ VOTERS = (
     "judged."
 )
 FARTHEST = 4.0  # standard deviations of ability: no learner tells a difficulty beyond from one farther out
-FEWEST_OF_KEY = 50  # samples of a key that has abilities of its own
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
 
@@ -468,8 +468,7 @@ def items(
 
 def _within_keys(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
     """A 2PL for each key that enough samples have, one of all samples for the others; none if no key has."""
-    names = np.asarray(ordered.key or (), dtype=object)
-    keys = [key for key in sorted(set(names)) if np.sum(names == key) >= FEWEST_OF_KEY]
+    names, keys = np.asarray(ordered.key or (), dtype=object), keys_apart(ordered)
     fits = []
     for key in keys:
         own = np.flatnonzero(names == key)

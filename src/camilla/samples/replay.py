@@ -13,6 +13,7 @@ from scipy.stats import kendalltau
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded
 from camilla.display import Grid, Part, Printable, counted, intervals, percent, watching
 from camilla.errors import DataError, SettingError
+from camilla.learners.check import copy_notes
 from camilla.parallel import HERE, check_where, in_order, parallel
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -180,6 +181,8 @@ class Replay(Printable):
         For each share, whether adaptive tests are better than the simpler ways.
     provenance : mapping
         What the result was made of: hash and sizes of the table, settings, versions.
+    notes : tuple of str
+        What a reader must know.
 
     Examples
     --------
@@ -193,6 +196,7 @@ class Replay(Printable):
     splits: pl.DataFrame
     offers: tuple[Offer, ...]
     provenance: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
     def parts(self) -> list[Part]:
         """Returns what `text` prints: what the shortest tests are worth, and every share of samples.
@@ -235,6 +239,7 @@ class Replay(Printable):
             ),
             f"{made['splits']} random splits: calibrated on {percent(made['calibration'])} of "
             f"{self.provenance['n_learners']} learners, tested on the others.",
+            *(f"note: {note}" for note in self.notes),
         ]  # fmt: skip
 
     def to_document(self) -> dict[str, Any]:
@@ -260,6 +265,7 @@ class Replay(Printable):
                 for row, offer in zip(self.shares.to_dicts(), self.offers, strict=True)
             ],
             "splits": self.splits.to_dicts(),
+            "notes": list(self.notes),
             "provenance": self.provenance,
         }
 
@@ -361,7 +367,7 @@ def replay(
         table, shares=list(shares), calibration=calibration, splits=splits, seed=seed,
         dimensions=parts[-1][1],
     )  # fmt: skip
-    return Replay(_summary(each), each, offers, made)
+    return Replay(_summary(each), each, offers, made, tuple(copy_notes(table)))
 
 
 class TestedShare(NamedTuple):

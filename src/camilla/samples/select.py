@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.display import Grid, Part, Printable, intervals, watching
 from camilla.errors import DataError, SettingError
+from camilla.learners.check import copy_notes
 from camilla.names import name_index
 from camilla.provenance import made_of
 from camilla.reading.inputs import TableLike, as_table
@@ -67,6 +68,8 @@ class Subset(Printable):
         Whether choosing is better than the simpler ways; None where that is not known.
     provenance : mapping
         What the result was made of: hash and sizes of the table, settings, versions.
+    notes : tuple of str
+        What a reader must know.
 
     Examples
     --------
@@ -84,6 +87,7 @@ class Subset(Printable):
     expected: pl.DataFrame
     offer: Offer | None  # None where the error is not known
     provenance: dict[str, Any]
+    notes: tuple[str, ...] = ()
 
     def parts(self, *, samples: int = 5) -> list[Part]:
         """Returns what `text` prints: the error to expect, the first samples, other ways to choose.
@@ -118,6 +122,7 @@ class Subset(Printable):
         return [
             *parts,
             f"Estimated score of a new learner: {self.intercept:.4f} + sum of weight × response.",
+            *(f"note: {note}" for note in self.notes),
         ]
 
     def _answer(self) -> str:
@@ -265,7 +270,8 @@ def _selected(table: ResponseTable, n: int, folds: int, repeats: int, seed: int,
         schema={"sample": pl.String, "task": pl.String} | dict.fromkeys(NUMBERS, pl.Float64),
     ).with_columns(pl.col("accuracy").fill_nan(None))
     made = made_of(table, n=n, folds=folds, repeats=repeats, seed=seed, chosen=best.name)
-    return Subset(samples, by.intercept, error, _errors_frame(found, candidates, [n]), offer, made)
+    errors = _errors_frame(found, candidates, [n])
+    return Subset(samples, by.intercept, error, errors, offer, made, tuple(copy_notes(ordered)))
 
 
 def expected_errors(

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from camilla.arrays import Floats, Watch
 from camilla.display import Grid, Part, Printable, watching
 from camilla.errors import DataError, SettingError
+from camilla.learners.check import copy_notes
 from camilla.names import quoted
 from camilla.reading.inputs import TableLike, as_table
 from camilla.samples.grouping import grouped, rank_vectors, refined
@@ -321,7 +322,7 @@ def _found(table: ResponseTable, n_skills: int | None, by: By, seed: int, watch:
     judgement = judged(responses[second], found, rng)
     back = np.argsort(ordered.sample_order)
     learners = np.array(ordered.table.learners, object)
-    notes = list(found.notes)
+    notes = [*found.notes, *copy_notes(ordered.table)]
     if n_skills is None:
         notes.append(
             f"{wanted} {'families' if by == 'attribute' else 'skills'}, chosen on half of the learners"

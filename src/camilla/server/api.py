@@ -77,6 +77,7 @@ def _info(ask: Ask, name: str) -> dict[str, Any]:
         "name": one.name, "title": one.title, "board": view.board.number, "created": one.created,
         "learners": view.rows.height, "samples": len(samples), "skills": list(view.found.skill_names),
         "diagnoser": one.diagnoser, "secret_samples": sum(map(one.hides, samples)),
+        "least_share": one.least_share,
     }  # fmt: skip
 
 
@@ -87,7 +88,7 @@ def leaderboard(ask: Ask) -> dict[str, Any]:
         "benchmark": view.benchmark.name,
         "board": _board(view.board),
         "rows": view.rows.to_dicts(),
-        "ties": [{"first": first, "last": last} for first, last in view.ties],
+        "ties": [[view.rows["learner"][place] for place in places] for places in view.ties],
         "interval": view.found.provenance["interval"],
     }
 

@@ -12,9 +12,11 @@ import polars as pl
 
 from camilla.diagnosis import DECIMALS, Diagnosis
 from camilla.errors import DataError, SettingError
+from camilla.learners.standing import decide
 from camilla.names import in_quotes, name_index, nearest
 from camilla.server.store import RefusedError, Store, Transaction, now
 from camilla.statistics.standing import Standing, standing_by_errors
+from camilla.statistics.step_down import MOST_TESTED
 from camilla.table.cells import zero_or_one
 from camilla.table.responses import ResponseTable
 from camilla.table.skills import SkillGraph, SkillMap
@@ -41,6 +43,7 @@ class Benchmark(NamedTuple):
     secret: bool | tuple[str, ...]  # all samples, or those named
     data_hash: str
     revision: int
+    least_share: float  # of the samples, that a submission must answer
 
     def hides(self, sample: str) -> bool:
         """Whether what a sample asks, and its right answer, stay on the server."""
@@ -63,7 +66,10 @@ def add_benchmark(
     store: Store, folder: Path, *, name: str | None = None, title: str | None = None,
     secret: bool | Sequence[str] = False,
 ) -> str:  # fmt: skip
-    """Makes a saved diagnosis the first board of a benchmark; one that is there already stays as it is."""
+    """Makes a saved diagnosis the first board of a benchmark; one that is there already stays as it is.
+
+    `secret` is of a new benchmark from the start; `restrict` also hides samples of those that are there.
+    """
     found = Diagnosis.load(folder)
     found.require_responses()
     name = folder.resolve().name if name is None else name
@@ -103,6 +109,51 @@ def _known(secret: Iterable[str], samples: Sequence[str]) -> None:
         raise SettingError(f"no sample {unknown[0]!r} to keep secret. {nearest(unknown[0], samples)}")
 
 
+def restrict(
+    store: Store, samples: Mapping[str, Sequence[str]], *, secret: bool | Sequence[str] = False,
+    least_share: float | None = None,
+) -> None:  # fmt: skip
+    """Keeps what samples of the store's benchmarks ask on the server, beside what it kept there before.
+
+    `samples` are those of each benchmark. Reports that were drawn with what is now secret are removed, and
+    drawn again in the background. `least_share` is of submissions from now on; None leaves it as it is.
+    """
+    if secret is not False and secret is not True:
+        _known(secret, [name for names in samples.values() for name in names])
+    with store.writing() as transaction:
+        for one in benchmarks(transaction):
+            hidden = _secret_with(one.secret, secret, samples[one.name])
+            if hidden != one.secret:
+                transaction.next_revision(one.id)
+                transaction.run(
+                    "UPDATE benchmarks SET secret = :secret WHERE id = :id",
+                    secret=msgspec.json.encode(hidden).decode(),
+                    id=one.id,
+                )
+                transaction.run(
+                    """DELETE FROM board_files WHERE name = :report
+                    AND board_id IN (SELECT id FROM boards WHERE benchmark_id = :id)""",
+                    report=REPORT,
+                    id=one.id,
+                )
+            if least_share is not None and least_share != one.least_share:
+                transaction.next_revision(one.id)
+                transaction.run(
+                    "UPDATE benchmarks SET least_share = :share WHERE id = :id", share=least_share, id=one.id
+                )
+
+
+def _secret_with(
+    kept: bool | tuple[str, ...], asked: bool | Sequence[str], samples: Sequence[str]
+) -> bool | tuple[str, ...]:
+    """What was secret stays secret; of the names asked for, those that the benchmark has come to it."""
+    if kept is True or asked is True:
+        return True
+    here = set(samples)
+    named = [name for name in (asked or ()) if name in here]
+    return tuple(dict.fromkeys([*(kept or ()), *named])) or False
+
+
 def _files(folder: Path) -> dict[str, bytes]:
     return {
         file.name: file.read_bytes() for file in sorted(folder.iterdir()) if file.name in (*FILES, CONTENT)
@@ -122,7 +173,7 @@ def insert_board(
     )  # fmt: skip
     for name, content in files.items():
         transaction.insert("board_files", board_id=number, name=name, content=content)
-    rows = ranked(fitted_rows(found), found.told_apart()).rows.select(
+    rows = ranked(in_order(fitted_rows(found)), found.told_apart()).rows.select(
         "learner", "rank", "rank_low", "rank_high", "ability", "se", "low", "high", "accuracy", "n"
     )
     transaction.run_many(
@@ -147,7 +198,7 @@ class Ranked(NamedTuple):
     """Rows in the order of their ranks, and ties."""
 
     rows: pl.DataFrame
-    ties: list[tuple[int, int]]
+    ties: list[tuple[int, ...]]  # sets of places
 
 
 def fitted_rows(found: Diagnosis) -> pl.DataFrame:
@@ -155,19 +206,39 @@ def fitted_rows(found: Diagnosis) -> pl.DataFrame:
     return found.learners.select(COLUMNS).with_columns(pl.col("n").cast(pl.Int64))
 
 
-def ranked(rows: pl.DataFrame, decided: Standing | None = None) -> Ranked:
-    """Ranks, possible ranks and ties: as decided for these learners, else by tests of all pairs."""
+def in_order(rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of a board, the best first."""
     rows = rows.sort(pl.col("ability").round(DECIMALS), "learner", descending=[True, False])
-    rows = rows.with_columns(pl.col(pl.Float64).fill_nan(None)).with_row_index("rank", offset=1)
+    return rows.with_columns(pl.col(pl.Float64).fill_nan(None))
+
+
+def ranked(rows: pl.DataFrame, decided: Standing | None) -> Ranked:
+    """Ranks, possible ranks and ties of rows in order, as decided for them, else by tests of all pairs."""
     ability, se = (rows[name].fill_null(np.nan).to_numpy() for name in ("ability", "se"))
     tests = standing_by_errors(ability, se) if decided is None else decided
     low, high = (None, None) if tests is None else (tests.rank_low, tests.rank_high)
-    rows = rows.with_columns(
-        pl.col("rank").cast(pl.Int64),
+    rank = (-pl.col("ability").round(DECIMALS)).rank("min").cast(pl.Int64).alias("rank")
+    rows = rows.select(rank, pl.all()).with_columns(
         pl.lit(low if low is None else pl.Series(low), pl.Int64).alias("rank_low"),
         pl.lit(high if high is None else pl.Series(high), pl.Int64).alias("rank_high"),
     )
-    return Ranked(rows, [] if tests is None else [(first + 1, last + 1) for first, last in tests.ties])
+    return Ranked(rows, [] if tests is None else tests.ties)
+
+
+def decided_by_responses(found: Diagnosis, table: ResponseTable, names: Sequence[str]) -> Standing | None:
+    """Who is told apart among learners in order, as the report of their responses will say it.
+
+    None where abilities are no scores, or learners have not answered the same samples.
+    """
+    scores = found.readout.unit_scale and found.readout.skill_weight is None
+    if not scores or not 2 <= len(names) <= MOST_TESTED:
+        return None
+    place = name_index(table.learners)
+    matrix = table.matrix()[[place[name] for name in names]]
+    if np.isnan(matrix).any():
+        return None
+    group = None if table.cluster is None else np.unique(np.array(table.cluster), return_inverse=True)[1]
+    return decide(matrix, table.samples, group).on_board()
 
 
 def table_of(found: Diagnosis) -> ResponseTable:

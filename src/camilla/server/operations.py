@@ -98,10 +98,10 @@ def load(store: Store, path: Path) -> dict[str, int]:
 
 def _manifest(archive: zipfile.ZipFile, path: Path) -> Manifest:
     manifest = msgspec.json.decode(archive.read(MANIFEST), type=Manifest)
-    if manifest.format != DUMP_FORMAT or manifest.schema != len(MIGRATIONS):
+    if manifest.format != DUMP_FORMAT or manifest.schema > len(MIGRATIONS):
         raise FormatError(
             f"{path}: is a dump of format {manifest.format} with schema {manifest.schema}; this version "
-            f"reads format {DUMP_FORMAT} with schema {len(MIGRATIONS)}. Use camilla {manifest.camilla}."
+            f"reads format {DUMP_FORMAT} up to schema {len(MIGRATIONS)}. Use camilla {manifest.camilla}."
         )
     if not set(manifest.rows) <= set(TABLES):
         raise FormatError(f"{path}: contains tables that a store does not have.")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from html import escape
 from typing import Any, NamedTuple
 
-from camilla.display import as_html, counted
+from camilla.display import as_html, counted, places_in_words
 from camilla.names import shown
 from camilla.server import api, shapes, submissions
 from camilla.server.accounts import Caller
@@ -74,6 +74,7 @@ def leaderboard(ask: Ask) -> str:
     drawn = [row for row in rows if row["low"] is not None]
     ends = (min((row["low"] for row in drawn), default=0.0), max((row["high"] for row in drawn), default=0.0))
     tied = tie_words(view)
+    estimand = str(view.found.provenance.get("estimand", ""))
     cells = [
         (
             row["rank"],
@@ -82,39 +83,39 @@ def leaderboard(ask: Ask) -> str:
             _interval_cell(row),
             _interval(row, ends),
             Cell(_between(row["rank_low"], row["rank_high"], 0), "number"),
-            Cell(tied[row["rank"]], "number"),
+            Cell(tied[at], "number"),
             row["accuracy"],
+            row["n"],
             Cell(row["account"], "who"),
         )
-        for row in rows
+        for at, row in enumerate(rows)
     ]  # fmt: skip
     head = ["rank", "learner", "ability", "95 % interval", "drawn", "possible ranks", "tied with", "accuracy"]
-    head += ["by"]
+    head += ["responses", "by"]
     body = (
         f"<h1>{text(view.benchmark.title)}</h1>"
-        + _best_words(rows, tied)
+        + _best_words(rows, tied, estimand)
         + _standing_words(view, ask.params.on)
-        + table(f"Learners by ability, {view.found.provenance['interval']}", head, cells)
+        + table(f"Learners by ability: {estimand}, {view.found.provenance['interval']}", head, cells)
         + _day_form(links, ask.params.on)
         + f"<p>{links.a('Board as Parquet', '/leaderboard.parquet')}</p>"
     )
     return page(ask.site, ask.caller, view.benchmark.title, body, benchmark=view.benchmark.name, current="")
 
 
-def _best_words(rows: list[dict[str, Any]], tied: dict[int, str]) -> str:
-    """Who is best, and whether that is sure."""
+def _best_words(rows: list[dict[str, Any]], tied: list[str], estimand: str) -> str:
+    """Who is best, at what, and whether that is sure."""
     if not rows:
         return "<p>No learner is on this board.</p>"
-    return f"<p>{text(rows[0]['learner'])} is first. {text(_place_words(rows[0], tied))}</p>"
+    first = f"{rows[0]['learner']} is first ({estimand}). {_place_words(rows[0], tied[0])}"
+    return f"<p>{text(first)}</p>"
 
 
-def _place_words(row: dict[str, Any], tied: dict[int, str]) -> str:
+def _place_words(row: dict[str, Any], tied: str) -> str:
     """Ability with its interval, and which ranks cannot be told apart from this one."""
     interval = _between(row["low"], row["high"])
     words = f"Ability {row['ability']:.3f}" + (f" (95 % interval {interval})." if interval else ".")
-    if ranks := tied[row["rank"]]:
-        words += f" It cannot be told apart from the learners of ranks {ranks}."
-    return words
+    return words + (f" It cannot be told apart from the learners of ranks {tied}." if tied else "")
 
 
 def _standing_words(view: View, on: str | None) -> str:
@@ -136,13 +137,14 @@ def _day_form(links: Links, on: str | None) -> str:
     )
 
 
-def tie_words(view: View) -> dict[int, str]:
-    """Of each rank the ranks that no test tells it apart from, which always lie side by side."""
-    first, last = ({rank: rank for rank in view.rows["rank"]} for _ in range(2))
-    for start, end in view.ties:
-        for rank in range(start, end + 1):
-            first[rank], last[rank] = min(first[rank], start), max(last[rank], end)
-    return {rank: f"{first[rank]}–{last[rank]}" if first[rank] < last[rank] else "" for rank in first}
+def tie_words(view: View) -> list[str]:
+    """Of each row the ranks of the learners that it is not told apart from."""
+    rank = view.rows["rank"].to_list()
+    tied: list[set[int]] = [set() for _ in rank]
+    for places in view.ties:
+        for place in places:
+            tied[place].update(places)
+    return [places_in_words(sorted({rank[other] for other in one - {at}})) for at, one in enumerate(tied)]
 
 
 def learner(ask: Ask) -> str:
@@ -150,9 +152,10 @@ def learner(ask: Ask) -> str:
     view, links = api.viewed(ask), Links(ask.site, ask.params.benchmark)
     answer = api.learner(ask)
     row = answer["row"]
-    ranks, tied = _between(row["rank_low"], row["rank_high"], 0), tie_words(view)
+    ranks = _between(row["rank_low"], row["rank_high"], 0)
+    tied = tie_words(view)[view.rows["learner"].to_list().index(row["learner"])]
     told = [
-        ("rank", row["rank"]), ("possible ranks", ranks), ("tied with ranks", tied[row["rank"]]),
+        ("rank", row["rank"]), ("possible ranks", ranks), ("tied with ranks", tied),
         ("ability", row["ability"]), ("95 % interval", _between(row["low"], row["high"])),
         ("accuracy", row["accuracy"]),
         ("accuracy 95 % interval", _between(row["accuracy_low"], row["accuracy_high"])),
@@ -367,15 +370,21 @@ def submit_form(ask: Ask, *, error: str = "") -> str:
             "use <code>camilla submit</code>.</p>"
         )
     else:
+        benchmark = ask.site.boards.benchmark(ask.params.benchmark)
         body = (
             f"<h1>Submit a learner</h1>{notice(error, error=True) if error else ''}"
             f'<form method="post" enctype="multipart/form-data" action="{escape(links.to("/submit"))}">'
             f"{hidden(ask.caller)}"
             '<label>Learner (leave empty if the file names it)<input name="learner" maxlength="500"></label>'
-            "<label>Responses: a table (CSV, JSONL, Parquet …) or a log of a harness"
+            f"<label>Responses to {_share_words(benchmark.least_share)} of the samples: a table (CSV, JSONL, "
+            "Parquet …) or a log of a harness"
             '<input type="file" name="file" required></label><button>Submit</button></form>'
         )
     return page(ask.site, ask.caller, "Submit", body, benchmark=ask.params.benchmark, current="/submit")
+
+
+def _share_words(share: float) -> str:
+    return "all" if share == 1 else f"at least {share:.4g}"
 
 
 def login_form(site: Site, caller: Caller, *, error: str = "") -> str:

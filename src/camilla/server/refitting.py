@@ -168,7 +168,11 @@ def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
             page = report([place], Path(folder) / REPORT, title=benchmark.title).page.read_bytes()
     finally:
         boards.close()
-    _keep_files(store, board_id, {REPORT: page, FLAGS: msgspec.json.encode(flags)})
+    _keep_files(store, board_id, {FLAGS: msgspec.json.encode(flags)})
+    with store.writing() as transaction:  # samples may have become secret meanwhile
+        unchanged = [one.id for one in benchmarks(transaction) if one.secret == benchmark.secret]
+        if benchmark.id in unchanged:
+            _keep_file(transaction, board_id, REPORT, page)
 
 
 def calibrate_samples(store: Store, benchmark: Benchmark, board_id: int) -> None:
@@ -188,13 +192,17 @@ def calibrate_samples(store: Store, benchmark: Benchmark, board_id: int) -> None
 def _keep_files(store: Store, board_id: int, files: dict[str, bytes]) -> None:
     with store.writing() as transaction:
         for name, content in files.items():
-            transaction.run(
-                """INSERT INTO board_files (board_id, name, content) VALUES (:board, :name, :content)
-                ON CONFLICT DO NOTHING""",
-                board=board_id,
-                name=name,
-                content=content,
-            )
+            _keep_file(transaction, board_id, name, content)
+
+
+def _keep_file(transaction: Transaction, board_id: int, name: str, content: bytes) -> None:
+    transaction.run(
+        """INSERT INTO board_files (board_id, name, content) VALUES (:board, :name, :content)
+        ON CONFLICT DO NOTHING""",
+        board=board_id,
+        name=name,
+        content=content,
+    )
 
 
 def take_lease(store: Store, holder: str, *, seconds: float = LEASE_SECONDS) -> bool:

@@ -7,11 +7,12 @@ from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from camilla.display import counted
 from camilla.errors import DataError, SettingError
 from camilla.extras import needing
 from camilla.server import memory, uploads
 from camilla.server.application import Application
-from camilla.server.boards import add_benchmark
+from camilla.server.boards import Benchmark, add_benchmark, restrict
 from camilla.server.guard import Limits
 from camilla.server.refitting import RefitPolicy, Worker
 from camilla.server.routes import Site
@@ -31,6 +32,7 @@ class Settings(NamedTuple):
     name: str | None = None
     title: str = "Camilla"
     secret: bool | Path = False
+    least_share: float | None = None  # None: as the store has it
     host: str = "127.0.0.1"
     port: int = 8000
     prefix: str = ""
@@ -68,6 +70,9 @@ def site_of(settings: Settings, log: Callable[..., None] = log_line) -> Served:
             raise DataError(
                 f"{store.name}: the store has no benchmark yet. Name a diagnosis: camilla serve DIR --store …"
             )
+        if secret is not False or settings.least_share is not None:
+            samples = {name: boards.own(boards.benchmark(name)).sample_names for name in boards.names()}
+            restrict(store, samples, secret=secret, least_share=settings.least_share)
         worker = Worker(store, settings.policy, log)
         stack.callback(worker.stop)
         worker.start()
@@ -101,6 +106,14 @@ def secret_samples(given: bool | Path) -> bool | list[str]:
     return [line.strip() for line in lines if line.strip()]
 
 
+def secrecy(benchmark: Benchmark) -> str | None:
+    """What of a benchmark stays on the server, in words; None where nothing does."""
+    if benchmark.secret is False:
+        return None
+    of = "all samples" if benchmark.secret is True else counted(len(benchmark.secret), "sample")
+    return f"{benchmark.name}: prompts and right answers of {of} are secret."
+
+
 def serve(settings: Settings, say: Callable[[str], None]) -> None:
     """Serves until a signal ends it; requests that have come are answered first."""
 
@@ -121,7 +134,10 @@ def serve(settings: Settings, say: Callable[[str], None]) -> None:
     server = uvicorn.Server(configuration)
     where = f"http://{settings.host}:{settings.port}{served.site.prefix}/"
     log("start", address=where, store=served.site.store.name, live=served.site.worker is not None)
-    say(f"Serving {', '.join(served.site.boards.names())} at {where} (end with Ctrl+C).")
+    names = served.site.boards.names()
+    say(f"Serving {', '.join(names)} at {where} (end with Ctrl+C).")
+    for line in filter(None, (secrecy(served.site.boards.benchmark(name)) for name in names)):
+        say(line)
     before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         server.run()

@@ -221,18 +221,13 @@ class Sessions:
         earlier = [one for one in session.answers if one["sample"] == sample]
         if earlier and earlier[0]["response"] == response:
             return self.state(session)  # the same answer again, after a reply that was lost
-        if earlier or sample not in self.boards.diagnosis(session.board_id).sample_names:
-            what = "has been answered already" if earlier else "is not of this benchmark"
-            raise RefusedError(409 if earlier else 422, f"sample {sample!r} {what}.")
-        fractional = self.boards.diagnosis(session.board_id).provenance["fractional"]
-        if (
-            not fractional
-            and response is not None
-            and abs(response * trials - round(response * trials)) > 1e-6
-        ):
-            raise RefusedError(
-                422, f"each trial of this benchmark is right or wrong; {response:g} of {trials} is not."
-            )
+        if earlier:
+            raise RefusedError(409, f"sample {sample!r} has been answered already.")
+        self._check_answer(session, sample, response, trials)
+        if test.state().done:
+            raise RefusedError(409, "the session is over: nothing more is asked. Finish it to submit.")
+        if sample != (asked := test.next()):
+            raise RefusedError(409, f"the session asks {asked!r} now, not {sample!r}; answer that one.")
         with self.store.writing() as transaction:
             last = transaction.value(
                 "SELECT COALESCE(MAX(position), 0) FROM session_answers WHERE session_id = :id", id=number
@@ -245,6 +240,22 @@ class Sessions:
             )  # fmt: skip
         return self.state(self.session(number, caller))
 
+    def _check_answer(self, session: Session, sample: str, response: float | None, trials: int) -> None:
+        """Refuses what this benchmark cannot take as a response to a sample."""
+        found = self.boards.diagnosis(session.board_id)
+        if sample not in found.sample_names:
+            raise RefusedError(422, f"sample {sample!r} is not of this benchmark.")
+        if response is None:
+            if self.boards.benchmark(session.benchmark).least_share == 1:
+                raise RefusedError(
+                    422,
+                    f"this benchmark needs a response to every sample that it asks; run {sample!r} again.",
+                )
+        elif not found.provenance["fractional"] and abs(response * trials - round(response * trials)) > 1e-6:
+            raise RefusedError(
+                422, f"each trial of this benchmark is right or wrong; {response:g} of {trials} is not."
+            )
+
     def finish(self, number: str, caller: Caller) -> list[Accepted]:
         """Submits the responses that a session has collected; once."""
         session = self.session(number, caller)
@@ -253,7 +264,14 @@ class Sessions:
         target = self.boards.target(session.benchmark)
         table = _collected(session, fractional=target.found.provenance["fractional"])
         known = known_part(table, target.found.sample_names)
-        accepted = accept(self.store, target, caller, known, source="session")
+        accepted = accept(
+            self.store,
+            target,
+            caller,
+            known,
+            source="session",
+            asked=[one["sample"] for one in session.answers],
+        )
         with self.store.writing() as transaction:
             transaction.run(
                 "UPDATE sessions SET submission_id = :submission WHERE id = :id AND submission_id IS NULL",

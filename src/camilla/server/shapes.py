@@ -69,6 +69,7 @@ class BenchmarkInfo(msgspec.Struct):
     skills: list[str]
     diagnoser: str
     secret_samples: int
+    least_share: float  # of the samples, that a submission must answer
 
 
 class BenchmarkList(msgspec.Struct):
@@ -90,7 +91,7 @@ class BoardList(msgspec.Struct):
 
 
 class Row(msgspec.Struct):
-    """A learner on a board; `state` is fitted, or placed until the next board is fitted."""
+    """A learner on a board and its `n` responses; `state` is fitted, or placed until the next fit."""
 
     rank: int
     rank_low: int | None
@@ -109,18 +110,11 @@ class Row(msgspec.Struct):
     account: str | None
 
 
-class Tie(msgspec.Struct):
-    """Ranks among which no two learners are told apart."""
-
-    first: int
-    last: int
-
-
 class LeaderboardAnswer(msgspec.Struct):
     benchmark: str
     board: BoardInfo
     rows: list[Row]
-    ties: list[Tie]
+    ties: list[list[str]]  # sets of learners of which no two are told apart
     interval: str
 
 

@@ -108,7 +108,11 @@ SESSIONS = Migration(
     ),
     ("DROP TABLE session_answers", "DROP TABLE sessions"),
 )
-MIGRATIONS = (FIRST, SESSIONS)
+LEAST_SHARE = Migration(
+    ("ALTER TABLE benchmarks ADD COLUMN least_share {real} NOT NULL DEFAULT 1",),
+    ("ALTER TABLE benchmarks DROP COLUMN least_share",),
+)
+MIGRATIONS = (FIRST, SESSIONS, LEAST_SHARE)  # columns come with a default, so that older dumps can be loaded
 # Parents first, so that a dump can be loaded in this order.
 TABLES = (
     "benchmarks", "boards", "board_files", "board_rows", "tokens", "logins", "submissions",

@@ -1,5 +1,6 @@
 """Submissions: checked, kept for ever, withdrawn but never erased."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import zstandard
 
 from camilla.diagnosis import Diagnosis
 from camilla.errors import DataError, FormatError
-from camilla.names import in_quotes, name_index
+from camilla.names import in_quotes, name_index, quoted
 from camilla.server.accounts import Caller
 from camilla.server.store import RefusedError, Store, Transaction, now
 from camilla.server.uploads import Known
@@ -39,6 +40,7 @@ class Target(NamedTuple):
     board_id: int
     found: Diagnosis
     own_learners: frozenset[str]  # of the benchmark itself, whose names nobody else can take
+    least_share: float  # of the samples, that a submission must answer
 
 
 class Accepted(NamedTuple):
@@ -68,13 +70,39 @@ def check(table: ResponseTable, target: Target) -> None:
         )
 
 
-def accept(store: Store, target: Target, caller: Caller, known: Known, *, source: str) -> list[Accepted]:
+def check_share(table: ResponseTable, target: Target, wanted: Sequence[str]) -> None:
+    """Refuses a learner that answered too few of the samples wanted: a choice of them is no score."""
+    least = math.ceil(target.least_share * len(wanted) - 1e-9)
+    for index, learner in enumerate(table.learners):
+        answered = {table.samples[j] for j in table.sample[table.learner == index].tolist()}
+        missing = [name for name in wanted if name not in answered]
+        if len(wanted) - len(missing) < least:
+            share = "all" if least == len(wanted) else f"at least {least:,}"
+            raise DataError(
+                f"learner {in_quotes(learner)} has responses to {len(wanted) - len(missing):,} of "
+                f"{len(wanted):,} samples; this benchmark takes submissions with responses to {share} of "
+                f"them. Without a response: {quoted(missing)}. Run these samples too, or ask the owner, who "
+                "sets the least share with camilla serve --least-share."
+            )
+
+
+def accept(
+    store: Store,
+    target: Target,
+    caller: Caller,
+    known: Known,
+    *,
+    source: str,
+    asked: Sequence[str] | None = None,
+) -> list[Accepted]:
     """Places every learner of the table and keeps all of them, in one transaction, or none.
 
     What the same account has submitted before, and not withdrawn, is not kept twice. Another submission of
-    the same account under the same name replaces the earlier one.
+    the same account under the same name replaces the earlier one. `asked` are the samples that the
+    server itself chose; without them all samples were to be answered.
     """
     check(known.table, target)
+    check_share(known.table, target, target.found.sample_names if asked is None else asked)
     parts = [
         _part(target.found, known.table.take_learners([index]), n_unknown)
         for index, n_unknown in enumerate(known.n_unknown)

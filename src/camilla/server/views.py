@@ -23,7 +23,9 @@ from camilla.server.boards import (
     Board,
     benchmark_of,
     board_at,
+    decided_by_responses,
     fitted_rows,
+    in_order,
     included_in,
     joined_table,
     ranked,
@@ -48,7 +50,7 @@ class View(NamedTuple):
     board: Board
     found: Diagnosis
     rows: pl.DataFrame  # rank, rank_low, rank_high, COLUMNS, state, submission, account
-    ties: list[tuple[int, int]]  # first and last rank of each run that no test tells apart
+    ties: list[tuple[int, ...]]  # sets of places of rows of which no two are told apart
     placed: dict[str, int]  # learner: submission, of those the board was not fitted to
     submitted: dict[str, int]  # learner: submission, of all
 
@@ -139,7 +141,7 @@ class Boards:
         with self.store.reading() as transaction:
             board = board_at(transaction, benchmark.id, END_OF_TIME)
         own = frozenset(self.own(benchmark).learner_names)
-        return Target(benchmark.id, board.id, self.diagnosis(board.id), own)
+        return Target(benchmark.id, board.id, self.diagnosis(board.id), own, benchmark.least_share)
 
     def view(self, name: str, at: str | None = None) -> View:
         """The board of now, or as it was at a time."""
@@ -165,13 +167,18 @@ class Boards:
             pl.Series("submission", [who.get(name, (None, None))[0] for name in names], pl.Int64),
             pl.Series("account", [who.get(name, (None, None))[1] for name in names], pl.String),
         )
-        as_fitted = not stale and not extra
-        result = ranked(rows, found.told_apart() if as_fitted else None)
-        return View(
-            benchmark, board, found, result.rows, result.ties,
+        rows = in_order(rows)
+        view = View(
+            benchmark, board, found, rows, [],
             {name: number for number, name in extra.items()},
             {name: one["id"] for name, one in counted.items()},
         )  # fmt: skip
+        if not stale and not extra:
+            decided = found.told_apart()
+        else:
+            decided = decided_by_responses(found, self.table(view), rows["learner"].to_list())
+        result = ranked(rows, decided)
+        return view._replace(rows=result.rows, ties=result.ties)
 
     def _placements(self, board_id: int, found: Diagnosis, numbers: list[int]) -> dict[int, dict[str, Any]]:
         """Where submissions stand on a board: as stored, or placed now and stored."""

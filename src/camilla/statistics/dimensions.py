@@ -20,6 +20,8 @@ class Dimensions(NamedTuple):
     chance: Floats  # 95 % quantile of the same under permutation
     n_learners: int  # looked at
     n_samples: int
+    of_learners: int  # in the table
+    of_samples: int  # of the table, on which responses differ
 
 
 def parallel_analysis(matrix: Floats, *, seed: int = 0) -> Dimensions:
@@ -29,6 +31,8 @@ def parallel_analysis(matrix: Floats, *, seed: int = 0) -> Dimensions:
     Constant samples are left out; a missing response stays where it is and counts as the sample's mean.
     """
     rng = np.random.default_rng(seed)
+    known = matrix[:, ~np.isnan(matrix).all(axis=0)]
+    whole = len(matrix), int(np.sum(np.nanmax(known, axis=0) - np.nanmin(known, axis=0) > 1e-9))
     matrix = _drawn(_drawn(matrix, rng).T, rng).T
     seen = ~np.isnan(matrix)
     filled = np.where(seen, matrix, 0)
@@ -37,7 +41,7 @@ def parallel_analysis(matrix: Floats, *, seed: int = 0) -> Dimensions:
     scale = np.sqrt(np.sum(centred**2, axis=0))
     varies = scale > 1e-9
     if varies.sum() < 2 or len(matrix) < 3:
-        return Dimensions(0, 0.0, np.zeros(0), np.zeros(0), len(matrix), int(varies.sum()))
+        return Dimensions(0, 0.0, np.zeros(0), np.zeros(0), len(matrix), int(varies.sum()), *whole)
     standard, seen = centred[:, varies] / scale[varies], seen[:, varies]
     found = _eigenvalues(standard)
     permuted = np.array([_eigenvalues(_permuted(standard, seen, rng)) for _ in range(PERMUTATIONS)])
@@ -45,7 +49,7 @@ def parallel_analysis(matrix: Floats, *, seed: int = 0) -> Dimensions:
     above = found > chance
     count = int(len(above) if above.all() else np.argmin(above))
     return Dimensions(
-        count, float(found[0] / found.sum()), found[:10], chance[:10], len(matrix), int(varies.sum())
+        count, float(found[0] / found.sum()), found[:10], chance[:10], len(matrix), int(varies.sum()), *whole
     )
 
 

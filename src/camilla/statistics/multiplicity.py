@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 
+MOST_LISTED = 1400  # rows whose tied sets are all listed
+
 
 def holm(p: Floats) -> Floats:
     """Holm's (1979) step-down adjustment along the last axis: strong control for any dependence."""
@@ -36,31 +38,10 @@ def benjamini_hochberg(p: Floats) -> Floats:
 
 def holm_over_pairs(p: Floats) -> Floats:
     """Holm over all n(n−1)/2 pairs, symmetric, 1 on the diagonal."""
-    upper = np.triu_indices(len(p), 1)
+    upper = np.triu(np.ones(p.shape, bool), 1)
     adjusted = np.ones_like(p)
     adjusted[upper] = holm(p[upper])
-    adjusted.T[upper] = adjusted[upper]
-    return adjusted
-
-
-def holm_reach(p: NDArray[np.floating], n_tests: int, alpha: float) -> float:
-    """The largest p-value that Holm rejects at `alpha`, −1 if none; `p` holds all of n_tests up to alpha."""
-    ordered = np.sort(p)
-    kept = ordered > alpha / (n_tests - np.arange(len(ordered)))
-    rejected = int(np.argmax(kept)) if kept.any() else len(ordered)
-    return float(ordered[rejected - 1]) if rejected else -1.0
-
-
-def told_apart_by_holm(p: NDArray[np.floating], alpha: float) -> NDArray[np.bool_]:
-    """Pairs whose p-value Holm rejects over all pairs of a symmetric matrix."""
-    n = len(p)
-    n_pairs = n * (n - 1) // 2
-    sure = int(np.count_nonzero(p <= alpha / n_pairs)) // 2  # Holm rejects these at once
-    unsure = [
-        row[i + 1 :][(row[i + 1 :] > alpha / n_pairs) & (row[i + 1 :] <= alpha)] for i, row in enumerate(p)
-    ]
-    reach = holm_reach(np.concatenate(unsure), n_pairs - sure, alpha)
-    return p <= max(reach, alpha / n_pairs)
+    return np.minimum(adjusted, adjusted.T)
 
 
 class RankIntervals(NamedTuple):
@@ -90,3 +71,32 @@ def tie_groups(differ: NDArray[np.bool_]) -> list[tuple[int, int]]:
         if not runs or last > runs[-1][1]:
             runs.append((first, last))
     return runs
+
+
+def tied_sets(differ: NDArray[np.bool_]) -> list[tuple[int, ...]]:
+    """Sets of places of which no two differ, such that every two that do not differ are in one of them.
+
+    The maximal runs of two or more, then for each pair in no run the largest set that takes its other
+    members in the order of the board. Not being told apart is not transitive, so that sets overlap.
+    Of more than MOST_LISTED rows there are the runs alone.
+    """
+    n = len(differ)
+    found = [tuple(range(first, last + 1)) for first, last in tie_groups(differ) if last > first]
+    if n > MOST_LISTED:
+        return found
+    tied = ~differ
+    np.fill_diagonal(tied, False)
+    left = np.triu(tied)
+    for places in found:
+        left[places[0] : places[-1] + 1, places[0] : places[-1] + 1] = False
+    for i in range(n):
+        while left[i].any():
+            members = [i, int(np.argmax(left[i]))]
+            open_ = tied[members[0]] & tied[members[1]]
+            while open_.any():
+                members.append(int(np.argmax(open_)))
+                open_ &= tied[members[-1]]
+            members.sort()
+            left[np.ix_(members, members)] = False
+            found.append(tuple(members))
+    return sorted(found)

@@ -132,22 +132,6 @@ def simultaneous_half_width(draws: Floats, level: float = LEVEL) -> float:
     return float(np.quantile(away.max(axis=1), level))
 
 
-def tie_groups(draws: Floats, level: float = LEVEL) -> NDArray[np.int64]:
-    """A number for each learner, 1 for the group of the best; within a group no pair is told apart for sure.
-
-    From the best down, a learner joins the group while P(the group's first is better) stays within `level`.
-    """
-    mean = draws.mean(axis=0)
-    order = np.argsort(-mean, kind="stable")
-    group = np.zeros(draws.shape[1], np.int64)
-    first, number = order[0], 1
-    for learner in order:
-        if chance_better(draws, first, learner) > level:
-            first, number = learner, number + 1
-        group[learner] = number
-    return group
-
-
 def random_shares(n_draws: int, group: NDArray[np.integer]) -> Floats:
     """Shares of samples that count by the Bayesian bootstrap (Rubin 1981), one weight for each group.
 

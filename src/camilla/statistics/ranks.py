@@ -22,6 +22,7 @@ STEPS = 5  # of telling pairs apart; later ones find next to nothing
 LIKELY_DRAWS = 2000
 AU_SCALES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.3, 1.4)  # σ², as in pvclust
 AU_DRAWS = 2000
+BEST_DRAWS, SPREADS = 4000, 60
 FLOOR = 0.01  # of the mean variance: the least that estimates are taken to differ by in truth
 
 
@@ -132,6 +133,38 @@ def likely_ranks(value: Floats, factor: Floats, level: float, seed: int = 0) -> 
     np.put_along_axis(rank, order, np.arange(1, n + 1)[None, :], axis=1)
     ends = np.quantile(rank, [0.5 - level / 2, 0.5 + level / 2], axis=0, method="nearest")
     return RankIntervals(ends[0].astype(np.int64), ends[1].astype(np.int64))
+
+
+def best_chances(mean: Floats, covariance: Floats, df: float, same: NDArray[np.integer]) -> Floats:
+    """How probably each row is the best, if true values are N(μ, τ²) with μ and τ unknown.
+
+    τ is uniform up to a half, the most that means of responses within 0 to 1 can spread. Without it the best
+    of many equal rows would look sure of its lead. Rows with equal `same` are one row, and share its chance.
+    Draws are for rows in an order of their own, so that the order in which they are given changes nothing.
+    """
+    _, first, of, size = np.unique(same, return_index=True, return_inverse=True, return_counts=True)
+    facts = (covariance[first].sum(axis=1), np.diag(covariance)[first], mean[first])
+    own = np.lexsort([np.round(fact / np.abs(fact).max().clip(EQUAL), 9) for fact in facts])
+    rows, of = first[own], np.argsort(own)[of]
+    size = size[own]
+    n = len(rows)
+    if n == 1:
+        return np.full(len(mean), 1 / len(mean))
+    centre = np.eye(n) - 1 / n
+    power, axes = np.linalg.eigh(centre @ covariance[np.ix_(rows, rows)] @ centre)
+    power, axes = np.maximum(power[1:], EQUAL**2), axes[:, 1:]  # the first is that all rise together
+    along = (mean[rows] - mean[rows].mean()) @ axes
+    spread = np.geomspace(1e-4, 0.5, SPREADS)
+    total = spread[:, None] ** 2 + power
+    likely = np.log(spread) - 0.5 * np.sum(np.log(total) + along**2 / total, axis=1)
+    chance = np.exp(likely - likely.max())
+    rng = np.random.default_rng(0)
+    between = np.repeat(spread, rng.multinomial(BEST_DRAWS, chance / chance.sum()))[:, None] ** 2
+    noise = power * (df / rng.chisquare(max(df, 1), BEST_DRAWS))[:, None]
+    kept = between / (between + noise)
+    drawn = (along * kept + (rng.standard_normal((BEST_DRAWS, n)) @ axes) * np.sqrt(kept * noise)) @ axes.T
+    best = np.bincount(drawn.argmax(axis=1), minlength=n) / BEST_DRAWS
+    return np.asarray((best / size)[of])
 
 
 def first_p_values(value: Floats, factor: Floats, seed: int = 0) -> Floats:

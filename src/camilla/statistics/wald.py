@@ -12,7 +12,6 @@ from camilla.statistics.multiplicity import (
     holm_over_pairs,
     holm_reached,
     rank_bounds,
-    tie_groups,
 )
 
 EQUAL = 1e-9  # logits, or standard deviations; an estimate is exact to about 1e-12
@@ -74,23 +73,10 @@ def rank_intervals(value: Floats, p: Floats, level: float) -> RankIntervals:
     return rank_bounds(sure, value[None, :] > value[:, None])
 
 
-class BoardStanding(NamedTuple):
-    """Estimates in falling order: which ranks they may have, and runs that no test tells apart."""
-
-    rank_low: NDArray[np.int64]
-    rank_high: NDArray[np.int64]
-    ties: list[tuple[int, int]]  # first and last place of each run of two or more
-
-
-def board_standing(value: Floats, se: Floats, level: float) -> BoardStanding:
-    """Wald tests of all pairs, Holm over one row's pairs for ranks and over all pairs for ties.
-
-    The errors of two estimates count as independent.
-    """
+def board_told_apart(value: Floats, se: Floats, level: float) -> NDArray[np.bool_]:
+    """Wald tests of all pairs, Holm over all pairs; the errors of two estimates count as independent."""
     p = chi_p_values(wald_statistics(value, np.diag(se**2)), df=1)
-    ranks = rank_intervals(value, p, level)
-    runs = tie_groups(holm_over_pairs(p) < 1 - level)
-    return BoardStanding(ranks.low, ranks.high, [(first, last) for first, last in runs if last > first])
+    return np.asarray(holm_over_pairs(p) < 1 - level)
 
 
 def surely_not_zero(value: Floats, se: Floats, level: float) -> NDArray[np.bool_]:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from camilla.display import counted
 from camilla.errors import DataError
-from camilla.names import numbered, quoted
+from camilla.names import numbered, quoted, repeated
 from camilla.table.columns import Encoded, Origin, name_column
 from camilla.table.frames import Parts, dense_parts, indexed
 
@@ -17,17 +17,22 @@ from camilla.table.frames import Parts, dense_parts, indexed
 EQUAL = 1e-12
 
 
-def right_or_wrong(predictions: Any, labels: ArrayLike, samples: Sequence[str] | None) -> Parts:
-    """1 where a learner's prediction is the label, 0 where not, missing where it predicted None or NaN."""
-    truth = _vector(labels, "labels")
+def right_or_wrong(
+    predictions: Any, labels: ArrayLike, samples: Sequence[str] | None, classes: Collection[Any] = ()
+) -> Parts:
+    """1 where a learner's prediction is the label, 0 where not, missing where it predicted None or NaN.
+
+    `classes` are labels that may be predicted although no sample has them.
+    """
+    columns, truth, samples = _aligned(predictions, labels, "labels", samples)
     if _absent(truth).any():
         raise DataError(f"label {int(np.argmax(_absent(truth)))} is missing; every sample needs its label.")
-    columns, samples = _columns(predictions, len(truth), samples)
     matrix = np.full((len(columns), len(truth)), np.nan)
     for row, (name, column) in enumerate(columns.items()):
         given = ~_absent(column)
         _check_same_kind(name, column[given], truth)
         matrix[row, given] = column[given] == truth[given]
+    _check_coding(columns, truth, classes)
     parts = dense_parts(matrix, tuple(columns), _sample_names(samples, len(truth)))
     answers = np.array([_spelled(column) for column in columns.values()], dtype=object)
     return parts._replace(
@@ -50,11 +55,11 @@ def relative_error(predictions: Any, targets: ArrayLike, samples: Sequence[str] 
     The best learner on a sample gets 1, the worst 0. Where all errors are equal, or only one learner
     predicted, the formula is 0/0: the sample cannot tell learners apart, and its responses are missing.
     """
-    truth = _numbers(_vector(targets, "targets"), "targets")
+    columns, truth, samples = _aligned(predictions, targets, "targets", samples)
+    truth = _numbers(truth, "targets")
     if not np.isfinite(truth).all():
         at = int(np.argmin(np.isfinite(truth)))
         raise DataError(f"target {at} is {truth[at]}; every sample needs a finite target.")
-    columns, samples = _columns(predictions, len(truth), samples)
     guesses = np.array([_numbers(column, name) for name, column in columns.items()])
     if np.isinf(guesses).any():
         row, at = np.argwhere(np.isinf(guesses))[0]
@@ -77,31 +82,95 @@ def _reversed_min_max(error: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 class _Predicted(NamedTuple):
-    """Predictions by learner, and the names of samples where they are known."""
+    """Predictions by learner and the truth, row by row, and the names of samples where they are known."""
 
     columns: dict[str, NDArray[Any]]
+    truth: NDArray[Any]
     samples: Sequence[str] | None
 
 
-def _columns(predictions: Any, n_samples: int, samples: Sequence[str] | None) -> _Predicted:
-    """The predictions of a mapping or a frame; an index that names rows names the samples."""
+def _aligned(predictions: Any, truth: Any, what: str, samples: Sequence[str] | None) -> _Predicted:
+    """The predictions of a mapping or a frame with the truth of the same rows, matched by index if both have
+    one; an index that names rows names the samples."""
+    columns, indices = _columns(predictions)
+    values, index = _vector(truth, what), index_of(truth)
+    for name, column in columns.items():
+        if len(column) != len(values):
+            raise DataError(
+                f"{name!r} has {len(column)} predictions for {len(values)} samples; expected one each."
+            )
+    first = next((name for name in columns if indices[name] is not None), next(iter(columns)))
+    rows = indices[first]
+    for name, column in columns.items():
+        columns[name] = column[rows_in_order(indices[name], rows, f"predictions of {name!r}", repr(first))]
+    values = values[rows_in_order(index, rows, f"the {what}", "the predictions")]
+    names = rows if rows is not None else index
+    if samples is None and names is not None and len(set(names)) == len(names):
+        samples = names
+    return _Predicted(columns, values, samples)
+
+
+def _columns(predictions: Any) -> tuple[dict[str, NDArray[Any]], dict[str, list[str] | None]]:
+    """The predictions of each learner, and their index."""
     if isinstance(predictions, Mapping):
         columns = {str(name): _vector(column, str(name)) for name, column in predictions.items()}
+        indices = {str(name): index_of(column) for name, column in predictions.items()}
     else:
         frame, index, _ = indexed(predictions)
         learners = [name for name in frame.columns if name not in index]
         columns = {name: _vector(frame[name].to_list(), name) for name in learners}
-        if samples is None and len(index) == 1:
-            named = name_column(frame, index[0], Origin("the predictions"))
-            samples = named.column(index[0]).to_list()
+        indices = dict.fromkeys(learners, index_of(predictions))
     if not columns:
         raise DataError("there are no predictions; give one column of predictions per learner.")
-    for name, column in columns.items():
-        if len(column) != n_samples:
+    return columns, indices
+
+
+def index_of(values: Any) -> list[str] | None:
+    """The index of a pandas series or frame, as names; None where it has none or only counts 0, 1, 2, …"""
+    if not hasattr(values, "iloc"):
+        return None
+    index = values.index
+    names = ["/".join(map(str, name)) if isinstance(name, tuple) else str(name) for name in index.tolist()]
+    counts = all(name is None for name in index.names) and names == [str(k) for k in range(len(names))]
+    return None if counts else names
+
+
+def rows_in_order(
+    index: Sequence[str] | None, wanted: Sequence[str] | None, what: str, other: str
+) -> NDArray[np.int64] | slice:
+    """The rows of `what` in the order of `other`, by their index; as they stand where only one has an index.
+
+    An index that is 0, 1, 2, … in another order says that rows were shuffled. Beside values without an index
+    nobody knows whether those were shuffled as well, so that is an error.
+    """
+    if index is None or wanted is None:
+        known = index if wanted is None else wanted
+        if known is not None and sorted(known) == sorted(str(k) for k in range(len(known))):
+            shuffled, plain = (what, other) if wanted is None else (other, what)
             raise DataError(
-                f"{name!r} has {len(column)} predictions for {n_samples} samples; expected one each."
+                f"the index of {shuffled} is {quoted(known)}: 0, 1, 2, … in another order. That of {plain} "
+                "only counts rows, so the rows cannot be matched. If both are in the same order, give "
+                "values without an index: series.to_numpy(). If the index says which row is which, "
+                "sort by it: series.sort_index()."
             )
-    return _Predicted(columns, samples)
+        return slice(None)
+    if list(index) == list(wanted):
+        return slice(None)
+    place = {name: row for row, name in enumerate(index)}
+    for names, owner in ((index, what), (wanted, other)):
+        if len(set(names)) < len(names):
+            raise DataError(
+                f"the index of {owner} repeats {quoted(repeated(names))}, so {what} cannot be matched to "
+                f"{other} by index. Give each row its own name, or values without an index: "
+                "series.to_numpy()."
+            )
+    if missed := [name for name in wanted if name not in place]:
+        raise DataError(
+            f"the index of {what} does not have {quoted(missed)}, which {other} have; it has "
+            f"{quoted(index)}. Give both the same rows, or, if they are in the same order, values without an "
+            "index: series.to_numpy()."
+        )
+    return np.array([place[name] for name in wanted], np.int64)
 
 
 def _vector(values: ArrayLike, name: str) -> NDArray[Any]:
@@ -139,6 +208,40 @@ def _check_same_kind(name: str, column: NDArray[Any], truth: NDArray[Any]) -> No
         raise DataError(
             f"predictions of {name!r} are {kinds[0]}, labels are {kinds[1]}; give both in one coding."
         )
+
+
+def _check_coding(columns: Mapping[str, NDArray[Any]], truth: NDArray[Any], classes: Collection[Any]) -> None:
+    """Predictions that are numbers must be labels: scores and other codings would all look wrong.
+
+    A text may be any wrong answer; but one learner must predict some label.
+    """
+    labels = {*truth.tolist(), *classes}
+    if len(truth) and isinstance(truth[0], str):
+        said = [value for column in columns.values() for value in column[~_absent(column)].tolist()]
+        if said and labels.isdisjoint(said):
+            raise DataError(
+                f"no prediction is a label: predictions are {quoted(list(dict.fromkeys(said)))}, labels "
+                f"{quoted(list(dict.fromkeys(truth.tolist())))}. Give both in one coding."
+            )
+        return
+    for name, column in columns.items():
+        given = column[~_absent(column)].tolist()
+        wrong = [value for value in given if value not in labels]
+        if wrong:
+            raise DataError(
+                f"{name!r} predicts {wrong[0]!r}, which is no label; labels are {_some(truth)}. "
+                f"{len(wrong)} of its {len(given)} predictions are no labels. Of scores or probabilities "
+                "take the most probable class. Give labels and predictions one coding, such as 0 and 1 for "
+                "both. Name classes that no sample here has: classes=[…]. Answers that are numbers but no "
+                "classes are given as text."
+            )
+
+
+def _some(truth: NDArray[Any]) -> str:
+    labels = [
+        f"{label:g}" if isinstance(label, float) else str(label) for label in dict.fromkeys(truth.tolist())
+    ]
+    return ", ".join(labels[:6]) + (", …" if len(labels) > 6 else "")
 
 
 def _sample_names(samples: Sequence[str] | None, count: int) -> tuple[str, ...]:

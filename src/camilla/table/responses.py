@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -101,6 +101,8 @@ class ResponseTable:
             object.__setattr__(self, "weight", np.asarray(self.weight, np.float64))
         if self.trial is not None:
             object.__setattr__(self, "trial", np.asarray(self.trial, np.int32))
+        if self.skill_map is not None:
+            object.__setattr__(self, "skill_map", self.skill_map.needed(self.skill_graph))
         check_names(self.learners, self.samples)
         check_rows(self)
         check_samples(self)
@@ -250,7 +252,12 @@ class ResponseTable:
 
     @classmethod
     def from_predictions(
-        cls, predictions: Any, labels: ArrayLike, *, samples: Sequence[str] | None = None
+        cls,
+        predictions: Any,
+        labels: ArrayLike,
+        *,
+        samples: Sequence[str] | None = None,
+        classes: Collection[Any] = (),
     ) -> Self:
         """Makes a table from predictions of classifiers: 1 where the prediction is the label.
 
@@ -260,11 +267,13 @@ class ResponseTable:
         ----------
         predictions : mapping or dataframe
             The predictions of each learner: a mapping of names, or one column per learner. None or NaN is a
-            missing response.
+            missing response. Predictions that are numbers must be labels: scores are refused.
         labels : array
-            The label of each sample.
+            The label of each sample. If labels and predictions have a pandas index, rows are matched by it.
         samples : list of str, optional
-            Names of the samples.
+            Names of the samples. By default the pandas index, if it names rows, else sample-0, sample-1, ….
+        classes : list, optional
+            Labels that may be predicted although no sample has them.
 
         Returns
         -------
@@ -277,7 +286,7 @@ class ResponseTable:
         >>> table.matrix().tolist()
         [[1.0, 1.0], [1.0, 0.0]]
         """
-        return cls(**right_or_wrong(predictions, labels, samples)._asdict())
+        return cls(**right_or_wrong(predictions, labels, samples, classes)._asdict())
 
     @classmethod
     def from_errors(
@@ -294,9 +303,10 @@ class ResponseTable:
         predictions : mapping or dataframe
             The predictions of each learner: a mapping of names, or one column per learner.
         targets : array
-            The true value of each sample.
+            The true value of each sample. If targets and predictions have a pandas index, rows are matched by
+            it.
         samples : list of str, optional
-            Names of the samples.
+            Names of the samples. By default the pandas index, if it names rows, else sample-0, sample-1, ….
 
         Returns
         -------

@@ -1,5 +1,7 @@
 """Which skills a sample needs, which skill builds on which, and how both are read from columns."""
 
+import json
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +17,7 @@ from camilla.errors import DataError
 from camilla.names import name_index, nearest, quoted, repeated
 from camilla.table.columns import Origin, name_column, pick
 from camilla.table.frames import as_polars, indexed
-from camilla.table.predictions import ID_NAMES, align
+from camilla.table.predictions import ID_NAMES, align, index_of, rows_in_order
 
 EDGE_COLUMNS = ("parent", "child")
 
@@ -192,6 +194,7 @@ def topological(n_skills: int, edges: Iterable[tuple[int, int]]) -> tuple[int, .
 
 
 ID = "sample"  # the column of sample names
+SEPARATOR = ";"  # between several skills of one sample
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,9 +295,17 @@ class SkillMap:
 
     @classmethod
     def from_columns(
-        cls, frame: Any, columns: Sequence[str], samples: Sequence[str], *, id: str | None = None
+        cls,
+        frame: Any,
+        columns: Sequence[str],
+        samples: Sequence[str],
+        *,
+        id: str | None = None,
+        separator: str | None = SEPARATOR,
     ) -> Self:
         """Makes a skill of every value of some columns, such as a subject or a topic.
+
+        A list, or a text such as "algebra;sets", is several skills of one sample.
 
         Parameters
         ----------
@@ -306,6 +317,9 @@ class SkillMap:
             The samples of the response table, in its order.
         id : str, optional
             The column of sample names, as in `from_table`.
+        separator : str or None
+            What stands between several skills in a text; a backslash before it makes it a part of the name.
+            None: texts are names as they are.
 
         Returns
         -------
@@ -320,16 +334,30 @@ class SkillMap:
         """
         origin = Origin("the skill table")
         named = _named(frame, id, origin)
-        return cls(*one_hots(named.frame, columns, samples, named.id, origin))
+        return cls(*one_hots(named.frame, columns, samples, named.id, origin, separator))
 
     @classmethod
-    def from_labels(cls, labels: Sequence[Any]) -> Self:
-        """Makes a map in which the label of a sample is its only skill.
+    def from_labels(
+        cls,
+        labels: Sequence[Any],
+        samples: Sequence[str] | None = None,
+        *,
+        separator: str | None = SEPARATOR,
+    ) -> Self:
+        """Makes a map in which the label of a sample is its skill.
+
+        A list, or a text such as "algebra;sets", is several skills of one sample.
 
         Parameters
         ----------
         labels : list
-            One label per sample, in the order of the table's samples.
+            One label, or list of labels, per sample, in the order of the table's samples.
+        samples : list of str, optional
+            The samples of the response table, in its order. Labels with a pandas index are matched to them by
+            name; without `samples` such labels are refused.
+        separator : str or None
+            What stands between several skills in a text; a backslash before it makes it a part of the name.
+            None: texts are names as they are.
 
         Returns
         -------
@@ -340,8 +368,23 @@ class SkillMap:
         --------
         >>> camilla.SkillMap.from_labels([7, 3, 7]).skills
         ('3', '7')
+        >>> camilla.SkillMap.from_labels([["algebra", "sets"], "sets"]).mask.tolist()
+        [[True, True], [False, True]]
         """
-        return cls(*one_hot(pl.Series("label", list(labels), strict=False), Origin("the labels")))
+        index = index_of(labels)
+        if samples is None and index is not None:
+            raise DataError(
+                f"the labels have an index, {quoted(index)}, and maybe another order than the table. "
+                "Match them by name: from_labels(labels, table.samples). If they are in the table's order, "
+                "give them without the index: labels.to_numpy()."
+            )
+        if samples is not None and len(labels) != len(samples):
+            raise DataError(f"got {len(labels)} labels for {len(samples)} samples; expected one each.")
+        named = None if index is None or samples is None else list(samples)
+        values = np.empty(len(labels), object)
+        values[:] = list(labels)
+        values = values[rows_in_order(index, named, "the labels", "the samples")]
+        return cls(*one_hot(_series(values.tolist()), Origin("the labels"), separator))
 
     @property
     def n_skills(self) -> int:
@@ -386,6 +429,36 @@ class SkillMap:
         [[True, False], [True, False]]
         """
         return type(self)(self.skills, self.mask[samples], self.notes)
+
+    def needed(self, graph: SkillGraph | None = None) -> Self:
+        """Leaves out the skills that no sample needs: of them the responses say nothing.
+
+        Skills that a graph names stay: they are known through the skills that build on them.
+
+        Parameters
+        ----------
+        graph : SkillGraph, optional
+            Which skill builds on which.
+
+        Returns
+        -------
+        SkillMap
+            The map; its `notes` name what was left out.
+
+        Examples
+        --------
+        >>> camilla.SkillMap.from_labels(["a", "b", "a"]).take(np.array([0, 2])).needed().notes
+        ("no sample needs skill 'b': left out",)
+        """
+        named = () if graph is None else graph.skills
+        idle = [
+            self.skills[k] for k in np.flatnonzero(self.mask.sum(axis=0) == 0) if self.skills[k] not in named
+        ]
+        if not idle:
+            return self
+        kept = [k for k, name in enumerate(self.skills) if name not in idle]
+        note = f"no sample needs {'skill' if len(idle) == 1 else 'skills'} {quoted(idle)}: left out"
+        return type(self)(tuple(self.skills[k] for k in kept), self.mask[:, kept], (*self.notes, note))
 
     def to_frame(self, samples: Sequence[str]) -> pl.DataFrame:
         """Returns the map as a 0/1 dataframe that `from_table` reads back.
@@ -453,9 +526,7 @@ def zeros_and_ones(
             f"{origin.place(int(aligned.rows[idle[0]]))}. "
             "Each sample needs at least one."
         )
-    unused = [skills[k] for k in np.flatnonzero(mask.sum(axis=0) == 0)]
-    notes = (f"no sample needs {quoted(unused)}",) if unused else ()
-    return SkillColumns(skills, mask, aligned.notes + notes)
+    return SkillColumns(skills, mask, aligned.notes)
 
 
 def is_zero_or_one(series: pl.Series) -> bool:
@@ -483,9 +554,14 @@ def _zero_or_one(series: pl.Series, origin: Origin) -> NDArray[np.bool_]:
 
 
 def one_hots(
-    frame: pl.DataFrame, columns: Sequence[str], samples: Sequence[str], id: str | None, origin: Origin
+    frame: pl.DataFrame,
+    columns: Sequence[str],
+    samples: Sequence[str],
+    id: str | None,
+    origin: Origin,
+    separator: str | None = SEPARATOR,
 ) -> SkillColumns:
-    """Each value of each categorical column is a skill.
+    """Each value of each categorical column is a skill, and each item of a list.
 
     A missing value is an error, unless another column gives the sample a skill: then the column
     gives it none, and a note says how often.
@@ -494,10 +570,11 @@ def one_hots(
     parts = []
     notes = list(aligned.notes)
     for column in columns:
-        values = pick(frame, column, origin)[aligned.rows]
+        values = _lists(pick(frame, column, origin)[aligned.rows], separator)
         absent = _absent_skills(values)
         if absent.any():
             notes.append(f"{column} of {absent.sum()} samples is missing and gives them no skill")
+        notes += _several_note(column, values, separator)
         parts.append(_hot(values, absent, f"{column}=" if len(columns) > 1 else "", origin))
     mask = np.hstack([part.mask for part in parts])
     if not mask.any(axis=1).all():
@@ -509,21 +586,107 @@ def one_hots(
     return SkillColumns(tuple(skill for part in parts for skill in part.skills), mask, tuple(notes))
 
 
-def one_hot(values: pl.Series, origin: Origin) -> SkillColumns:
-    """One skill per distinct value; a missing value is an error."""
-    return _hot(values, pl.repeat(value=False, n=len(values), eager=True), "", origin)
+def one_hot(values: pl.Series, origin: Origin, separator: str | None = SEPARATOR) -> SkillColumns:
+    """One skill per distinct value or item of a list; a missing value is an error."""
+    lists = _lists(values, separator)
+    found = _hot(lists, pl.repeat(value=False, n=len(values), eager=True), "", origin)
+    return found._replace(notes=tuple(_several_note(values.name, lists, separator)))
+
+
+def _series(labels: list[Any]) -> pl.Series:
+    """Labels, of which some may be lists, as one column."""
+    if any(isinstance(label, list | tuple | set | frozenset | np.ndarray) for label in labels):
+        items = [
+            [str(item) for item in (sorted(label, key=str) if isinstance(label, set | frozenset) else label)]
+            if isinstance(label, list | tuple | set | frozenset | np.ndarray)
+            else None
+            if label is None
+            else [str(label)]
+            for label in labels
+        ]
+        return pl.Series("label", items, dtype=pl.List(pl.String))
+    return pl.Series("label", labels, strict=False)
+
+
+def _lists(values: pl.Series, separator: str | None) -> pl.Series:
+    """Texts with the separator, or of lists as JSON writes them, as lists; other columns as they are."""
+    if values.dtype != pl.String or separator is None:
+        return values
+    if not (values.str.contains(separator, literal=True) | values.str.starts_with("[")).any():
+        return values
+    return pl.Series(
+        values.name,
+        [None if text is None else _parted(text, separator) for text in values.to_list()],
+        dtype=pl.List(pl.String),
+    )
+
+
+def _parted(text: str, separator: str) -> list[str]:
+    """What stands between separators, without blanks around it; a backslash keeps a separator in a name."""
+    if (items := _json_items(text)) is not None:
+        return items
+    parts = re.split(rf"(?<!\\){re.escape(separator)}", text)
+    names = [part.replace(f"\\{separator}", separator).strip() for part in parts]
+    return [name for name in names if name]
+
+
+def _json_items(text: str) -> list[str] | None:
+    """The items of a list of texts or numbers as JSON; None of any other text."""
+    if not text.startswith("["):
+        return None
+    try:
+        items = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(items, list) or not all(isinstance(item, str | int | float) for item in items):
+        return None
+    return [str(item) for item in items]
+
+
+def as_json_lists(frame: pl.DataFrame, columns: Iterable[str]) -> pl.DataFrame:
+    """The frame with lists in these columns as texts, so that they can be compared and kept as names are."""
+    lists = [
+        name
+        for name in columns
+        if name in frame.columns and isinstance(frame[name].dtype, pl.List | pl.Array)
+    ]
+
+    def written(items: pl.Series | None) -> str | None:
+        return None if items is None else json.dumps(items.to_list(), ensure_ascii=False)
+
+    return frame.with_columns(
+        pl.Series(name, [written(items) for items in frame[name]], dtype=pl.String) for name in lists
+    )
+
+
+def _several_note(column: str, lists: pl.Series, separator: str | None) -> list[str]:
+    """How many samples have several skills, where that was read from a text or list."""
+    if not isinstance(lists.dtype, pl.List | pl.Array):
+        return []
+    several = int((lists.list.len() > 1).sum() if isinstance(lists.dtype, pl.List) else len(lists))
+    if not several:
+        return []
+    of = f"{counted(several, 'sample', 'has', 'have')} several skills in {column}"
+    return [f"{of}: a list, or {separator!r} between them"]
 
 
 def _hot(values: pl.Series, absent: pl.Series, prefix: str, origin: Origin) -> SkillColumns:
     present = np.flatnonzero(~absent.to_numpy())
-    encoded = name_column(pl.DataFrame([values])[present], values.name, origin)
+    rows, items = present, values[present]
+    if isinstance(values.dtype, pl.List | pl.Array):
+        items = items.cast(pl.List(pl.String)).list.drop_nulls()
+        rows = np.repeat(present, items.list.len().fill_null(0).to_numpy())
+        items = items.filter(items.list.len() > 0).explode()
+    encoded = name_column(items.to_frame(), values.name, origin)
     order = sorted(range(len(encoded.names)), key=lambda code: _reading_order(encoded.names[code]))
     mask = np.zeros((len(values), len(order)), np.bool_)
-    mask[present, np.argsort(np.array(order, np.int64))[encoded.codes]] = True
+    mask[rows, np.argsort(np.array(order, np.int64))[encoded.codes]] = True
     return SkillColumns(tuple(prefix + encoded.names[code] for code in order), mask)
 
 
 def _absent_skills(values: pl.Series) -> pl.Series:
+    if isinstance(values.dtype, pl.List):
+        return values.is_null() | (values.list.drop_nulls().list.len() == 0).fill_null(value=True)
     return values.is_null() | (values.is_nan() if values.dtype.is_float() else values.cast(pl.String) == "")
 
 

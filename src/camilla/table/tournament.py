@@ -79,7 +79,7 @@ class Tournament:
     players, rounds : tuple of str
         Names.
     scores : array of float, optional
-        [players, rounds], NaN where a player did not play.
+        [players, rounds], NaN where a player did not play or failed.
     matches : MatchList, optional
         Matches that were played one by one.
     lower_is_better : bool
@@ -611,7 +611,3 @@ def _check_scores(tournament: Tournament) -> None:
             f"a score must be finite or missing; {tournament.players[player]!r} in round "
             f"{tournament.rounds[round_]!r} has {scores[player, round_]:g}. Leave such a score empty."
         )
-    absent = np.flatnonzero(np.isnan(scores).all(axis=1))
-    if len(absent):
-        names = [tournament.players[i] for i in absent]
-        raise DataError(f"players {quoted(names)} have no score in any round. Remove their rows.")

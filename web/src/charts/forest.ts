@@ -19,7 +19,7 @@ export interface ForestRow {
 export interface ForestOptions {
   label: string;
   axis: string;
-  ties?: [number, number][];
+  ties?: number[][]; // sets of rows
   banded?: boolean; // the run of the first is shaded
   domain?: [number, number];
   zero?: boolean; // the axis holds 0
@@ -103,36 +103,53 @@ function box(one: ForestRow, y: number, act: (ticked: boolean) => void): SVGGEle
 
 interface Lanes {
   count: number;
-  places: { first: number; last: number; lane: number }[];
+  places: { rows: number[]; lane: number }[];
 }
 
-/** Runs side by side where they overlap. */
-export function lanes(ties: [number, number][], rows: number): Lanes {
+/** Sets side by side where they overlap. */
+export function lanes(ties: number[][], rows: number): Lanes {
   const ends: number[] = [];
   const places = ties
-    .filter(([first]) => first < rows)
-    .map(([first, last]) => {
-      let lane = ends.findIndex((end) => end < first);
+    .map((places) => places.filter((place) => place < rows))
+    .filter((places) => places.length > 1)
+    .map((places) => {
+      let lane = ends.findIndex((end) => end < places[0]);
       if (lane < 0) lane = ends.length;
-      ends[lane] = last;
-      return { first, last: Math.min(last, rows - 1), lane };
+      ends[lane] = places[places.length - 1];
+      return { rows: places, lane };
     });
   return { count: ends.length, places };
 }
 
 /** The rows that cannot be told apart from the first. */
-function band(ties: [number, number][], rows: number, row: number, left: number, width: number): SVGRectElement[] {
-  const run = ties.find(([first]) => first === 0);
-  return run ? [s("rect", { class: "tied", x: left, y: TOP, width, height: (Math.min(run[1], rows - 1) + 1) * row, rx: 6 })] : [];
+function band(ties: number[][], rows: number, row: number, left: number, width: number): SVGRectElement[] {
+  const tied = new Set(ties.filter((places) => places[0] === 0).flat());
+  return [...tied].filter((place) => place < rows).map((place) => s("rect", { class: "tied", x: left, y: TOP + place * row, width, height: row }));
 }
 
-function brackets(ties: [number, number][], rows: number, top: number, row: number, left: number): SVGGElement {
+/** A thick bar beside the rows of a set, thin where it passes others. */
+function brackets(ties: number[][], rows: number, top: number, row: number, left: number): SVGGElement {
   const { places } = lanes(ties, rows);
+  const bar = (lane: number, first: number, last: number, thin: boolean) => {
+    const x = left + 4 + 8 * lane;
+    return s("line", { class: thin ? "thin" : null, x1: x, x2: x, y1: top + first * row + (thin ? row / 2 : 5), y2: top + (last + 1) * row - (thin ? row / 2 : 5) });
+  };
   return s(
     "g",
     { class: "ties", "aria-hidden": "true" },
     ...places
-      .filter((one) => one.lane < LANES && one.last > one.first)
-      .map((one) => s("line", { x1: left + 4 + 8 * one.lane, x2: left + 4 + 8 * one.lane, y1: top + one.first * row + 5, y2: top + (one.last + 1) * row - 5 })),
+      .filter((one) => one.lane < LANES)
+      .flatMap((one) => [bar(one.lane, one.rows[0], one.rows[one.rows.length - 1], true), ...runsOf(one.rows).map(([first, last]) => bar(one.lane, first, last, false))]),
   );
+}
+
+/** Neighbours taken together: first and last of each run. */
+export function runsOf(places: number[]): [number, number][] {
+  const runs: [number, number][] = [];
+  for (const place of places) {
+    const run = runs[runs.length - 1];
+    if (run && place === run[1] + 1) run[1] = place;
+    else runs.push([place, place]);
+  }
+  return runs;
 }

@@ -140,7 +140,9 @@ function weightsCard(state: Choosing, update: () => void): HTMLElement {
     inputs[k] = [h("input", { type: "range", "aria-label": `Weight of ${skill}`, ...given }), h("input", { type: "number", "aria-label": `Weight of ${skill}, as a number`, ...given })];
     return h("div", { class: "weight" }, h("bdi", { class: "name", title: shown(skill) }, label[k]), ...inputs[k]);
   });
-  const counts = state.view.of.skills.count;
+  // a skill that only the skill graph names has no samples and is not among the draws
+  const { name, count } = state.view.of.skills;
+  const counts = count && skills.map((skill) => count[name.indexOf(skill)]);
   const most = counts ? Math.max(...counts) : 1;
   const button = (label: string, act: () => void) => h("button", { class: "small", type: "button", onclick: act }, label);
   return h(

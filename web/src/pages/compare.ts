@@ -99,7 +99,7 @@ function verdicts(view: View, chosen: number[]): HTMLElement {
     columns,
     rows: pairs.map((_, at) => at),
     height: 360,
-    note: `Two answers for each pair: by ability (${of.pairs?.by_draws ? `${of.estimand}, by draws of the posterior` : "errors of two learners treated as independent"}) and by counting on the same samples. Each pair is tested separately, at 95\u00a0%.`,
+    note: `The verdict is the leaderboard's: it counts all pairs of learners, at 95\u00a0%. The p-value is of the pair alone, by counting on the samples both answered. The difference of abilities: ${of.pairs?.by_draws ? `${of.estimand}, by draws of the posterior` : "errors of two learners treated as independent"}.`,
   }).element;
 }
 

@@ -26,7 +26,7 @@ export const epp: Page = (view) => {
       [count(board.player.length), "players"],
       [count(Number(board.provenance["rounds"])), "rounds"],
       [number(board.fit.deviance, 1), `deviance on ${count(board.fit.df)} degrees of freedom`],
-      [pValue(board.fit.p_value_rounds ?? board.fit.p_value ?? NaN) || "–", board.fit.p_value_rounds !== null ? "p of the fit, rounds as units" : "p of the fit, matches as units"],
+      [pValue(board.fit.p_value_rounds ?? board.fit.p_value ?? NaN) || "–", board.fit.p_value_rounds !== null ? `p of the fit, ${board.fit.units} as units` : "p of the fit, matches as units"],
     ]),
     ...described(board),
     ...board.notes.map((note) => h("p", { class: "callout" }, note)),
@@ -41,7 +41,7 @@ function described(board: Board): HTMLElement[] {
   const p = board.fit.p_value_rounds ?? board.fit.p_value;
   if (p === null || board.player.length < 2) return [];
   const text = p < 0.05 ? "EPP does not describe all matches: some pairs win more or less often than their EPP predicts (see the fit below)." : "Pairs do not deviate from EPP by more than chance.";
-  return [h("p", { class: "verdict" }, `${text} p = ${pValue(p)}, ${board.fit.p_value_rounds !== null ? "rounds" : "matches"} as units.`)];
+  return [h("p", { class: "verdict" }, `${text} p = ${pValue(p)}, ${board.fit.p_value_rounds !== null ? board.fit.units : "matches"} as units.`)];
 }
 
 function table(board: Board, sort: string | undefined): HTMLElement {

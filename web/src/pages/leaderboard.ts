@@ -60,7 +60,7 @@ class Board {
     return this.skill < 0 ? "overall" : `on ${shown(this.view.of.skills.name[this.skill])}`;
   }
 
-  get ties(): [number, number][] {
+  get ties(): number[][] {
     return this.skill < 0 && !this.text ? this.view.of.learners.ties : [];
   }
 
@@ -120,15 +120,13 @@ export const leaderboard: Page = (view) => {
 };
 
 function leadOf(view: View, skill: number): string {
-  const ties = view.of.learners.ties;
   if (skill >= 0) return "Ability on one skill, with plain accuracy on its samples. Overlapping intervals mean that the order is uncertain.";
   if (!view.of.learners.rank_low) return "Ability with its 95 % interval, and plain accuracy.";
-  const runs = ties.slice(0, 3).map(([first, last]) => `${first + 1}–${last + 1}`);
-  const tail = ties.length > 3 ? ` and ${ties.length - 3} more runs` : "";
-  const drawn = view.of.learners.p_best !== null;
-  const how = drawn ? "the first learner of a run is better than each of the others with at most 95 % probability" : "within a run, no test, adjusted for all pairs, tells two learners apart";
-  if (ties.length) return `Ranks ${runs.join(", ")}${tail} are ties: ${how}. “Rank may be” is each learner's own 95 % range.`;
-  return drawn ? "Every learner is better than the next one with more than 95 % probability." : "Every learner differs from the next one, even after adjustment for all pairs.";
+  const tied = view.of.learners.with_first.length - 1;
+  const of = view.of.like_these ? " on samples like these" : "";
+  const rest = `“Rank may be” holds for all learners at once with 95 % confidence${of}.`;
+  if (tied) return `${count(tied)} ${tied === 1 ? "learner" : "learners"} cannot be told apart from the first. ${rest}`;
+  return `The first learner is told apart from every other one. ${rest}`;
 }
 
 function controls(board: Board, update: () => void, compared: HTMLElement): HTMLElement {
@@ -229,7 +227,7 @@ function intervals(board: Board, ticked: () => void): HTMLElement & { redraw: ()
 function rows(board: Board): HTMLElement {
   const { view, level, order } = board;
   const { learners, skills, attributes } = view.of;
-  const rank = new Map(order.map((i, place) => [i, place + 1]));
+  const rank = new Map(order.map((i, place) => [i, board.skill < 0 ? learners.rank[i] : place + 1]));
   const ties = board.skill < 0 && learners.rank_low !== null;
   const k = skills.name.length;
   const macro = board.skill < 0 && view.hasSkills && skills.count ? learners.name.map((_, i) => mean(skills.name.map((_, one) => skills.accuracy[i * k + one]))) : null;
@@ -245,7 +243,7 @@ function rows(board: Board): HTMLElement {
     },
     ...(ties
       ? [{
-          key: "rank_low", label: "Rank may be", about: view.of.learners.p_best ? "The middle 95 % of its ranks over the draws" : "Ranks that the tests against all other learners leave open, at 95 %", width: 100, numeric: true, minor: true,
+          key: "rank_low", label: "Rank may be", about: "Ranks that the tests of all pairs leave open, for all learners at once at 95 %", width: 100, numeric: true, minor: true,
           value: (i: number) => learners.rank_low![i],
           show: (i: number) => (learners.rank_low![i] === learners.rank_high![i] ? String(learners.rank_low![i]) : `${learners.rank_low![i]}–${learners.rank_high![i]}`),
           more: [["rank_high", (i: number) => learners.rank_high![i]] as [string, (i: number) => number]],

@@ -30,7 +30,7 @@ export const learner: Page = (view) => {
       learners.name.length > 1 ? link(view.to("compare", { learners: JSON.stringify([learners.name[i], learners.name[i ? 0 : 1]]) }), "compare") : null,
     ),
     facts([
-      [`${i + 1}`, ranks ? `rank by ability; may be ${ranks}` : "rank by ability"],
+      [`${learners.rank[i]}`, ranks ? `rank by ability; may be ${ranks}` : "rank by ability"],
       [number(learners.ability[i]), `ability, ${number(learners.low[i])} to ${number(learners.high[i])}`],
       [percent(learners.accuracy[i]), `${view.plain}, ${percent(learners.accuracy_low[i])} to ${percent(learners.accuracy_high[i])}`],
     ]),

@@ -9,7 +9,7 @@ const MODELS: Record<string, string> = {
   vanilla: "A learner's ability is its mean response; nothing is modelled.",
   "skill-vanilla": "A learner's ability on a skill is its mean response on the samples that need it; nothing else is modelled.",
   irt: "Item response theory: the chance of a right response is σ(a·(θ − b)), with one ability θ per learner, and difficulty b and discrimination a for each sample. In the form 3pl each sample also has a guessing c, and the chance is c + (1 − c)·σ(a·(θ − b)).",
-  bayes: "Item response theory with many dimensions, estimated by draws from the posterior: the expected score of a learner is its mean chance of a right response over these samples, and intervals, ranks and ties come from the draws.",
+  bayes: "Item response theory with many dimensions, estimated by draws from the posterior: the expected score of a learner is its mean chance of a right response. Intervals come from the draws; ranks and ties come from paired tests where all learners answered the same samples, and from the draws where they did not.",
   gaussian: "Learners may correlate in any way: a learner's response is predicted from the responses of the others.",
   mirt: "Multidimensional item response theory: the logit of the chance is the sum of abilities times the sample's loadings, minus its difficulty.",
   mf: "Matrix factorisation: learners and samples are vectors whose product is the logit of the expected response.",
@@ -20,11 +20,11 @@ const MODELS: Record<string, string> = {
 };
 
 const MEANINGS: [string, string][] = [
-  ["Ability", "A learner's level, estimated from its responses. For auto and bayes it is the expected score on these samples, from 0 to 1; for vanilla diagnosers it is a mean response; for other diagnosers with a scale from 0 to 1 it is an expected response or a mastery; otherwise it is in standard deviations of the pool (0 is the mean learner)."],
+  ["Ability", "A learner's level, estimated from its responses. For auto and bayes it is the expected score on samples like these, from 0 to 1; for vanilla diagnosers it is a mean response; for other diagnosers with a scale from 0 to 1 it is an expected response or a mastery; otherwise it is in standard deviations of the pool (0 is the mean learner)."],
   ["95 % interval", "A range that contains the true value in 95 of 100 such data sets, if the diagnoser's model is right. “interval” below names the method."],
   ["Accuracy", "The plain mean of a learner's responses, without a model. Its interval is Wilson's for right/wrong responses and uses Student's t for fractional scores. Missing responses are left out, never counted as 0."],
   ["Mastery", "Ability on a skill; if it is not on a scale from 0 to 1, it is transformed by σ(x) = 1/(1+e⁻ˣ), so that it can be drawn next to accuracy."],
-  ["These samples, samples like these", "An expected score and its interval refer to these samples: what the learners would score if they answered them again. Accuracy, its interval and tests by counting refer to samples like these, as if another test drew new ones, and have wider intervals."],
+  ["These samples, samples like these", "Who is better, first or tied, and the intervals beside it, refer to samples like these, as if another test drew new ones. What learners would score if they answered exactly these samples again is known better, with narrower intervals: the summary says it of the leader, and camilla show --these-samples of everyone."],
   ["Rank may be", "With posterior draws: the middle 95 % of a learner's ranks over the draws. Otherwise: the ranks that Wald tests of the learner against every other one leave open (Holm-adjusted, 95 %)."],
   ["Ties", "With posterior draws: the first learner of a run is better than each of the others with at most 95 % probability. Otherwise: runs of neighbouring ranks in which no Wald test, Holm-adjusted over all pairs, is significant; the errors of two learners are treated as independent, which is conservative if they answered the same samples."],
   ["One level for all skills", "What a learner of this mean would score on samples as hard as these: the Rasch model that reproduces the mean of every learner and of every sample. Responses on a skill are compared with it."],

@@ -50,7 +50,7 @@ function leaders(view: View): HTMLElement {
   const ties = of.learners.ties.length > 0;
   return figure({
     title: shown.length < of.learners.name.length ? `The first ${shown.length} of ${count(of.learners.name.length)}` : "All learners",
-    note: `Dots are ${of.score ? "expected scores on these samples" : "abilities"}, lines 95 % intervals${ties ? "; a bar at the left joins learners that cannot be told apart" : ""}.`,
+    note: `Dots are ${of.score ? `expected scores on ${of.like_these ? "samples like these" : "these samples"}` : "abilities"}, lines 95 % intervals${ties ? "; a bar at the left joins learners that cannot be told apart" : ""}.`,
     draw: (width) => ({
       svg: forest(
         shown.map((who, i) => ({

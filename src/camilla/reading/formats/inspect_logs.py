@@ -143,6 +143,7 @@ def runs(path: Path) -> Iterator[Run]:
         main=main,
         stated=stated,
         stated_how=how,
+        n_stated=_n_stated(log),
         errors=_errors(log.samples or ()),
         content=lambda: _content(log.samples or []),
     )
@@ -172,6 +173,13 @@ def _stated(results: EvalResults | None, known: set[str]) -> Stated:
             found.how[metric] = "" if reducer in ("", "mean") else f"reduces epochs by {reducer}, {HERE}"
         found = found._replace(main=found.main or metric)
     return found
+
+
+def _n_stated(log: Log) -> int | None:
+    """How many samples the means are over; a log may hold some of them, or none."""
+    epochs = log.eval.config.get("epochs") if isinstance(log.eval.config, dict) else None
+    count = None if log.results is None else number_in(log.results.completed_samples)
+    return None if count is None else round(count / (number_in(epochs) or 1))
 
 
 def _errors(samples: Iterable[InspectSample]) -> Counter[str]:

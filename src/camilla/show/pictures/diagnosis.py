@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -87,7 +87,7 @@ def ability_scale(diagnosis: Diagnosis) -> str:
     if not diagnosis.readout.unit_scale:
         return "ability (standard deviations of the pool)"
     expected = diagnosis.readout.skill_weight is None and not diagnosis.readout.counted
-    return "expected score on these samples" if expected else "ability (0 to 1)"
+    return str(diagnosis.provenance["estimand"]) if expected else "ability (0 to 1)"
 
 
 def need_skills(diagnosis: Diagnosis, picture: str) -> None:
@@ -216,7 +216,7 @@ def forest_figure(
         f"{some}{len(diagnosis.learner_names)} learners by {diagnosis.diagnoser.name}", fontsize=10
     )
     how = (
-        "draws of the posterior"
+        "on samples like these"
         if place is not None and place.p_best is not None
         else "Wald tests, Holm over all pairs"
     )
@@ -231,15 +231,17 @@ def _accuracies(axes: Axes, board: pl.DataFrame) -> None:
         axes.text(1.01, row, text, transform=axes.get_yaxis_transform(), va="center", fontsize=8, color=GREY)
 
 
-def _tie_bars(axes: Axes, ties: Sequence[tuple[int, int]], shown: Sequence[int]) -> None:
-    """A bar for each run of learners, in two lanes because runs may overlap."""
+def _tie_bars(axes: Axes, ties: Sequence[tuple[int, ...]], shown: Sequence[int]) -> None:
+    """A bar for each set of learners, in two lanes because sets may overlap; thin beside those not in it."""
     at = {place: row for row, place in enumerate(shown)}
-    for number, (first, last) in enumerate(ties):
-        rows = [at[place] for place in range(first, last + 1) if place in at]
+    look: dict[str, Any] = {"transform": axes.get_yaxis_transform(), "color": ORANGE, "clip_on": False}
+    for number, places in enumerate(ties):
+        rows = [at[place] for place in places if place in at]
         if len(rows) > 1:
             x = -0.012 - 0.008 * (number % 2)
-            ends = [rows[0] - 0.3, rows[-1] + 0.3]
-            axes.plot([x, x], ends, transform=axes.get_yaxis_transform(), color=ORANGE, lw=2, clip_on=False)
+            axes.plot([x, x], [rows[0], rows[-1]], lw=0.6, **look)
+            for row in rows:
+                axes.plot([x, x], [row - 0.3 - (row - 1 in rows) * 0.2, row + 0.3], lw=2, **look)
 
 
 def ability_accuracy_figure(diagnosis: Diagnosis, *, families: Mapping[str, str] | None = None) -> Figure:

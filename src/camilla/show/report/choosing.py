@@ -43,17 +43,24 @@ def section(of: Diagnosed) -> dict[str, Any]:
     return {"draws": _draws_section(of), "strengths": _strengths_section(of)}
 
 
-def _skill_samples(of: Diagnosed) -> list[NDArray[np.intp]]:
-    """The samples of each skill of the map, in the diagnosis' own order; all samples without a map."""
-    if of.mask is None or len(of.skills) < 2:
-        return [np.arange(len(of.samples))]
+class SkillSamples(NamedTuple):
+    """Skills of the map that some sample needs, None without a map, and the samples of each."""
+
+    skills: list[str] | None
+    samples: list[NDArray[np.intp]]  # in the diagnosis' own order; without a map one set, of all
+
+
+def _skill_samples(of: Diagnosed) -> SkillSamples:
+    """What an accuracy is known on; a skill that only the graph names has none."""
+    used = [] if of.mask is None else np.flatnonzero(of.mask.any(axis=0)).tolist()
+    if of.mask is None or len(used) < 2:
+        return SkillSamples(None, [np.arange(len(of.samples))])
     place = of.order[1]
-    return [np.sort(place[of.mask[:, k]]) for k in range(len(of.skills))]
+    return SkillSamples([of.skills[k] for k in used], [np.sort(place[of.mask[:, k]]) for k in used])
 
 
 def _draws_section(of: Diagnosed) -> dict[str, Any]:
-    samples = _skill_samples(of)
-    by_skill = len(samples) > 1
+    skills, samples = _skill_samples(of)
     rows = _candidates(of, MOST_NUMBERS // (FEWEST_DRAWS * len(samples)))
     n_draws = int(np.clip(MOST_NUMBERS // (len(rows) * len(samples)), FEWEST_DRAWS, DRAWS))
     who = of.order[0][rows]
@@ -64,7 +71,7 @@ def _draws_section(of: Diagnosed) -> dict[str, Any]:
         diagnoser=of.found.provenance["diagnoser"]
     )
     return {
-        "skills": of.skills if by_skill else None,
+        "skills": skills,
         "learners": rows.astype(np.uint32),
         "n": n_draws,
         "mean": Rounded(mean, 4),

@@ -35,7 +35,7 @@ def decision_section(path: Path) -> dict[str, Any]:
         "route": ("frontier", _route),
         "ensemble": ("committee", _committee),
         "features": ("explained", feature_section),
-        "rank": ("groups", ranking_section),
+        "rank": ("ties", ranking_section),
         "compare": ("overall", comparison_section),
     }
     wanted = "The report shows what camilla rank, compare, route, ensemble or features prints with --json."

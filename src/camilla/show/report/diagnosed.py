@@ -31,7 +31,6 @@ KEPT = 20_000
 MOST_EXPECTED = 1_500_000  # cells whose expected response the page carries
 MOST_TWINNED = 10_000  # samples among which twins are looked for, in a second or two
 MOST_SHOWN = 400  # learners whose paired counts go into the page
-MOST_DRAWN = 60_000_000  # expected responses in draws that the leader's score on samples like these may take
 STRAIGHT = 1e-3  # logits that are rounding
 MOST_SLOPES = 250_000  # numbers that the logits of a large page may take
 TOP = 12  # samples that name a latent skill
@@ -156,9 +155,14 @@ class Diagnosed:
 
     @cached_property
     def is_score(self) -> bool:
-        """Whether ability is the expected score on these samples, estimated by a model."""
+        """Whether ability is an expected score, estimated by a model."""
         readout = self.found.readout
         return readout.unit_scale and readout.skill_weight is None and not readout.counted
+
+    @cached_property
+    def like_these(self) -> bool:
+        """Whether ability is the expected score on samples like these."""
+        return self.is_score and "samples like these" in self.estimand
 
     @cached_property
     def estimand(self) -> str:
@@ -191,12 +195,11 @@ class Diagnosed:
         return bool((self.found.cells.weight == 1).all())
 
     @cached_property
-    def leader_like_these(self) -> dict[str, Any] | None:
-        """The first learner on samples like these; None without draws, and where they would take seconds."""
-        draws = self.found.pool.draws
-        if draws is None or draws.n_draws * len(self.learners) * len(self.samples) > MOST_DRAWN:
+    def leader_on_these(self) -> dict[str, Any] | None:
+        """The first learner on exactly these samples; None without draws."""
+        if self.found.pool.draws is None:
             return None
-        return self.found.learners_like_these().filter(learner=self.learners[0]).row(0, named=True)
+        return self.found.ability(these_samples=True).filter(learner=self.learners[0]).row(0, named=True)
 
     @cached_property
     def one_for_all(self) -> bool:
@@ -326,6 +329,7 @@ def section(of: Diagnosed) -> dict[str, Any]:
         "model": (type(of.found.diagnoser).__doc__ or "").split("\n\n")[0],
         "unit": of.found.readout.unit_scale,
         "score": of.is_score,
+        "like_these": of.like_these,
         "estimand": of.estimand,
         "difficulty_means": of.difficulty_means,
         "by_ability": made["diagnoser"] == "irt" and not of.found.readout.unit_scale,
@@ -346,7 +350,9 @@ def _learners(of: Diagnosed) -> dict[str, Any]:
     return {
         "name": of.learners,
         **{name: of.column("learners", name) for name in columns},
-        "ties": [] if place is None else place.ties,
+        "ties": [] if place is None else [list(places) for places in place.ties],
+        "with_first": [] if place is None else list(place.with_first),
+        "rank": of.column("learners", "rank").astype(np.uint32),
         "rank_low": None if place is None else place.rank_low.astype(np.uint32),
         "rank_high": None if place is None else place.rank_high.astype(np.uint32),
         "p_best": None if place is None or place.p_best is None else Rounded(place.p_best, 3),

@@ -57,8 +57,9 @@ def separates(of: Diagnosed) -> list[Statement]:
     """On which skill the leader differs from the first learner outside its tie, by counting."""
     if of.standing is None or of.mask is None or len(of.skills) < 2 or len(of.learners) < 2:
         return []
-    tied = of.standing.tied_with_first
-    other = tied if tied < len(of.learners) else 1
+    tied = len(of.standing.with_first)
+    outside = [i for i in range(1, len(of.learners)) if i not in of.standing.with_first]
+    other = outside[0] if outside else 1
     pairs = [_shared(of, other, 0, np.flatnonzero(of.mask[:, k])) for k in range(len(of.skills))]
     tried = [k for k, pair in enumerate(pairs) if len(pair.a)]
     if not tried:

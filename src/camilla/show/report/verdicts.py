@@ -99,32 +99,28 @@ def _match_counts(board: Leaderboard) -> Statement | None:
 
 def ranking_verdict(document: dict[str, Any]) -> Statement:
     """Who has the highest mean, and whether that is sure."""
-    rows, level = document["learners"], percent(document["level"], 0)
+    rows = document["learners"]
     first, n = rows[0], len(rows)
-    tied = next((one["last"] for one in document["groups"] if one["first"] == 1), 1)
     draft = Draft("rank highest", estimand="mean response on samples like these")
-    draft.correction = f"paired tests on shared samples, Holm over all {n * (n - 1) // 2:,} pairs"
+    draft.correction = f"paired tests on shared samples, adjusted over all {n * (n - 1) // 2:,} pairs"
     draft.names["leader"] = first["learner"]
     name = shown(first["learner"])
     if first["rank_high"] == 1:
         draft.kind = "rank sure lead"
         draft.say(f"{name} comes first of ").count("learners", n).say(" learners, and the lead is clear.")
-    elif tied > 1:
+    else:
+        tied = len({name for tie in document["ties"] if first["learner"] in tie for name in tie}) - 1
         draft.kind = "rank tied lead"
         sharing = sum(abs(row["mean"] - first["mean"]) < 1e-12 for row in rows) - 1
         if sharing:
             draft.say(f"{name} shares the highest mean with ").count("sharing", sharing)
-            draft.say(" others, and ranks " if sharing > 1 else " other, and ranks ")
+            draft.say(" others, and " if sharing > 1 else " other, and ")
         else:
-            draft.say(f"{name} has the highest mean, but ranks ")
-        draft.number("tied", tied, ranks_text(1, tied))
-        draft.say(" of ").count("learners", n).say(" learners cannot be told apart.")
-    else:
-        draft.kind = "rank unsure lead"
-        draft.say(f"{name} has the highest mean of ").count("learners", n).say(
-            " learners, but its rank may be "
+            draft.say(f"{name} has the highest mean, but ")
+        draft.count("tied", tied).say(" of the other ").count("others", n - 1)
+        draft.say(
+            " learners cannot be told apart from it." if n > 2 else " learner cannot be told apart from it."
         )
-        draft.number("rank_high", first["rank_high"], ranks_text(1, first["rank_high"])).say(f" ({level}).")
     return draft.proof(*(_mean_of(row) for row in rows[:2])).done()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from camilla.arrays import Floats
 from camilla.show.report.diagnosed import Diagnosed
-from camilla.show.report.skill_words import LIKE_THESE, pair_counts, profiles, separates
+from camilla.show.report.skill_words import pair_counts, profiles, separates
 from camilla.show.report.statements import (
     Draft,
     SentencePart,
@@ -24,11 +24,9 @@ from camilla.statistics.intervals import LEVEL
 LISTED = 5
 BEST_LISTED = 3
 LEVEL_TEXT = percent(LEVEL, 0)
-BY_DRAWS = f"none: draws of the posterior, one pair at a time, with {LEVEL_TEXT} probability"
-BY_TESTS = (
-    "Wald tests, the errors of two learners independent; Holm over all pairs for ties, over a learner's own "
-    "pairs for its ranks"
-)
+BY_PAIRS = "step-down max-t over all pairs, on samples like these"
+BY_TESTS = "Wald tests, the errors of two learners independent; Holm over all pairs"
+ON_THESE = "exactly these samples, answered again"
 BY_JUDGES = (
     f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for doubtful samples a "
     "likelihood ratio above 300, and above the rarity of such samples"
@@ -92,23 +90,18 @@ def headline(of: Diagnosed) -> Statement:
             "none: this diagnoser has no standard errors, so nothing is tested",
         )
         return draft.say(" has the highest ability of ").count("learners", n).say(" learners.").done()
-    draft.correction = BY_TESTS if place.p_best is None else BY_DRAWS
+    draft.correction = BY_TESTS if place.p_best is None else BY_PAIRS
     if place.first_is_sure:
         draft.kind = "sure lead"
         draft.say(" comes first of ").count("learners", n).say(" learners, and the lead is clear")
         if place.p_best is not None:
             draft.say(" (").number("p_best", place.p_best[0], chance(place.p_best[0])).say(" to be the best)")
         return draft.say(".").proof(_best_of(of), pair_counts(of, 0, 1)).done()
-    if place.tied_with_first > 1:
-        tied = place.tied_with_first
-        draft.kind = "tied lead"
-        draft.say(" comes first, but ranks ").number("tied", tied, ranks_text(1, tied)).say(" of ")
-        draft.count("learners", n).say(" cannot be told apart.")
-        return draft.proof(_best_of(of), pair_counts(of, 0, 1)).done()
-    high = int(place.rank_high[0])
-    draft.kind = "unsure lead"
-    draft.say(" comes first of ").count("learners", n).say(" learners, but its rank may be ")
-    draft.number("rank_high", high, ranks_text(1, high)).say(f" ({LEVEL_TEXT}).")
+    tied = len(place.with_first)
+    draft.kind = "tied lead"
+    draft.say(" comes first, but ").number("tied", tied - 1, f"{tied - 1:,}").say(" of the other ")
+    draft.count("others", n - 1).say(" learners " if n > 2 else " learner ")
+    draft.say("cannot be told apart from it.")
     return draft.proof(_best_of(of), pair_counts(of, 0, 1)).done()
 
 
@@ -145,7 +138,8 @@ def _leader(of: Diagnosed) -> Statement:
     draft.names["leader"] = of.learners[0]
     _score(of, draft, 0)
     if of.is_score:
-        draft.say(" on these ").count("samples", len(of.samples)).say(" samples")
+        draft.say(" on samples like these " if of.like_these else " on these ")
+        draft.count("samples", len(of.samples)).say("" if of.like_these else " samples")
     draft.say(" and ")
     accuracy, low, high = (of.column("learners", f"accuracy{end}")[0] for end in ("", "_low", "_high"))
     n = int(of.column("learners", "n")[0])
@@ -154,14 +148,17 @@ def _leader(of: Diagnosed) -> Statement:
         draft.say(" responses, ").interval("accuracy", accuracy, low, high, percent).say(".")
     else:
         draft.say("a mean response of ").interval("accuracy", accuracy, low, high, three).say(".")
-    return draft.proof(_estimands(of), _like_these(of)).done()
+    return draft.proof(_estimands(of), _on_these(of)).done()
 
 
 def _estimands(of: Diagnosed) -> Statement | None:
-    """Why the two intervals of one learner differ."""
+    """What the intervals of one learner are about."""
     if not of.is_score:
         return None
     draft = Draft("estimands")
+    if of.like_these:
+        draft.say("Both intervals are about samples like these ").count("samples", len(of.samples))
+        return draft.say(", of which another test would be a new draw.").done()
     draft.say("The interval of the expected score is about these ").count("samples", len(of.samples))
     draft.say(
         " samples: what these learners would score if they answered them again. The interval of ",
@@ -171,18 +168,15 @@ def _estimands(of: Diagnosed) -> Statement | None:
     return draft.done()
 
 
-def _like_these(of: Diagnosed) -> Statement | None:
-    row = of.leader_like_these
+def _on_these(of: Diagnosed) -> Statement | None:
+    row = of.leader_on_these
     if row is None:
         return None
-    draft = Draft("like these", estimand=LIKE_THESE, correction="none: draws of the posterior").say(
-        "On samples like these "
-    )
+    draft = Draft("on these", estimand=ON_THESE, correction="none: draws of the posterior")
+    draft.say("On exactly these samples, answered again, ")
     draft.names["leader"] = of.learners[0]
     draft.say({"learner": 0}, " has an expected score of ")
-    draft.interval("ability", row["ability"], row["low"], row["high"], three)
-    draft.say(" and is the best with ").number("p_best", row["p_best"], chance(row["p_best"]))
-    return draft.say(" probability.").done()
+    return draft.interval("ability", row["ability"], row["low"], row["high"], three).say(".").done()
 
 
 def _next(of: Diagnosed) -> Statement:
@@ -195,21 +189,21 @@ def _next(of: Diagnosed) -> Statement:
 
 def _tie(of: Diagnosed) -> Statement | None:
     place = of.standing
-    if place is None or place.tied_with_first < 2:
+    if place is None or place.first_is_sure:
         return None
-    tied = place.tied_with_first
-    draft = Draft("tie", estimand=of.estimand, correction=BY_TESTS if place.p_best is None else BY_DRAWS)
-    draft.names |= {"leader": of.learners[0], "last": of.learners[tied - 1]}
-    draft.say("Ranks ").number("tied", tied, ranks_text(1, tied)).say(" are tied: ")
-    if place.p_best is None:
-        n = len(of.learners)
-        draft.say("no test of two of them, adjusted for all ").count("pairs", n * (n - 1) // 2)
-        draft.say(f" pairs, finds a difference at {LEVEL_TEXT}.")
-    else:
-        draft.say(
-            {"learner": 0}, f" is better than each of the others with at most {LEVEL_TEXT} probability."
-        )
-    return draft.proof(_best_of(of), pair_counts(of, 0, tied - 1) if tied > 2 else None).done()
+    tied = [i for i in place.with_first if i]
+    draft = Draft("tie", estimand=of.estimand, correction=BY_TESTS if place.p_best is None else BY_PAIRS)
+    draft.names["leader"] = of.learners[0]
+    draft.say("Not told apart from ", {"learner": 0}, ": ")
+    draft.number("tied", len(tied), f"{len(tied):,}").say(" learner" if len(tied) == 1 else " learners")
+    for number, i in enumerate(tied[:LISTED]):
+        draft.names[f"tied {number}"] = of.learners[i]
+        draft.say(", " if number else " (" if len(tied) <= LISTED else "; first ", {"learner": i})
+    draft.say(")" if len(tied) <= LISTED else "")
+    n = len(of.learners)
+    draft.say("; no test of two of them, adjusted for all ").count("pairs", n * (n - 1) // 2)
+    draft.say(f" pairs, finds a difference at {LEVEL_TEXT}.")
+    return draft.proof(_best_of(of), pair_counts(of, 0, tied[-1]) if tied[-1] > 1 else None).done()
 
 
 def _best_of(of: Diagnosed) -> Statement | None:
@@ -217,7 +211,7 @@ def _best_of(of: Diagnosed) -> Statement | None:
     place = of.standing
     if place is None or place.p_best is None:
         return None
-    draft = Draft("p_best", estimand=of.estimand, correction="none: shares of the draws").say(
+    draft = Draft("p_best", estimand=of.estimand, correction="none: probabilities").say(
         "Probability of being the best: "
     )
     order = np.argsort(-place.p_best, kind="stable")[:BEST_LISTED]
