@@ -40,7 +40,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 import camilla
-from camilla.samples.items import SampleQuality
+from camilla.samples.sample_quality import SampleQuality
 from camilla.samples.verdicts import recalibrated
 from logs_tables import data_file
 
@@ -266,7 +266,7 @@ class World(NamedTuple):
     def table(self, *, answers: bool) -> camilla.ResponseTable:
         if answers:
             named = {f"learner {i:03d}": row for i, row in enumerate(self.answers)}
-            return camilla.ResponseTable.from_predictions(named, self.key)
+            return camilla.ResponseTable.from_predictions(named, self.key, classes=range(OPTIONS))
         return camilla.ResponseTable.from_matrix((self.answers == self.key).astype(float))
 
 

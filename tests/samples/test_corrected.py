@@ -8,7 +8,8 @@ import pytest
 
 import camilla
 from camilla.errors import DataError
-from camilla.samples.items import SampleQuality, items
+from camilla.samples.items import items
+from camilla.samples.sample_quality import SampleQuality
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +22,7 @@ def table() -> camilla.ResponseTable:
     key = np.where(np.arange(100) < 3, 1, 0)
     names = [f"s{j:02d}" for j in range(100)]
     return camilla.ResponseTable.from_predictions(
-        {f"m{i:02d}": row for i, row in enumerate(answers)}, key, samples=names
+        {f"m{i:02d}": row for i, row in enumerate(answers)}, key, samples=names, classes=range(4)
     )
 
 

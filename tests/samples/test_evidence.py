@@ -11,7 +11,8 @@ import camilla
 from camilla.errors import DataError
 from camilla.reading.verdict_files import verdicts
 from camilla.samples.evidence import JudgedBy, Votes, doubt, votes_evidence, worth
-from camilla.samples.items import SampleQuality, items
+from camilla.samples.items import items
+from camilla.samples.sample_quality import SampleQuality
 from camilla.samples.verdicts import recalibrated
 from camilla.statistics.items import learner_weights
 from camilla.table.responses import ResponseTable

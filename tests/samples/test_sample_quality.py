@@ -10,7 +10,8 @@ from item_worlds import ItemWorld, curve, item_world
 
 import camilla
 from camilla.errors import DataError, SettingError
-from camilla.samples.items import SampleQuality, items
+from camilla.samples.items import items
+from camilla.samples.sample_quality import SampleQuality
 from camilla.table.responses import ResponseTable
 
 

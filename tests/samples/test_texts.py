@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import camilla
-from camilla.samples.items import SampleQuality
+from camilla.samples.sample_quality import SampleQuality
 from camilla.samples.texts import text_faults
 from camilla.table.content import SCHEMA, scratch_content
 

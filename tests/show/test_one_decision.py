@@ -150,9 +150,10 @@ def sound_world(seed: int) -> ResponseTable:
 
 
 def accused(seed: int) -> int:
-    """Samples that the report calls doubtful, negative, noisy or a twin."""
+    """Samples that the report calls doubtful, negative or a twin. One in twelve does discriminate less than
+    half as well as the median, so that noisy is no accusation here."""
     flags = Diagnosed("sound", camilla.diagnose(sound_world(seed), "irt")).flags
-    return int(np.any([flags[name] for name in ("doubtful", "negative", "noisy", "twin")], axis=0).sum())
+    return int(np.any([flags[name] for name in ("doubtful", "negative", "twin")], axis=0).sum())
 
 
 def test_sound_samples_are_not_accused() -> None:

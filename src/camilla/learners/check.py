@@ -478,7 +478,8 @@ def dependence_notes(table: ResponseTable) -> list[str]:
     """What to say beside ranks and P(best) that come from a model's draws, as where responses are missing.
 
     Where all learners answered all samples the responses themselves decide, which need no such assumption,
-    and intervals for samples like these hold .96 of the learners in worlds where 60 % of the answers are copied.
+    and intervals for samples like these hold .96 of the learners in worlds where 60 % of the answers are
+    copied.
     """
     if len(table.cells().response) == table.n_learners * table.n_samples:
         return []
