@@ -109,6 +109,7 @@ class Checked:
         self.raw = raw
         document = json.loads((folder / "diagnosis.json").read_text().split("\n", 1)[1])
         self.made = document["provenance"]
+        self.sample_names, self.skill_names = document["samples"], document["skills"]
         self.frame = pl.read_parquet(folder / "learners.parquet")
         self.board: list[str] = self.frame["learner"].to_list()
         self.draws = None
@@ -130,7 +131,11 @@ class Checked:
     @cached_property
     def like_these(self) -> np.ndarray:
         assert self.draws is not None
-        return self.draws.like_these()
+        if not self.raw.skills or any(name not in self.raw.skills for name in self.skill_names):
+            return self.draws.like_these()
+        place = [self.raw.samples.index(name) for name in self.sample_names]
+        needs = np.column_stack([self.raw.skills[name][place] for name in self.skill_names])
+        return self.draws.like_these(needs.astype(float))
 
     @cached_property
     def rows(self) -> np.ndarray:
@@ -256,7 +261,7 @@ def _p_best(said: dict[str, Any], of: Checked) -> Truth:
 def _better(said: dict[str, Any], of: Checked) -> Truth:
     first, second = said["names"]["first"], said["names"]["second"]
     if of.draws is not None:
-        return {"better": of.draws.better(of.drawn(first), of.drawn(second))}
+        return {"better": of.draws.better(of.like_these, of.drawn(first), of.drawn(second))}
     rows = [of.frame.filter(learner=name).row(0, named=True) for name in (first, second)]
     return {
         "better": float(

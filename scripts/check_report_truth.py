@@ -213,15 +213,16 @@ class Draws:
         top = scores == scores.max(axis=1, keepdims=True)
         return (top / top.sum(axis=1, keepdims=True)).mean(axis=0)
 
-    def better(self, a: int, b: int) -> float:
-        scores = self.like_these()
+    @staticmethod
+    def better(scores: np.ndarray, a: int, b: int) -> float:
         gap = scores[:, a] - scores[:, b]
         return float(np.where(gap == 0, 0.5, gap > 0).mean())
 
-    def like_these(self) -> np.ndarray:
+    def like_these(self, needs: np.ndarray | None = None) -> np.ndarray:
         """Scores with samples weighted by the Bayesian bootstrap as Camilla draws it, moved to their mean.
 
         Gamma weights with which a mean over m samples varies as Student's interval on m − 1 df has it.
+        `needs` [samples, skills] says which skills a sample needs, where learners have effects on skills.
         """
         ability = self.array("params.ability").astype(np.float32)
         factor = self.array("params.factor").astype(np.float32)
@@ -229,11 +230,17 @@ class Draws:
         wanted = (m - 1) * (norm.ppf(0.975) / t.ppf(0.975, m - 1)) ** 2
         weight = np.random.default_rng(0).standard_gamma(max((wanted - 1) / m, 0.05), (len(ability), m))
         weight /= weight.sum(axis=1, keepdims=True)
-        scores = np.array(
-            [
-                share @ (1 / (1 + np.exp(-(sample[:, 1:] @ theta.T + sample[:, :1]))))
-                for theta, sample, share in zip(ability, factor, weight, strict=True)
+        logits = [
+            sample[:, 1:] @ theta.T + sample[:, :1] for theta, sample in zip(ability, factor, strict=True)
+        ]
+        if needs is not None and "params.effect" in self.header:
+            part = needs / np.maximum(needs.sum(axis=1, keepdims=True), 1)
+            logits = [
+                logit + part @ effect.T
+                for logit, effect in zip(logits, self.array("params.effect").astype(float), strict=True)
             ]
+        scores = np.array(
+            [share @ (1 / (1 + np.exp(-logit))) for logit, share in zip(logits, weight, strict=True)]
         )
         return np.clip(scores - scores.mean(axis=0) + self.scores.mean(axis=0), 0, 1)
 

@@ -198,7 +198,7 @@ excludes either too many or too few of them ([why](../design/told-apart.md)).
 {errors}
 
 The first five rows show the share of leaderboards of 12 equal learners on which any of the 66 pairs is told
-apart (familywise error). 5 % is allowed, and Holm and the exact test leave some of it unused. Rank intervals
+apart (familywise error). 5 % is allowed, and step-down max-t uses nearly all of it. Possible ranks
 are simultaneous, so each of them covers far more than 95 %, as intended.
 
 The table compares the power that `power` promises for the number of samples it asks for (80 %, two-sided 5 %)

@@ -11,8 +11,15 @@ import polars as pl
 from scipy.optimize import minimize
 
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
-from camilla.diagnosis import Diagnosis, accuracy_columns, estimand_of
-from camilla.diagnosis_parts import backwards_notes, chain_notes, draw_facts, pair_notes, too_few_draws
+from camilla.diagnosis import Diagnosis, accuracy_columns
+from camilla.diagnosis_parts import (
+    backwards_notes,
+    chain_notes,
+    draw_facts,
+    estimand_of,
+    pair_notes,
+    too_few_draws,
+)
 from camilla.diagnosis_skills import (
     agreement,
     agreement_notes,

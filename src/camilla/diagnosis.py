@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats, sigmoid
 from camilla.diagnosis_folder import read_directory, write_directory
-from camilla.diagnosis_parts import board_parts, learner_parts
+from camilla.diagnosis_parts import board_parts, estimand_of, learner_parts
 from camilla.diagnosis_skills import skill_frames
 from camilla.diagnosis_unseen import NewPredictions, predict_new
 from camilla.display import Part, Printable
@@ -1059,14 +1059,6 @@ class Diagnosis(Printable):
         """The rank on the board if it had this learner, instead of the one of its name if there is one."""
         others = self.learners.filter(pl.col("learner") != name)
         return 1 + int((others["ability"].round(DECIMALS) > round(ability, DECIMALS)).sum())
-
-
-def estimand_of(readout: Readout, n_samples: int, *, these_samples: bool = False) -> str:
-    """What an ability is, in words."""
-    if readout.skill_weight is not None or not readout.unit_scale:
-        return "ability on the diagnoser's own scale"
-    which = "these" if these_samples or readout.effective_draws is None else "samples like these"
-    return f"expected score on {which} {n_samples}" + (" samples" if which == "these" else "")
 
 
 def _standing_columns(found: Standing) -> pl.DataFrame:

@@ -240,3 +240,11 @@ def backwards_notes(readout: Readout, table: ResponseTable) -> list[str]:
         f"with a higher ability do worse on them. This ability {rarely} learners by accuracy (rank "
         f"correlation {signed(agreement, 2)}); use auto for a ranking."
     ]
+
+
+def estimand_of(readout: Readout, n_samples: int, *, these_samples: bool = False) -> str:
+    """What an ability is, in words."""
+    if readout.skill_weight is not None or not readout.unit_scale:
+        return "ability on the diagnoser's own scale"
+    which = "these" if these_samples or readout.effective_draws is None else "samples like these"
+    return f"expected score on {which} {n_samples}" + (" samples" if which == "these" else "")

@@ -307,6 +307,14 @@ def places_in_words(places: Sequence[int]) -> str:
     return ", ".join(f"{run[0]}–{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs)
 
 
+def sets_in_words(sets: Sequence[Sequence[int]], most: int = 12) -> str:
+    """The first sets of numbers, and how many more there are."""
+    texts = [places_in_words(places) for places in sets[:most]]
+    between = "; " if any("," in text for text in texts) else ", "
+    more = f"{between}and {len(sets) - most} more sets" if len(sets) > most else ""
+    return between.join(texts) + more if texts else "none"
+
+
 def listed(names: Sequence[str], most: int = 5) -> str:
     """The first few names, and how many more there are."""
     apart = distinctly_shortened(names[:most], LONGEST_NAME)

@@ -88,6 +88,8 @@ def test_few_clusters_are_judged_by_holm() -> None:
 def test_tied_sets_hold_every_tied_pair_and_no_other(seed: int, n: int, share: float) -> None:
     differ = np.random.default_rng(seed).random((n, n)) < share
     differ = np.triu(differ, 1) | np.triu(differ, 1).T
+    sets = [set(places) for places in tied_sets(differ)]
+    assert not any(one < other for one in sets for other in sets)
     held = {pair for places in tied_sets(differ) for pair in itertools.combinations(places, 2)}
     assert held == {(i, j) for i, j in itertools.combinations(range(n), 2) if not differ[i, j]}
 

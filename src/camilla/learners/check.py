@@ -457,7 +457,7 @@ def copy_notes(table: ResponseTable) -> list[str]:
 
 
 def _dependence(table: ResponseTable, matrix: Floats) -> Iterator[TableFinding]:
-    """Of learners too few to know what chance explains, nothing is said."""
+    """None of learners that are too few to know what chance explains."""
     found = agreement_of(matrix)
     if found is None:
         return
@@ -477,9 +477,8 @@ def _dependent_in_words(found: Agreement, names: Sequence[str]) -> str:
 def dependence_notes(table: ResponseTable) -> list[str]:
     """What to say beside ranks and P(best) that come from a model's draws, as where responses are missing.
 
-    Where all learners answered all samples the responses themselves decide, which need no such assumption,
-    and intervals for samples like these hold .96 of the learners in worlds where 60 % of the answers are
-    copied.
+    Where all learners answered all samples, the responses themselves decide, without that assumption, and
+    intervals for samples like these hold .95 of the learners in worlds where 60 % of the answers are copied.
     """
     if len(table.cells().response) == table.n_learners * table.n_samples:
         return []

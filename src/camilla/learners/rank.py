@@ -18,7 +18,7 @@ from camilla.display import (
     intervals,
     listed,
     percent,
-    places_in_words,
+    sets_in_words,
 )
 from camilla.errors import DataError, SettingError
 from camilla.learners.standing import Decision, decide, decision_of
@@ -45,7 +45,6 @@ from camilla.table.responses import ResponseTable
 from camilla.table.shards import ShardFolder
 
 DIGITS = 12  # of a mean; what differs beyond is rounding
-SETS = 12  # of tied learners, printed
 PAIRED_CELLS, PAIRED_SAMPLES = 4_000_000, 512  # of a shard that are held while products of pairs are taken
 MOST_LOOKS = 100  # samples that can be shown
 FEW_COPIES = 5  # sets of equal learners that are named
@@ -207,9 +206,7 @@ class Ranking(Printable):
                 f"\nmean is the micro average: each sample counts once; macro_mean is the mean over "
                 f"{self.n_tasks} tasks of task means"
             )
-        sets = [places_in_words([place + 1 for place in tie]) for tie in self.ties]
-        more = f"; and {len(sets) - SETS} more sets" if len(sets) > SETS else ""
-        tied = "; ".join(sets[:SETS]) + more if sets else "none"
+        tied = sets_in_words([[place + 1 for place in tie] for tie in self.ties])
         return [
             self._answer(),
             Grid(title, frame, fixed=(interval, "ranks", "CI of macro_mean"), spare=("n",)),

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from camilla.arrays import sigmoid
-from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent
+from camilla.display import Grid, Part, Printable, brief, intervals, listed, percent, sets_in_words
 from camilla.errors import DataError, SettingError
 from camilla.names import quoted, shown
 from camilla.ranking import board_folder, inference
@@ -32,7 +32,6 @@ from camilla.statistics import multiplicity, ranks, wald
 MANY = 5_000  # players; of more, what needs every pair is left out
 ELO_POINTS, ELO_MEAN = 400.0, 1500.0
 MAX_T_PLAYERS = 1_000  # of more, ranks are by Holm
-GROUPS = 12  # of ties, printed
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -223,9 +222,8 @@ class Leaderboard(Printable):
         if self.spread is None or self.is_large or not self.tie_groups:
             return ""
         place = {player: i + 1 for i, player in enumerate(self.players)}
-        runs = [f"{place[group[0]]}–{place[group[-1]]}" for group in self.tie_groups]
-        more = f" and {len(runs) - GROUPS} more groups" if len(runs) > GROUPS else ""
-        return f"Statistically tied (Holm over all pairs), by rank: {', '.join(runs[:GROUPS])}{more}."
+        tied = sets_in_words([[place[player] for player in group] for group in self.tie_groups])
+        return f"Statistically tied (Holm over all pairs), by rank: {tied}."
 
     def place(self, player: str) -> int:
         """Returns the position of a player.
@@ -407,11 +405,11 @@ class Leaderboard(Printable):
 
     @cached_property
     def tie_groups(self) -> tuple[tuple[str, ...], ...]:
-        """Runs of neighbours that no test over all pairs (Holm) tells apart; of two players or more."""
+        """Sets of players no two of whom are told apart (Holm over all pairs); every tied pair is in one."""
         if self.spread is None or self.is_large:
             return (self.players,)
-        runs = multiplicity.tie_groups(self._holm_p <= 1 - self.level)
-        return tuple(self.players[first : last + 1] for first, last in runs if last > first)
+        sets = multiplicity.tied_sets(self._holm_p <= 1 - self.level)
+        return tuple(tuple(self.players[place] for place in places) for places in sets)
 
     def test(self, player_a: str, player_b: str) -> PairTest:
         """Tests whether two players are equally strong.

@@ -99,4 +99,7 @@ def tied_sets(differ: NDArray[np.bool_]) -> list[tuple[int, ...]]:
             members.sort()
             left[np.ix_(members, members)] = False
             found.append(tuple(members))
-    return sorted(found)
+    whole = [set(places) for places in found]
+    return sorted(
+        places for places, own in zip(found, whole, strict=True) if not any(own < other for other in whole)
+    )

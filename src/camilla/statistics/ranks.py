@@ -13,6 +13,7 @@ from scipy.special import chdtrc, fdtrc, ndtr, ndtri
 
 from camilla.arrays import Floats
 from camilla.statistics.multiplicity import RankIntervals, rank_bounds
+from camilla.statistics.step_down import over_pairs, pair_blocks, step_down
 from camilla.statistics.wald import EQUAL, differences
 
 WORK = 200_000_000  # pairs × draws
@@ -96,13 +97,16 @@ def sure_ranks(value: Floats, factor: Floats, df: float, level: float, *, joint:
     draws = student_draws(factor, df)
     found = differences(value, factor @ factor.T)
     gap = np.abs(found.difference)
+    if joint:
+        i, j = np.triu_indices(len(value), 1)
+        known = (gap[i, j] > EQUAL) & (found.se[i, j] > 0)
+        statistic = np.divide(gap[i, j], found.se[i, j], out=np.zeros(len(i)), where=known)
+        p = step_down(statistic, pair_blocks(draws.drawn, draws.inverse[i, j]))
+        sure = over_pairs(p, len(value)) < 1 - level
+        return rank_bounds(sure, value[None, :] > value[:, None])
     sure = np.zeros(gap.shape, bool)
     for _ in range(STEPS):
-        largest = draws.largest(~sure)
-        if joint:
-            reach = np.quantile(largest.max(axis=1), level)
-        else:
-            reach = np.quantile(largest, level, axis=0)[:, None]
+        reach = np.quantile(draws.largest(~sure), level, axis=0)[:, None]
         more = sure | ((gap > reach * found.se) & (gap > EQUAL))
         if np.array_equal(more, sure):
             break

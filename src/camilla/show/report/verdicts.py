@@ -60,8 +60,15 @@ def board_verdict(board: Leaderboard) -> Statement:
 
 
 def _tied_with_first(board: Leaderboard) -> int:
-    groups = [group for group in board.tie_groups if group[0] == board.players[0]]
-    return len(groups[0]) if groups else 1
+    """How many from the first down cannot be told apart, any two of them."""
+    first = [group for group in board.tie_groups if group[0] == board.players[0]]
+    return max((_run(group, board.players) for group in first), default=1)
+
+
+def _run(group: tuple[str, ...], players: tuple[str, ...]) -> int:
+    """How many of a group are the first players, one after the other."""
+    same = [one == other for one, other in zip(group, players, strict=False)]
+    return same.index(False) if False in same else len(group)
 
 
 def _wins(board: Leaderboard) -> Statement | None:

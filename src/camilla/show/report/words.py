@@ -91,15 +91,16 @@ def headline(of: Diagnosed) -> Statement:
         )
         return draft.say(" has the highest ability of ").count("learners", n).say(" learners.").done()
     draft.correction = BY_TESTS if place.p_best is None else BY_PAIRS
+    where = " on samples like these" if of.like_these else ""
     if place.first_is_sure:
         draft.kind = "sure lead"
-        draft.say(" comes first of ").count("learners", n).say(" learners, and the lead is clear")
+        draft.say(" comes first of ").count("learners", n).say(f" learners{where}, and the lead is clear")
         if place.p_best is not None:
             draft.say(" (").number("p_best", place.p_best[0], chance(place.p_best[0])).say(" to be the best)")
         return draft.say(".").proof(_best_of(of), pair_counts(of, 0, 1)).done()
     tied = len(place.with_first)
     draft.kind = "tied lead"
-    draft.say(" comes first, but ").number("tied", tied - 1, f"{tied - 1:,}").say(" of the other ")
+    draft.say(f" comes first{where}, but ").number("tied", tied - 1, f"{tied - 1:,}").say(" of the other ")
     draft.count("others", n - 1).say(" learners " if n > 2 else " learner ")
     draft.say("cannot be told apart from it.")
     return draft.proof(_best_of(of), pair_counts(of, 0, 1)).done()
