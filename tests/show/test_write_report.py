@@ -112,7 +112,7 @@ def test_flags_say_what_the_responses_say() -> None:
     assert np.flatnonzero(of.flags["everyone right"]).tolist() == [2]
     assert of.suspects.tolist() == [0]
     said = spelled(of)["Samples to look at"]
-    assert said.startswith("1 of 300 samples contradicts the strong learners: sample-000.")
+    assert said.startswith("1 of 300 samples is flagged as broken: sample-000.")
 
 
 def spelled(of: Diagnosed) -> dict[str, str]:
