@@ -154,7 +154,7 @@ def _expected(found: "Diagnosis", sets: Sequence[NDArray[np.integer]]) -> Floats
         if column is not None and found.diagnoser.size.skill_mask is not None:
             columns.append(of(found.skills.filter(pl.col("skill") == found.skill_names[k]), column))
         elif chances is not None:
-            columns.append(chances[:, rows].mean(axis=1))
+            columns.append(chances[:, rows].mean(axis=1) if len(rows) else np.full(len(overall), np.nan))
         else:
             columns.append(overall)
     return np.column_stack(columns)
