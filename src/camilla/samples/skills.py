@@ -258,7 +258,7 @@ class FoundSkills(Printable):
         elif made.as_good == 0:
             answer = (
                 f"{found} are not confirmed: weighted by samples, none of {made.draws} random groupings "
-                "ranks held-out learners as consistently, but their mean DOA is not above that of random ones."
+                "ranks held-out learners as consistently, but their mean DOA is below that of random ones."
             )
         return [
             answer,
