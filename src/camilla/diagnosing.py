@@ -13,6 +13,7 @@ from scipy.optimize import minimize
 from camilla.arrays import Floats, Watch, one_blas_thread, rounded, sigmoid
 from camilla.diagnosis import Diagnosis, accuracy_columns
 from camilla.diagnosis_parts import (
+    UNIT_SCALE,
     backwards_notes,
     chain_notes,
     draw_facts,
@@ -22,10 +23,9 @@ from camilla.diagnosis_parts import (
 )
 from camilla.diagnosis_skills import (
     agreement,
-    agreement_notes,
     all_skills,
+    doubts,
     skill_effect,
-    skill_effect_notes,
 )
 from camilla.display import listed, watching
 from camilla.errors import ConvergenceWarning, SettingError
@@ -356,8 +356,7 @@ def diagnose(
         provenance["features"] = facts
     diagnosis = replace(named(table, ready.table, found, readout, provenance), encoders=ready.encoders)
     provenance["agreement"], provenance["skill_effect"] = agreement(diagnosis), skill_effect(diagnosis)
-    notes += agreement_notes(provenance["agreement"], chosen.name)
-    notes += skill_effect_notes(provenance["skill_effect"])
+    notes += doubts(provenance)
     return diagnosis
 
 
@@ -565,7 +564,7 @@ def provenance_of(
         "interval": f"95 %, {readout.interval}",
         "estimand": estimand_of(readout, size.n_samples),
         **draw_facts(readout),
-        "scale": "0 to 1" if readout.unit_scale else "standard deviations of the pool",
+        "scale": UNIT_SCALE if readout.unit_scale else "standard deviations of the pool",
         "versions": versions(*engine_of(fitted.diagnoser).packages),
     }
 

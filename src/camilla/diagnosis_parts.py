@@ -15,7 +15,8 @@ from camilla.statistics.missingness import rank_correlation
 from camilla.table.columns import PLAIN, Scale
 from camilla.table.responses import ResponseTable
 
-ABILITY, ACCURACY, RANKS = "95 % CI", "accuracy 95 % CI", "rank 95 % CI"
+ABILITY, SCORE, ACCURACY, RANKS = "95 % CI", "score 95 % CI", "accuracy 95 % CI", "rank 95 % CI"
+UNIT_SCALE = "0 to 1"  # of abilities that are scores
 AGREEING = 1.01  # split-R̂, above which chains do not agree yet (Vehtari et al. 2021)
 BACKWARDS = 0.1  # share of samples with surely negative discriminations above which an ability is doubted
 WITH_ACCURACY = 0.7  # rank correlation with accuracy below which an ability ranks learners otherwise
@@ -84,11 +85,23 @@ def _chance(share: float) -> str:
 
 
 def learner_parts(skills: pl.DataFrame, name: str, made: Mapping[str, Any]) -> list[Part]:
-    """One learner's ability, mastery and plain accuracy on each skill, best first."""
-    rows = skills.filter(pl.col("learner") == name).sort("ability", descending=True)
-    frame = _with_intervals(rows).select("skill", "ability", ABILITY, "mastery", "accuracy", ACCURACY)
+    """One learner's ability and plain accuracy on each skill, best first.
+
+    Abilities that are no scores have one beside them: the expected score, or else the mastery.
+    """
+    rows = skills.filter(pl.col("learner") == name)
+    rows = rows.sort("score" if "score" in rows.columns else "ability", descending=True)
+    frame = _with_intervals(rows)
+    beside = []
+    if "score" in rows.columns:
+        frame = frame.with_columns(pl.Series(SCORE, intervals(rows, "score_low", "score_high"), pl.String))
+        beside = ["score", SCORE]
+    elif made["scale"] != UNIT_SCALE:
+        beside = ["mastery"]
     title = f"{brief(name)} by skill, with {interval_in_words(made)}"
-    return [Grid(title, frame, fixed=tuple(ENDS), spare=(ACCURACY, "mastery"))]
+    columns = ["skill", "ability", ABILITY, *beside, "accuracy", ACCURACY]
+    fixed = tuple(name for name in (*ENDS, SCORE) if name in columns)
+    return [Grid(title, frame.select(columns), fixed=fixed, spare=(ACCURACY, *beside[1:]))]
 
 
 def interval_in_words(made: Mapping[str, Any]) -> str:

@@ -1,6 +1,6 @@
 """A learner's scores on skills: expected ones put right by what was observed, and whether the two agree."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -182,6 +182,15 @@ def agreement_notes(facts: dict[str, Any] | None, name: str) -> list[str]:
             f"{brief(worst)} ({by_skill[worst]['value']:.1f}). On skills, {instead}."
         )
     return notes
+
+
+def doubts(made: Mapping[str, Any]) -> list[str]:
+    """What to say of abilities on skills wherever they are shown; `made` is the provenance."""
+    name = "auto" if made.get("combined") else str(made["diagnoser"])
+    return [
+        *agreement_notes(made.get("agreement"), name),
+        *skill_effect_notes(made.get("skill_effect")),
+    ]
 
 
 def skill_effect(found: "Diagnosis") -> dict[str, Any] | None:

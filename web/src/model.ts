@@ -53,6 +53,7 @@ export interface Skills {
   accuracy_high: Float32Array;
   n: Float32Array;
   one_for_all: boolean; // a learner has one ability for all skills
+  doubts: string[]; // what to know before abilities on skills are believed
   profile: { observed: Float32Array; expected: Float32Array; se: Float32Array } | null; // by one level for all skills
   strength: { difference: Float32Array; se: Float32Array; sure: Uint8Array; kind: string } | null;
   top: { sample: Uint32Array; weight: Float32Array } | null;

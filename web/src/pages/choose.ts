@@ -10,6 +10,7 @@ import { type Column, WindowedTable } from "../table";
 import { briefLabels, count, number, percent, pValue, shown } from "../text";
 import { choice, heading, nameOptions, type Page, type View } from "../view";
 import { pairedDifference } from "../pair";
+import { skillDoubts } from "./skills";
 
 const TOP = 15;
 const MOST_WEIGHT = 10;
@@ -83,6 +84,7 @@ export const choose: Page = (view) => {
   return [
     heading("Choose for me", "Choose what matters to you. The ranking, the chance of each learner to be the best and the cost of quality are updated at once."),
     verdict,
+    ...skillDoubts(state.view),
     h("div", { class: state.draws.skills ? "columns choose" : "stack" }, state.draws.skills ? weightsCard(state, update) : null, h("div", { class: "stack" }, costControls(state, update), chart)),
     ...(priced ? [priced] : []),
     table.element,

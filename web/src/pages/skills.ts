@@ -4,7 +4,7 @@ import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { mean, quantile } from "../statistics";
 import { type Column, WindowedTable } from "../table";
-import { count, number, percent } from "../text";
+import { count, number, percent, shown } from "../text";
 import { choice, facts, heading, type Page, placeOf, type View } from "../view";
 import { levelOn } from "./leaderboard";
 import { strengthsMap } from "./strengths";
@@ -42,7 +42,12 @@ function best(view: View, k: number): number {
 
 function allSkills(view: View): Node[] {
   const about = view.of.latent ? "The diagnoser found these skills itself; each is named after the samples that need it most." : "What each skill contains, and how learners differ on it.";
-  return [heading("Skills", about), overview(view), spreads(view), ...strengthsMap(view)];
+  return [heading("Skills", about), ...skillDoubts(view), overview(view), spreads(view), ...strengthsMap(view)];
+}
+
+/** What to know before abilities on skills are believed. */
+export function skillDoubts(view: View): Node[] {
+  return view.of.skills.doubts.map((doubt) => h("p", { class: "callout" }, shown(doubt)));
 }
 
 function overview(view: View): HTMLElement {
@@ -113,7 +118,8 @@ function oneSkill(view: View, k: number): Node[] {
   const top = best(view, k);
   return [
     h("p", { class: "back" }, link(view.to("skills"), "← all skills")),
-    heading([name(s.name[k])], ["Best: ", view.learnerLink(top), `, ${by.label} ${by.text(top, k)}.`], view.of.latent ? "Latent skill" : "Skill"),
+    heading([name(s.name[k])], ["Highest: ", view.learnerLink(top), `, ${by.label} ${by.text(top, k)}.`], view.of.latent ? "Latent skill" : "Skill"),
+    ...skillDoubts(view),
     h(
       "div",
       { class: "controls" },

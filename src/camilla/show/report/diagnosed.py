@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
+from camilla.diagnosis_skills import doubts
 from camilla.names import name_index
 from camilla.samples.judged_diagnosis import JudgedDiagnosis, judged_diagnosis
 from camilla.samples.sample_flags import (
@@ -367,6 +368,7 @@ def _skills(of: Diagnosed) -> dict[str, Any]:
         "count": None if of.mask is None else of.mask.sum(axis=0).astype(np.uint32),
         **{name: Rounded(of.by_skill[name], 3) for name in columns},
         "one_for_all": of.one_for_all,
+        "doubts": doubts(of.found.provenance),
         "profile": None
         if of.profile is None
         else {
