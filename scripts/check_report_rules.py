@@ -342,11 +342,15 @@ def _counting(said: dict[str, Any], of: Checked) -> Truth:
 
 
 def _contradicting(said: dict[str, Any], of: Checked) -> Truth:
-    """`camilla items` decides how many there are; that those named contradict is seen in the responses."""
+    """`camilla items` decides how many there are; that most, or the able, fail those named is seen here."""
     for name in said["names"].values():
         given, rest = of.raw.rest(name)
         seen = np.isfinite(given)
-        need(np.corrcoef(given[seen], rest[seen])[0, 1] < 0, f"{name}: the able do not fail it more often")
+        most = given[seen].mean() < 0.5
+        need(
+            most or np.corrcoef(given[seen], rest[seen])[0, 1] < 0,
+            f"{name}: neither most nor the able fail it",
+        )
     n = said["numbers"]["samples"]["value"]
     need(min(n, 5) == len(said["names"]), "not as many are named as there are")
     return {"samples": n, "of": len(of.raw.samples)}

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import polars as pl
 
 from camilla.diagnosing import diagnose
 from camilla.samples.items import items
@@ -46,7 +47,13 @@ COLUMNS = (
 def shares(world: ItemWorld) -> list[float]:
     """Shares of samples, in the order of COLUMNS; NaN where a kind does not apply."""
     table = ResponseTable.from_matrix(world.responses)
-    found = items(table).samples.sort("sample")
+    found = (
+        items(table)
+        .samples.sort("sample")
+        .with_columns(
+            pl.col("difficulty_low").fill_null(-np.inf), pl.col("difficulty_high").fill_null(np.inf)
+        )
+    )
     ends = diagnose(table, "irt").samples
 
     def inside(name: str, truth: np.ndarray, frame=found) -> np.ndarray:  # type: ignore[no-untyped-def]

@@ -22,7 +22,7 @@ def quality(table: camilla.ResponseTable) -> Rows:
     found = items(table)
     flags = found.flagged()["flags"].str.split(", ").explode().value_counts().sort("flags")
     first = (
-        found.samples.head(3).select("sample", "flags", "accuracy", "discrimination", "contrary").to_dicts()
+        found.samples.head(3).select("sample", "flags", "accuracy", "discrimination", "evidence").to_dicts()
     )
     return [{"flags": dict(flags.iter_rows()), "first": first, "samples": table.n_samples}]
 
@@ -47,8 +47,8 @@ def wrong_labels() -> Rows:
             names = [f"digit-{j:04d}" for j in range(len(digit))]
             table = camilla.ResponseTable.from_predictions(guesses, labels, samples=names)
             found = items(table)
-            flagged = set(found.samples.filter(pl.col("flags").str.contains("contrary"))["sample"])
-            ranked = set(found.ablest_fail["sample"].head(len(changed)))
+            flagged = set(found.samples.filter(pl.col("flags").str.contains("doubtful"))["sample"])
+            ranked = set(found.samples["sample"].head(len(changed)))
             true = {names[j] for j in changed}
             rows.append(
                 {
@@ -76,8 +76,8 @@ def section(found: Found) -> list[str]:
             f"{found[f'quality {part}']['seconds']:.1f} |"
         )
     wrong = [
-        "| labels changed | contrary | of these changed | precision | recall | changed among as many "
-        "at the top of `ablest_fail` |",
+        "| labels changed | doubtful | of these changed | precision | recall | changed among as many "
+        "at the top of the list |",
         "|---|---|---|---|---|---|",
     ]
     rows = found["wrong labels"]["rows"]
@@ -97,11 +97,7 @@ def section(found: Found) -> list[str]:
         "\n".join(lines),
         f"**Wrong labels put in.** {rows[0]['learners']} classifiers on scikit-learn's digits, "
         f"cross-validated; then labels of "
-        "some samples are changed at random and the responses scored again. Means of three draws. A changed "
-        "label that no learner hits looks like a sample that is too hard for all and is not flagged. In the "
-        "list of samples that the ablest all fail, ordered by the votes for another answer, it stands at the "
-        "top, as the last column shows. The classifiers count as 19 to 21 independent ones, so in most "
-        "draws none is flagged.",
+        "some samples are changed at random and the responses scored again. Means of three draws.",
         "\n".join(wrong),
     ]
 

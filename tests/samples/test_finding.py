@@ -167,3 +167,12 @@ def test_digits_have_no_second_order_and_the_judgement_says_so() -> None:
     """42 classifiers of digits differ in one ability: skills gain less than .03 over random groups."""
     judgement = skills(camilla.digits(), 3).judgement
     assert judgement.doa_weighted - judgement.random_weighted < 0.03
+
+
+def test_groups_below_random_ones_on_average_are_not_confirmed() -> None:
+    """Weighted by samples no random grouping does as well, but the mean over groups is below theirs."""
+    found = skills(world(), 3)
+    below = replace(found, judgement=found.judgement._replace(as_good=0, doa=0.60, random=0.61))
+    assert found.judgement.holds
+    assert not below.judgement.holds
+    assert "3 groups of samples are not confirmed" in str(below)

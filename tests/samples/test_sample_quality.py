@@ -9,9 +9,9 @@ import pytest
 from item_worlds import ItemWorld, curve, item_world
 
 import camilla
-from camilla.display import Grid
 from camilla.errors import DataError, SettingError
-from camilla.samples.items import SampleQuality, items
+from camilla.samples.items import items
+from camilla.samples.sample_quality import SampleQuality
 from camilla.table.responses import ResponseTable
 
 
@@ -25,9 +25,13 @@ def covered(seed: int) -> tuple[float, ...]:
         "item_rest": world.item_rest(),
         "accuracy": world.accuracy(),
     }
+    # A difficulty's end that is not given lies farther out than any learner.
+    found = found.with_columns(
+        pl.col("difficulty_low").fill_null(-np.inf), pl.col("difficulty_high").fill_null(np.inf)
+    )
     ends = {name: [found[f"{name}_{end}"].to_numpy() for end in ("low", "high")] for name in truths}
     return tuple(
-        float(np.mean(((low <= truths[name]) & (truths[name] <= high))[np.isfinite(low)]))
+        float(np.mean(((low <= truths[name]) & (truths[name] <= high))[~np.isnan(low)]))
         for name, (low, high) in ends.items()
     )
 
@@ -64,7 +68,7 @@ def judged_spoiled() -> SampleQuality:
 def test_spoiled_samples_are_flagged_for_what_they_are_and_come_first() -> None:
     found = judged_spoiled()
     flags = dict(found.samples.select("sample", "flags").iter_rows())
-    assert flags["sample-000"] == "contrary, negative"
+    assert flags["sample-000"] == "doubtful, negative"
     assert flags["sample-001"] == "everyone right"
     assert flags["sample-002"] == "everyone wrong"
     assert "twin" in flags["sample-004"]
@@ -128,7 +132,7 @@ def test_trials_of_a_true_model_are_not_odd_and_their_intervals_cover() -> None:
         low, high = (found[f"discrimination_{end}"].to_numpy() for end in ("low", "high"))
         inside.append(np.mean((low <= world.discrimination) & (world.discrimination <= high)))
         assert found["infit"].mean() == pytest.approx(0.96, abs=0.02)
-        assert found["infit_z"].null_count() == found["noisy_q"].null_count() == 150
+        assert found["infit_z"].null_count() == 150
         assert quality.flagged().height <= 1
     assert 0.91 < np.mean(inside) < 0.98
 
@@ -151,7 +155,7 @@ def test_fractional_responses_are_judged_without_tests_made_for_right_and_wrong(
 def test_digits_shows_the_samples_whose_label_is_doubtful() -> None:
     """digit-1553 is answered right by a guesser and a stump of a tree and wrong by every good classifier."""
     first = items(camilla.digits()).samples.row(0, named=True)
-    assert (first["sample"], first["flags"]) == ("digit-1553", "contrary")
+    assert (first["sample"], first["flags"]) == ("digit-1553", "doubtful")
     assert "svm rbf" in first["failed_by"]
 
 
@@ -180,7 +184,7 @@ def test_provenance_says_what_it_rests_on() -> None:
     assert len(hashes) == 2
 
 
-def test_samples_that_all_solve_or_fail_have_no_discrimination_and_a_line_of_their_own() -> None:
+def test_samples_that_all_solve_or_fail_have_no_discrimination() -> None:
     rng = np.random.default_rng(5)
     ability = rng.normal(size=(40, 1))
     x = (rng.random((40, 12)) < 1 / (1 + np.exp(rng.normal(size=12) - ability))).astype(float)
@@ -191,8 +195,3 @@ def test_samples_that_all_solve_or_fail_have_no_discrimination_and_a_line_of_the
     rows = found.samples.filter(pl.col("sample").is_in(alike))
     assert rows["discrimination"].null_count() == rows["item_rest"].null_count() == 3
     assert found.samples.filter(~pl.col("sample").is_in(alike))["discrimination"].null_count() == 0
-    grid = next(part for part in found.parts() if isinstance(part, Grid))
-    assert not alike & set(grid.frame["sample"])
-    text = found.text()
-    assert f"no discrimination: {names[3]}." in text
-    assert f"no discrimination: {names[7]}, {names[8]}." in text

@@ -31,7 +31,7 @@ def test_are_the_first_and_second_different(page: Any) -> None:
 def test_which_samples_contradict_the_able(page: Any) -> None:
     """The able fail it and some others do not: recounted here from the log."""
     page.get_by_role("link", name="Samples", exact=True).click()
-    page.get_by_role("link", name="contrary").click()
+    page.get_by_role("link", name="doubtful").click()
     name = page.locator("main .table tbody th").first.inner_text()
     log = camilla.digits().to_long()
     able = (

@@ -62,6 +62,7 @@ def test_items_the_report_and_the_browser_flag_the_same_samples(
 ) -> None:
     found = camilla.items(shown.table)
     frame = found.samples
+    evidence = dict(frame.select("sample", "evidence").rows())
     decided = {
         name: set(filter(None, flags.split(", "))) for name, flags in frame.select("sample", "flags").rows()
     }
@@ -73,8 +74,11 @@ def test_items_the_report_and_the_browser_flag_the_same_samples(
     rows = saved_csv(page, "Samples in view")
     assert {row["sample"]: set(filter(None, row["flags"].split(" | "))) for row in rows} == decided
     why = found.provenance["only_ordered"]
-    assert ("independent ones" in page.inner_text("main")) == (why is not None)
-    assert why is None or why in page.inner_text("main")
+    assert ("too many for wrong keys" in page.inner_text("main")) == (why is not None)
+    reasons = dict(frame.select("sample", "why").rows())
+    assert dict(zip(sent["name"], sent["why"], strict=True)) == reasons
+    shown_evidence = [evidence[name] for name in sent["name"]]
+    np.testing.assert_allclose(shown_evidence, sent["evidence"].values, atol=0.006)
 
 
 def test_compare_rank_the_report_and_the_browser_have_the_same_p_values(
@@ -146,9 +150,10 @@ def sound_world(seed: int) -> ResponseTable:
 
 
 def accused(seed: int) -> int:
-    """Samples that the report calls contrary, negative, noisy or a twin."""
+    """Samples that the report calls doubtful, negative or a twin. One in twelve does discriminate less than
+    half as well as the median, so that noisy is no accusation here."""
     flags = Diagnosed("sound", camilla.diagnose(sound_world(seed), "irt")).flags
-    return int(np.any([flags[name] for name in ("contrary", "negative", "noisy", "twin")], axis=0).sum())
+    return int(np.any([flags[name] for name in ("doubtful", "negative", "twin")], axis=0).sum())
 
 
 def test_sound_samples_are_not_accused() -> None:

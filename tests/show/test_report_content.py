@@ -178,7 +178,8 @@ def test_text_that_is_no_unicode_is_refused_when_it_is_read(tmp_path: Path) -> N
 
 def test_a_wrong_key_is_seen(hostile_page: Path, opened: Callable[..., Any]) -> None:
     """The able half answered B on the sample whose key is C, and it is flagged for it."""
-    said = f"{N_LEARNERS // 2} of {N_LEARNERS} learners answered “B”; the key says “C”."
+    half = N_LEARNERS // 2
+    said = f"{half} of {N_LEARNERS} answer B, {half} the key C."
     shown = opened(hostile_page)
     page = shown.go("samples")
     assert said in page.inner_text("main section.prose")
@@ -186,7 +187,7 @@ def test_a_wrong_key_is_seen(hostile_page: Path, opened: Callable[..., Any]) -> 
     shown.until("document.querySelector('main .answers') !== null")
     callout = page.inner_text("main .callout")
     assert said in callout
-    assert "weak learners solve it" in callout
+    assert "far likelier if its key is wrong" in callout
     assert f"Wrong: {N_LEARNERS // 2}" in page.inner_text("main .answers")
     assert f"{N_LEARNERS // 2} learners:" in page.inner_text("main .answers section:nth-child(2)")
 

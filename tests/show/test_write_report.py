@@ -106,13 +106,13 @@ def test_flags_say_what_the_responses_say() -> None:
     right[:, 1], right[:, 2] = 0, 1
     of = Diagnosed("found", camilla.diagnose(camilla.ResponseTable.from_matrix(right), "mirt", dimensions=2))
     assert of.samples[:3] == ["sample-000", "sample-001", "sample-002"]
-    assert of.flags["contrary"][0]
-    assert np.nanargmax(of.contrary) == 0
+    assert of.flags["doubtful"][0]
+    assert np.nanargmax(of.evidence) == 0
     assert np.flatnonzero(of.flags["everyone wrong"]).tolist() == [1]
     assert np.flatnonzero(of.flags["everyone right"]).tolist() == [2]
     assert of.suspects.tolist() == [0]
     said = spelled(of)["Samples to look at"]
-    assert said.startswith("1 of 300 samples contradicts the strong learners: sample-000.")
+    assert said.startswith("1 of 300 samples is flagged as broken: sample-000.")
 
 
 def spelled(of: Diagnosed) -> dict[str, str]:

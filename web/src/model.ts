@@ -77,10 +77,11 @@ export interface Samples {
   flags: Record<string, Uint8Array>;
   flag_totals: Record<string, number>;
   flag_words: Record<string, string>;
-  contradicting: string[]; // the flags of samples that contradict the strong learners
+  contradicting: string[]; // the flags of samples that are listed as broken
   not_judged: string | null; // why no sample is flagged
-  contrary: Float32Array; // log₁₀ of a likelihood ratio
-  only_ordered: string | null; // why no sample is called contrary
+  evidence: Float32Array; // against the key, log₁₀ of a likelihood ratio
+  why: string[]; // what learners say against the key; empty where nothing speaks against it
+  only_ordered: string | null; // why no sample is called doubtful
   needs: Uint8Array | null;
   seen: Uint8Array | null;
   right: Uint8Array;

@@ -14,13 +14,19 @@ from camilla.display import print_json, progress, say
 def items(
     table: options.TableOption,
     samples: Annotated[int, typer.Option(min=0, help="How many samples to print.")] = 15,
-    rate: Annotated[
-        float, typer.Option(help="False discovery rate of the flags negative, noisy and twin.")
-    ] = 0.05,
+    rate: Annotated[float, typer.Option(help="False discovery rate of the flags negative and twin.")] = 0.05,
     show: options.ShowOption = 0,
     judged: Annotated[
         Path | None,
         typer.Option(help="Table of samples that a person has checked: columns sample, error (1 or 0)."),
+    ] = None,
+    effect: Annotated[
+        bool,
+        typer.Option("--effect", help="Ranks and means with and without the broken samples."),
+    ] = False,
+    corrected: Annotated[
+        Path | None,
+        typer.Option(help="Write the table without the broken samples, and why."),
     ] = None,
     shards: options.ShardsOption = None,
     *,
@@ -28,7 +34,7 @@ def items(
     seed: options.SeedOption = 0,
     json: options.JsonOption = False,
 ) -> None:
-    """Judge every sample: difficulty, discrimination, fit, and flags for what looks wrong, worst first.
+    """List the broken samples, the strongest evidence first: wrong keys, unclear texts, noise, duplicates.
 
     Example: camilla items responses.csv --samples 20
     """
@@ -41,6 +47,9 @@ def items(
     ):
         found = items(responses, judged=judged, rate=rate, seed=seed, watch=watch)
     if json:
-        print_json(found.to_document(show=show), "items")
-        return
-    say(found.text(samples=samples, show=show))
+        print_json(found.to_document(show=show, effect=effect), "items")
+    else:
+        say(found.text(samples=samples, show=show, effect=effect))
+    if corrected is not None:
+        why = found.write_corrected(corrected)
+        say(f"written to {corrected}; what was left out and why is in {why}", err=True)

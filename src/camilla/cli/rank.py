@@ -18,6 +18,10 @@ def rank(
     ],
     learners: Annotated[int, typer.Option(min=0, help="How many learners to print.")] = 20,
     level: Annotated[float, typer.Option(help="Coverage of intervals, ranks and ties.")] = 0.95,
+    without: Annotated[
+        Path | None,
+        typer.Option(help="Samples to leave out: column sample; with a column error, those with 1."),
+    ] = None,
     show: options.ShowOption = 0,
     pairs: Annotated[bool, typer.Option("--pairs", help="With --json: every pair of learners.")] = False,
     across_blocks: options.AcrossBlocksOption = False,
@@ -43,7 +47,7 @@ def rank(
     ):
         if isinstance(responses, ResponseTable):
             columns.refuse_idle_weight(responses)
-        found = rank(responses, level=level, across_blocks=across_blocks, watch=watch)
+        found = rank(responses, without=without, level=level, across_blocks=across_blocks, watch=watch)
     if json:
         print_json(found.to_document(pairs=pairs, show=show), "rank")
     else:

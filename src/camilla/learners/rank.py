@@ -24,6 +24,7 @@ from camilla.errors import DataError, SettingError
 from camilla.learners.standing import Decision, decide, decision_of
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
+from camilla.reading.verdict_files import without_samples
 from camilla.statistics.all_pairs import PairTests, PairTotals
 from camilla.statistics.clusters import FEW, MeanSpread, learner_spread, plain_spread
 from camilla.statistics.intervals import Ends, mean_ends
@@ -273,8 +274,8 @@ class Ranking(Printable):
 
 
 def rank(
-    table: TableLike, *, rows: WideRows | None = None, level: float = 0.95, across_blocks: bool = False,
-    watch: Watch = lambda line: None,
+    table: TableLike, *, rows: WideRows | None = None, without: Any = None, level: float = 0.95,
+    across_blocks: bool = False, watch: Watch = lambda line: None,
 ) -> Ranking:  # fmt: skip
     """Ranks learners by mean response, with confidence intervals, possible ranks and ties.
 
@@ -287,6 +288,9 @@ def rank(
         The responses. A dataframe or a path is read as by `camilla.read`.
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
+    without : mapping, dataframe or path, optional
+        Samples to leave out: a table with the column sample. Where it has a column error, as for
+        `camilla.items`, the samples with 1 are left out.
     level : float
         Confidence level. Possible ranks and ties hold at this level simultaneously.
     across_blocks : bool
@@ -314,8 +318,14 @@ def rank(
     if not 0 < level < 1:
         raise SettingError(f"level must lie between 0 and 1; got {level:g}.")
     if isinstance(table, ShardFolder):
+        if without is not None:
+            raise SettingError(
+                "without needs the responses in memory; files larger than memory keep all samples."
+            )
         return _ranked_shards(table, level, across_blocks=across_blocks, watch=watch)
-    table = as_table(table, rows=rows)
+    table, left_out = as_table(table, rows=rows), ""
+    if without is not None:
+        table, left_out = without_samples(table, without)
     apart = block_notes(table, across_blocks=across_blocks)
     matrix = table.matrix()
     answered = np.flatnonzero((~np.isnan(matrix)).any(axis=1))
@@ -330,7 +340,7 @@ def rank(
     binary = _is_binary(matrix)
     ranking = _ranking(
         learners, level, decided, spread, _ends(spread, binary, level, clustered=group is not None),
-        (*apart, *_notes(table, matrix), *_flat_notes(learners, binary, spread),
+        (*filter(None, [left_out]), *apart, *_notes(table, matrix), *_flat_notes(learners, binary, spread),
          *_same_notes(learners, decided)),
         made_of(table, level=level, across_blocks=across_blocks),
     )  # fmt: skip

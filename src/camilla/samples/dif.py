@@ -145,7 +145,9 @@ class GroupDifferences(Printable):
         'none flagged'
         """
         return {
-            "verdict": "flagged" if self.samples["differs"].any() else "none flagged",
+            "verdict": "flagged"
+            if self.samples["differs"].any() or self.samples["differs_uniformly"].any()
+            else "none flagged",
             "groups": self.groups.to_dicts(),
             "samples": self.samples.to_dicts(),
             "provenance": self.provenance,
@@ -174,15 +176,16 @@ class GroupDifferences(Printable):
         """
         settings, interval = self.provenance["settings"], "95 % CI"
         focal, first = brief(settings["focal"]), self.samples.head(samples)
-        columns = ["sample", "accuracy_group", "accuracy_others", "effect", interval, "q"]
+        columns = ["sample", "accuracy_group", "accuracy_others", "effect", interval, "q", "uniform_q"]
         columns += ["odds_ratio", "ets"] if "ets" in first.columns else []
         ends = pl.Series(interval, intervals(first, "effect_low", "effect_high"), pl.String)
         frame = first.with_columns(ends).select(columns)
         spare = ("odds_ratio", "ets", interval, "accuracy_others", "accuracy_group")
+        found, shifted = (int(self.samples[name].sum()) for name in ("differs", "differs_uniformly"))
         parts: list[Part] = [
-            f"{int(self.samples['differs'].sum())} of {self.samples.height} samples behave differently for "
-            f"{focal} than for other learners of the same ability "
-            f"(false discovery rate {percent(settings['rate'])}).",
+            f"{found} of {self.samples.height} samples behave differently for {focal} than for other "
+            f"learners of the same ability (false discovery rate {percent(settings['rate'])}); {shifted} by "
+            "the test of a shift that is the same at every ability.",
             Grid(f"{focal} against all other learners", self.groups),
             Grid("Samples, the clearest difference first; effect in logits", frame, (interval, "ets"), spare),
         ]
@@ -204,7 +207,8 @@ def dif(
     """Finds samples that favour a group of learners of the same ability (differential item functioning).
 
     Logistic regression of the response on ability, group and their product (Swaminathan and Rogers, 1990): a
-    likelihood-ratio test of the last two, with Benjamini–Hochberg at `rate`. Beside it the Mantel–Haenszel
+    likelihood-ratio test of the last two, with Benjamini–Hochberg at `rate`, and one of the group alone,
+    which needs fewer learners for a shift that is the same at every ability. Beside them the Mantel–Haenszel
     odds ratio over strata of ability, with its ETS class. A sample that one side did not answer, or that all
     answered alike, has no effect and no test.
 
@@ -257,7 +261,9 @@ def dif(
         ability = found.readout.ability[:, 0]
     matrix = ordered.matrix()
     frame = pl.DataFrame({"sample": ordered.samples}).hstack(_tests(matrix, ability, member))
-    frame = frame.with_columns(differs=pl.col("q") <= rate).sort(
+    frame = frame.with_columns(
+        differs=pl.col("q") <= rate, differs_uniformly=pl.col("uniform_q") <= rate
+    ).sort(
         pl.col("q").round_sig_figs(6),
         pl.col("effect").abs().round_sig_figs(6),
         "sample",
@@ -317,11 +323,14 @@ def _tests(matrix: Floats, ability: Floats, member: NDArray[np.bool_]) -> pl.Dat
     ratio = np.maximum(2 * (plain.loss - crossed.loss), 0) / dispersion
     df = np.full(len(known), np.inf) if binary else seen.sum(axis=0) - 4.0
     p = np.where(known, chi_p_values(ratio, df=2, rounds_df=df), np.nan)
+    shift = np.maximum(2 * (plain.loss - shifted.loss), 0) / dispersion
+    shift_p = np.where(known, chi_p_values(shift, df=1, rounds_df=df), np.nan)
     effect = np.where(known, shifted.coefficient[:, 2], np.nan)
     ends = student(effect, shifted.se[:, 2] * np.sqrt(dispersion), df)
     columns: dict[str, Any] = {
         "effect": effect, "effect_low": ends.low, "effect_high": ends.high,
         "p_value": p, "q": benjamini_hochberg(p),
+        "uniform_p_value": shift_p, "uniform_q": benjamini_hochberg(shift_p),
         "accuracy_group": accuracy, "accuracy_others": others,
     }  # fmt: skip
     frame = pl.DataFrame(columns)

@@ -1,24 +1,24 @@
-"""What a benchmark owner should look at: every sample with its factors, its fit and what is odd about it."""
+"""Which samples are broken: every sample with the evidence against its key, its factors and its fit."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, ClassVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from camilla.arrays import Floats, Watch, rounded
 from camilla.diagnosing import diagnose
-from camilla.display import Grid, Part, Printable, brief, counted, intervals, listed, percent, watching
+from camilla.display import watching
 from camilla.errors import DataError, SettingError
 from camilla.learners.response_bias import keys_apart
-from camilla.names import name_index, nearest, quoted, repeated
 from camilla.provenance import made_of, made_of_shards
 from camilla.reading.inputs import TableLike, as_table
-from camilla.samples.contrary import AblestFail, JudgedBy, Recalibrated, ablest_fail, filled, recalibrated
-from camilla.samples.measures import SampleMeasures, contradicting, quarters
+from camilla.reading.verdict_files import verdicts
+from camilla.samples.answers import Answers, answers_of_table
+from camilla.samples.measures import SampleMeasures
+from camilla.samples.reasons import NAMES, SAID, graded, reasoned, short_references, testimony
 from camilla.samples.sample_flags import (
+    FAULTY,
     RATE,
     JudgingFit,
     KeyFit,
@@ -27,268 +27,30 @@ from camilla.samples.sample_flags import (
     sample_flags,
     too_few_learners,
 )
+from camilla.samples.sample_quality import SampleQuality
+from camilla.samples.texts import COPIES, TextFaults, text_faults
 from camilla.samples.twins import NO_TWINS, Twins, twins
+from camilla.samples.verdicts import Judged, recalibrated
 from camilla.statistics.intervals import Z, wilson
 from camilla.statistics.items import item_rest
-from camilla.table.columns import Origin, Wanted, name_column, number_column, pick
-from camilla.table.content import SHORT, KeptContent, Look, excerpts, shown_samples
-from camilla.table.frame_files import frame_with_lines, read_frame
-from camilla.table.frames import WideRows, as_polars
+from camilla.table.frames import WideRows
 from camilla.table.responses import ResponseTable
 from camilla.table.shards import ShardFolder
 from camilla.table.skills import SkillMap
 
-TWINS = 3  # pairs printed
-ABLEST = 5.0  # independent learners that all must fail before a sample stands in the list of `ablest_fail`
-ABLEST_SHOWN = 5  # samples of that list printed
-SAMPLES_AT_ONCE = 5000  # whose references are read
-LOOK = ("contrary", "negative", "noisy")  # flags that come first in the list, in this order
+FARTHEST = 4.0  # standard deviations of ability: no learner tells a difficulty beyond from one farther out
 UNTOLD = ("discrimination", "discrimination_low", "discrimination_high", "item_rest", "item_rest_low",
           "item_rest_high", "negative_q")  # fmt: skip
-ALIKE = pl.col("flags").str.contains("everyone wrong|everyone right")  # no learner is told from another
-VERDICT = Wanted("a verdict must be 1 (the key is wrong) or 0 (it is right)", 0, 1)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SampleQuality(Printable):
-    """The quality of every sample, the most suspicious first.
-
-    Attributes
-    ----------
-    samples : DataFrame
-        One row per sample, the worst first: flags, difficulty, discrimination, fit, with
-        intervals.
-    ablest_fail : DataFrame
-        Samples that the ablest learners all miss.
-    twins : DataFrame
-        Pairs of samples that learners answer alike.
-    provenance : mapping
-        What the result was made of: hash and sizes of the table, settings, versions.
-    content : KeptContent or None
-        Prompts, references and answers, where the table has them.
-
-    Examples
-    --------
-    >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
-    >>> quality.samples.height
-    40
-    """
-
-    on_a_screen: ClassVar[dict[str, Any]] = {"samples": 10}
-
-    samples: pl.DataFrame
-    ablest_fail: pl.DataFrame
-    twins: pl.DataFrame
-    provenance: dict[str, Any]
-    content: KeptContent | None = None
-
-    def flagged(self) -> pl.DataFrame:
-        """Returns the samples that something is odd about.
-
-        Returns
-        -------
-        DataFrame
-            Their rows of `samples`.
-
-        Examples
-        --------
-        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
-        >>> quality.flagged().height <= quality.samples.height
-        True
-        """
-        return self.samples.filter(pl.col("flags") != "")
-
-    def parts(self, *, samples: int = 15, show: int = 0) -> list[Part]:
-        """Returns what `text` prints: how many samples are flagged, those to check first, and twins.
-
-        The first `show` samples are shown with what they ask and what those answered who contradict them.
-
-        Parameters
-        ----------
-        samples : int
-            How many samples to list.
-        show : int
-            How many samples to show with their content.
-
-        Returns
-        -------
-        list
-            Sentences, and tables with their titles.
-
-        Examples
-        --------
-        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
-        >>> len(quality.parts(samples=1)) > 1
-        True
-        """
-        first = self.samples.filter(~ALIKE).head(samples)
-        interval = "95 % CI"
-        judged = ["error_share"] if self.provenance["verdicts"] else []
-        frame = first.with_columns(
-            pl.Series(interval, intervals(first, "discrimination_low", "discrimination_high"), pl.String)
-        ).select(
-            "sample", "flags", "contrary", *judged, "able", "weak", "accuracy", "n", "discrimination",
-            interval, "item_rest", "infit", "outfit",
-        )  # fmt: skip
-        spare = ("n", "outfit", "infit", "item_rest", interval)
-        grid = Grid("Samples to look at first", frame, fixed=("flags", interval), spare=spare)
-        odd = first.filter(pl.col("flags").str.contains("contrary|negative"))
-        grids = [grid] if first.height or not self._alike_lines() else []
-        told: list[Part] = [*self._answer(), *grids, *self._alike_lines()]
-        told += map(_contradiction, odd.to_dicts())
-        told += [*self._ablest_lines(samples), *self._twin_lines()]
-        return [*told, *(excerpts(self.content, self.looks(show)) if show else ())]
-
-    def looks(self, show: int) -> list[Look]:
-        """Returns the first samples with strong learners that fail them and weak ones that solve them.
-
-        Parameters
-        ----------
-        show : int
-            How many samples.
-
-        Returns
-        -------
-        list
-            The samples with their content.
-
-        Examples
-        --------
-        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
-        >>> len(quality.looks(1))
-        1
-        """
-        return [
-            Look(
-                row["sample"],
-                row["flags"] or "not flagged",
-                tuple((name, None) for name in (*row["failed_by"], *row["solved_by"])),
-            )
-            for row in self.samples.filter(~ALIKE).head(show).to_dicts()
-        ]
-
-    def to_document(self, *, show: int = 0) -> dict[str, Any]:
-        """Returns everything as plain data; with `show` also the content of samples.
-
-        Parameters
-        ----------
-        show : int
-            How many samples to show with their content.
-
-        Returns
-        -------
-        dict
-            Plain data: what the command prints with `--json`, without the schema's name.
-
-        Examples
-        --------
-        >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
-        >>> quality.to_document()["verdict"]
-        'flagged'
-        """
-        document = {
-            "verdict": "flagged" if (self.samples["flags"] != "").any() else "none flagged",
-            "samples": self.samples.to_dicts(),
-            "ablest_fail": self.ablest_fail.to_dicts(),
-            "twins": self.twins.to_dicts(),
-            "provenance": self.provenance,
-        }
-        return document | ({"shown": shown_samples(self.content, self.looks(show))} if show else {})
-
-    def _alike_lines(self) -> list[str]:
-        """The samples that all learners solved or failed, which nothing can be said of."""
-        lines = []
-        for flag, what in (("everyone wrong", "Nobody solves"), ("everyone right", "Everybody solves")):
-            names = self.samples.filter(pl.col("flags").str.contains(flag))["sample"].to_list()
-            if names:
-                count = f"{counted(len(names), 'sample')}, which {'has' if len(names) == 1 else 'have'}"
-                lines.append(f"{what} {count} no discrimination: {listed(names)}.")
-        return lines
-
-    def _answer(self) -> list[str]:
-        made, flagged = self.provenance, self.flagged()
-        n, independent = made["n_learners"], made["n_independent"]
-        alike = "" if round(independent) >= n else f" that count as {independent:.0f} independent ones"
-        of = f"{made['n_samples']} samples, judged by {n} learners{alike}"
-        lines = [f"No sample is flagged of {of}."]
-        counts = dict(flagged["flags"].str.split(", ").explode().value_counts().sort("flags").iter_rows())
-        if counts:
-            kinds = ", ".join(f"{count} {flag}" for flag, count in counts.items())
-            lines = [f"{flagged.height} of {of}, {'is' if flagged.height == 1 else 'are'} flagged: {kinds}."]
-        if "contrary" in counts:
-            lines.append(
-                "Contrary: weak learners solve it, strong learners fail it. The key is wrong, or the "
-                "sample is ambiguous or an exception; responses cannot show which."
-            )
-        if made["only_ordered"]:
-            lines.append(made["only_ordered"])
-        return [*lines, *self._verdict_lines()]
-
-    def _verdict_lines(self) -> list[str]:
-        verdicts = self.provenance["verdicts"]
-        if not verdicts:
-            return []
-        share, low, high = (_whole_percent(verdicts[part]) for part in ("share", "low", "high"))
-        errors = "1 is an error" if verdicts["errors"] == 1 else f"{verdicts['errors']} are errors"
-        judged = counted(verdicts["judged"], "sample")
-        lines = [f"Of {judged} judged, {errors}: {share} (95 % CI {low} to {high})."]
-        if verdicts["next"]:
-            share, low, high = (_whole_percent(verdicts[f"next_{part}"]) for part in ("share", "low", "high"))
-            coming = f"Of the next {verdicts['next']}, {share} are expected to be errors"
-            lines.append(f"{coming} (95 % CI {low} to {high}).")
-        return lines
-
-    def _ablest_lines(self, samples: int) -> list[str]:
-        shown = self.ablest_fail.head(min(samples, ABLEST_SHOWN)).to_dicts()
-        lines = [
-            f"{brief(row['sample'])}: the {row['ablest']} strongest learners all fail it{_votes(row)}."
-            for row in shown
-        ]
-        if shown and (more := self.ablest_fail.height - len(shown)) > 0:
-            lines.append(
-                f"The strongest learners all fail {counted(more, 'more sample')}; --json lists them."
-            )
-        return lines
-
-    def _twin_lines(self) -> list[str]:
-        lines = [
-            f"Nearly the same responses: {brief(row['sample'])} and {brief(row['twin'])} "
-            f"({100 * row['agreement']:.1f} % equal, residual correlation {row['residual_correlation']:.2f})."
-            for row in self.twins.head(TWINS).to_dicts()
-        ]
-        if self.provenance["twin_pairs"] is None:
-            lines.append("Twins were not looked for: the table has too many pairs of samples.")
-        elif (more := self.provenance["twin_pairs"] - TWINS) > 0:
-            lines.append(f"{more} more pairs; --json has the closest {self.twins.height} of all.")
-        return lines
-
-
-def _whole_percent(share: float) -> str:
-    return percent(round(share, 2))
-
-
-def _contradiction(row: dict[str, Any]) -> str:
-    failed, solved = listed(row["failed_by"]) or "none", listed(row["solved_by"]) or "none"
-    told = f"strong learners that fail it: {failed}; weak learners that solve it: {solved}"
-    return f"{brief(row['sample'])}: {told}{_votes(row)}."
-
-
-def _votes(row: dict[str, Any]) -> str:
-    """What most of those answer who are wrong by the key, where answers are known."""
-    if row["other_answer"] is None:
-        return ""
-    key = "" if row["key"] is None else f" (key: {brief(row['key'])})"
-    return f"; {row['other_votes']} of {row['answers']} answer {brief(row['other_answer'])}{key}"
 
 
 def items(
     table: TableLike, *, rows: WideRows | None = None, judged: Any = None, rate: float = RATE, seed: int = 0,
     progress: bool | None = None, watch: Watch | None = None,
 ) -> SampleQuality:  # fmt: skip
-    """Judges every sample: difficulty, discrimination, item–rest correlation, infit, outfit and flags.
+    """Lists the samples that are broken, the strongest evidence first, with their difficulty and fit.
 
     A flag marks samples that deserve a look: negative discrimination (strong learners fail where weak ones
-    pass), noise, twins, contrary answers.
+    pass), noise, twins, copies, keys that learners contradict.
 
     Parameters
     ----------
@@ -297,11 +59,11 @@ def items(
     rows : {"samples", "learners"}, optional
         What the rows of a wide dataframe or file are. Without it a table is long: one row per response.
     judged : mapping, dataframe or path, optional
-        Verdicts of somebody who looked: {sample: whether its key is wrong}, or a table with columns sample
-        and error. They estimate how many flagged samples are errors, and reorder the rest.
+        Verdicts of somebody who looked: {sample: whether it is broken}, or a table with columns sample and
+        error. They estimate how many samples are broken, say what to judge next, and reorder the rest.
     rate : float
-        False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination and noise,
-        Bonferroni over pairs for twins. Contrary samples are not tested.
+        False discovery rate of the tested flags: Benjamini–Hochberg for negative discrimination, Bonferroni
+        over pairs for twins.
     seed : int
         Random seed. The same table, settings and seed give the same result.
     progress : bool, optional
@@ -313,13 +75,14 @@ def items(
     Returns
     -------
     SampleQuality
-        `samples` (worst first), `ablest_fail`, `twins`, `flagged()`, `provenance`.
+        `samples` (strongest evidence first), `copies`, `twins`, `broken()`, `effect()`, `write_corrected()`,
+        `flagged()`, `provenance`.
 
     Examples
     --------
     >>> quality = camilla.items(camilla.simulate(20, 40, seed=1).table)
     >>> quality.samples.columns[:4]
-    ['look', 'sample', 'task', 'flags']
+    ['look', 'sample', 'task', 'pattern']
     """
     if not 0 < rate < 1:
         raise SettingError(f"rate is a false discovery rate between 0 and 1, not {rate:g}.")
@@ -336,52 +99,15 @@ def items(
         return _judged(table, ordered, verdict, rate, seed, watch)
 
 
-def verdicts(judged: Any, samples: Sequence[str]) -> Floats:
-    """1 for an error, 0 for none, NaN where nobody looked, from a mapping, a dataframe or a file."""
-    origin = Origin("the verdicts")
-    if isinstance(judged, str | Path):
-        frame, place = frame_with_lines(read_frame(Path(judged), text=True), Path(judged))
-        origin = Origin(str(judged), place)
-    elif isinstance(judged, Mapping):
-        frame = pl.DataFrame({"sample": list(map(str, judged)), "error": list(judged.values())}, strict=False)
-    else:
-        frame = as_polars(judged)
-    named = name_column(frame, "sample", origin)
-    remedy = "Write 1, 0, true or false, and leave the cell empty if nobody has checked the sample."
-    errors = number_column(pick(frame, "error", origin), VERDICT, origin, remedy=remedy)
-    if len(between := np.flatnonzero((errors > 0) & (errors < 1))):
-        raise DataError(
-            f"{origin.name}: {VERDICT.what}; {origin.place(int(between[0]))} has {errors[between[0]]:g}. "
-            f"{remedy}"
-        )
-    place_of = name_index(samples)
-    if unknown := [name for name in named.names if name not in place_of]:
-        raise DataError(
-            f"{origin.name}: {counted(len(unknown), 'sample')} not in the table, such as {unknown[0]!r}. "
-            f"{nearest(unknown[0], samples)}"
-        )
-    given = [named.names[code] for code in named.codes]
-    if twice := repeated(given):
-        raise DataError(f"{origin.name}: {quoted(twice)} are judged more than once. Keep one row per sample.")
-    if np.isnan(errors).all():
-        raise DataError(f"{origin.name}: contains no verdict; fill in the column 'error' for some samples.")
-    verdict = np.full(len(samples), np.nan)
-    verdict[[place_of[name] for name in given]] = errors
-    return verdict
-
-
-def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
-    """A 2PL for each key that enough samples have, and one of all samples for the others."""
-    every = np.arange(ordered.n_samples)
-    names = np.asarray(ordered.key if ordered.key is not None else [""] * len(every), dtype=object)
-    if not (keys := keys_apart(ordered)):
-        return [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
+def _within_keys(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
+    """A 2PL for each key that enough samples have, one of all samples for the others; none if no key has."""
+    names, keys = np.asarray(ordered.key or (), dtype=object), keys_apart(ordered)
     fits = []
     for key in keys:
         own = np.flatnonzero(names == key)
         found = diagnose(ordered.take_samples(own), "irt", seed=seed, across_blocks=True, watch=watch)
         fits.append(KeyFit(found, own, np.arange(len(own))))
-    if len(rest := np.flatnonzero(~np.isin(names, keys))):
+    if keys and len(rest := np.flatnonzero(~np.isin(names, keys))):
         fits.append(KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), rest, rest))
     return fits
 
@@ -389,42 +115,56 @@ def _fits(ordered: ResponseTable, seed: int, watch: Watch) -> list[KeyFit]:
 def _judged(
     table: ResponseTable, ordered: ResponseTable, verdict: Floats | None, rate: float, seed: int, watch: Watch
 ) -> SampleQuality:
-    fits = _fits(ordered, seed, watch)
-    watch("what is odd about each sample")
-    judge = judging_fit(*fits)
-    pairs = twins(judge.matrix, judge.predicted, rate=rate)
-    flags = sample_flags(judge, pairs, rate=rate)
-    frame = _factors(fits, judge, flags).hstack(_contradictions(judge, ordered.learners))
-    frame = frame.hstack(_other_answers(ordered)).with_columns(
-        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None,
-        key=_keys(ordered),
+    every = np.arange(ordered.n_samples)
+    answers = answers_of_table(ordered)
+    fits = [KeyFit(diagnose(ordered, "irt", seed=seed, across_blocks=True, watch=watch), every, every)]
+    texts = text_faults(ordered.content, ordered.samples, ordered.key)
+    judge, pairs, flags = _decisions(fits, answers, texts, rate, watch)
+    within = _within_keys(ordered, seed, watch) if flags.only_ordered else []
+    if within:
+        fits = within
+        judge, pairs, flags = _decisions(fits, answers, texts, rate, watch)
+    frame = _factors(fits, judge, flags)
+    frame = frame.hstack(testimony(judge, answers, ordered.learners, _keys(ordered))).with_columns(
+        task=pl.Series(ordered.task, dtype=pl.String) if ordered.task is not None else None
     )
-    calibrated = None if verdict is None else _recalibrated(ordered, flags.contrary.evidence, verdict)
+    calibrated = None if verdict is None else _recalibrated(ordered, flags.doubt.evidence, verdict, seed)
     frame = frame.with_columns(
         error=_verdict_column(verdict, ordered.n_samples),
         error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
     )
     provenance = made_of(table, rate=rate, seed=seed, irt=fits[0].found.provenance["settings"]) | {
-        **_judged_by(flags),
-        "n_keys": len(fits) if ordered.key is not None else None,
-        "verdicts": _verdict_summary(verdict, calibrated),
+        **_judged_by(judge, flags),
+        "answers_known": answers is not None,
+        "n_keys": len(within) or None,
+        "verdicts": _verdict_summary(verdict, calibrated, ordered.samples),
         "twin_pairs": pairs.n_pairs,
     }
     named = _named(pairs, ordered.samples, judge.matrix)
-    run = ablest_fail(judge.matrix, JudgedBy(judge.ability, judge.key, judge.weight))
-    return SampleQuality(_ranked(frame), _ablest(frame, run), named, provenance, table.content)
+    failing = graded(binary=judge.is_binary, trials=_repeats(ordered))
+    copies = _copies(texts, ordered.samples)
+    return SampleQuality(_ranked(frame, failing), named, copies, provenance, table.content, table)
 
 
-def _judged_by(flags: SampleFlags) -> dict[str, Any]:
-    """How intervals are made, and what decided about contrary samples."""
+def _decisions(
+    fits: list[KeyFit], answers: Answers | None, texts: TextFaults | None, rate: float, watch: Watch
+) -> tuple[JudgingFit, Twins, SampleFlags]:
+    watch("what is odd about each sample")
+    judge = judging_fit(*fits)
+    pairs = twins(judge.matrix, judge.predicted, rate=rate)
+    return judge, pairs, sample_flags(judge, answers, pairs, texts, rate=rate)
+
+
+def _judged_by(judge: JudgingFit, flags: SampleFlags) -> dict[str, Any]:
+    """How intervals are made, and what decided about doubtful samples."""
     return {
         "interval": "95 %; difficulty: Laplace, learners held fixed; discrimination: profile likelihood, "
         "abilities estimated from the other responses, learners that answer alike counted once; item_rest: "
         "influence function on Fisher's scale; accuracy: Wilson, with Student's t where responses are "
         "fractional",
-        "n_independent": flags.n_independent,
+        "n_independent": judge.n_independent,
         "only_ordered": flags.only_ordered,
-        "contrary_share": flags.contrary.share,
+        "reversed_share": flags.doubt.share,
     }
 
 
@@ -436,38 +176,40 @@ def _judged_shards(folder: ShardFolder, judged: Any, rate: float, seed: int, wat
     found = judge_shards(folder, rate=rate, seed=seed, watch=watch)
     flags, measures = found.flags, found.measures
     frame = _factor_frame(found.diagnosis.samples, measures, flags, binary=not folder.fractional)
-    names = pl.List(pl.String)
     frame = frame.with_columns(
-        failed_by=pl.Series(found.failed, dtype=names), solved_by=pl.Series(found.solved, dtype=names),
-        other_answer=pl.lit(None, pl.String), other_votes=pl.lit(None, pl.Int64),
-        answers=pl.lit(None, pl.Int64), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
+        able=pl.Series(found.able).fill_nan(None), weak=pl.Series(found.weak).fill_nan(None),
+        failed_by=pl.Series(found.failed, dtype=NAMES), solved_by=pl.Series(found.solved, dtype=NAMES),
+        failing=pl.Series(found.failing), task=pl.lit(None, pl.String), key=pl.lit(None, pl.String),
+        **{name: pl.lit(None, kind) for name, kind in SAID.items()},
     )  # fmt: skip
     calibrated = None
     if verdict is not None:
-        evidence = filled(flags.contrary.evidence, found.means)
-        calibrated = recalibrated(evidence, np.zeros((len(evidence), 0), bool), verdict)
+        evidence = flags.doubt.evidence
+        calibrated = recalibrated(evidence, np.zeros((len(evidence), 0), bool), verdict, seed=seed)
     frame = frame.with_columns(
         error=_verdict_column(verdict, len(folder.samples)),
         error_share=pl.Series(calibrated.share) if calibrated else pl.lit(None, pl.Float64),
     )
     made = made_of_shards(folder, rate=rate, seed=seed, irt=found.diagnosis.provenance["settings"])
     provenance = made | {
-        **_judged_by(flags), "n_keys": None, "verdicts": _verdict_summary(verdict, calibrated),
+        **_judged_by(found.judge, flags), "answers_known": False, "n_keys": None,
+        "verdicts": _verdict_summary(verdict, calibrated, folder.samples),
         "twin_pairs": None if found.twins is None else found.twins.n_pairs,
     }  # fmt: skip
     pairs = found.twins or NO_TWINS
     named = _named(pairs, folder.samples, found.matrix)
-    return SampleQuality(_ranked(frame), _ablest(frame, found.run), named, provenance)
+    failing = graded(binary=not folder.fractional, trials=False)
+    return SampleQuality(_ranked(frame, failing), named, _copies(None, folder.samples), provenance)
 
 
-def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats) -> Recalibrated:
+def _recalibrated(ordered: ResponseTable, evidence: Floats, verdict: Floats, seed: int) -> Judged:
     """Samples of one key, task or skill are alike."""
     columns = [column for column in (ordered.key, ordered.task) if column is not None]
     masks = [SkillMap.from_labels(column).mask for column in columns]
     if ordered.skill_map is not None:
         masks.append(ordered.skill_map.mask)
     groups = np.hstack([np.zeros((len(evidence), 0), bool), *masks])
-    return recalibrated(filled(evidence, ordered.sample_means().mean), groups, verdict)
+    return recalibrated(evidence, groups, verdict, seed=seed)
 
 
 def _verdict_column(verdict: Floats | None, n_samples: int) -> pl.Series:
@@ -475,25 +217,27 @@ def _verdict_column(verdict: Floats | None, n_samples: int) -> pl.Series:
     return pl.Series([None if np.isnan(value) else bool(value) for value in values], dtype=pl.Boolean)
 
 
-def _verdict_summary(verdict: Floats | None, calibrated: Recalibrated | None) -> dict[str, Any] | None:
-    """Shares of errors with 95 % intervals: Wilson's among the judged, the regression's among the next."""
-    if verdict is None or calibrated is None:
+def _verdict_summary(
+    verdict: Floats | None, found: Judged | None, samples: Sequence[str]
+) -> dict[str, Any] | None:
+    """What was judged, and what it makes one expect of the next and of all, with 95 % intervals."""
+    if verdict is None or found is None:
         return None
     given = verdict[~np.isnan(verdict)]
     share = wilson(given.mean(), len(given), Z)
     return {
         "judged": len(given), "errors": int(given.sum()), "share": float(given.mean()),
-        "low": float(share.low), "high": float(share.high), "next": len(calibrated.next),
-        "next_share": calibrated.next_share, "next_low": calibrated.next_low,
-        "next_high": calibrated.next_high,
+        "low": float(share.low), "high": float(share.high), "next": len(found.following),
+        "next_share": found.next_share, "next_low": found.next_low, "next_high": found.next_high,
+        "broken": found.broken, "broken_low": found.broken_low, "broken_high": found.broken_high,
+        "to_judge": [samples[j] for j in found.to_judge],
     }  # fmt: skip
 
 
 def _factors(fits: Sequence[KeyFit], judge: JudgingFit, decided: SampleFlags) -> pl.DataFrame:
     frame = pl.concat([fit.found.samples[fit.places.tolist()] for fit in fits])
     order = np.argsort(np.concatenate([fit.samples for fit in fits]), kind="stable")
-    able, weak = quarters(judge)
-    measures = SampleMeasures(item_rest(judge.matrix), judge.discrimination_ends(), able, weak)
+    measures = SampleMeasures(item_rest(judge.matrix), judge.discrimination_ends())
     return _factor_frame(frame[order.tolist()], measures, decided, binary=judge.is_binary)
 
 
@@ -503,95 +247,64 @@ def _factor_frame(
     rest, ends, fit, n_samples = measures.rest, measures.ends, decided.fit, frame.height
     unknown = np.full(n_samples, np.nan)
     columns = {
-        "contrary": decided.contrary.evidence, "able": measures.able, "weak": measures.weak,
+        "evidence": rounded(decided.doubt.evidence),
         "discrimination_low": ends.low, "discrimination_high": ends.high,
         "item_rest": rest.r, "item_rest_low": rest.low, "item_rest_high": rest.high,
         "infit_z": fit.infit_z if binary else unknown, "outfit_z": fit.outfit_z if binary else unknown,
-        "negative_q": decided.negative_q, "noisy_q": decided.noisy_q,
+        "negative_q": decided.negative_q,
     }  # fmt: skip
     flags = [decided.names(j) for j in range(n_samples)]
-    worst = [LOOK.index(names[0]) if names and names[0] in LOOK else len(LOOK) for names in flags]
     alike = decided.marks["everyone right"] | decided.marks["everyone wrong"]
     none = [name for name in UNTOLD if name in frame.columns or name in columns]
+    beyond = pl.col("difficulty").abs().gt(FARTHEST) | pl.Series(alike)
+    outer = [pl.col("difficulty_low") < -FARTHEST, pl.col("difficulty_high") > FARTHEST]
+    nobody, everybody = (pl.Series(decided.marks[f"everyone {kind}"]) for kind in ("wrong", "right"))
+    frame = frame.with_columns(
+        difficulty=pl.when(~beyond).then("difficulty"),
+        difficulty_low=pl.when(~(outer[0] | everybody)).then("difficulty_low"),
+        difficulty_high=pl.when(~(outer[1] | nobody)).then("difficulty_high"),
+    )
     return frame.with_columns(
-        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String),
-        worst=pl.Series(np.where(alike, len(LOOK) + 1, worst)),
+        *pl.DataFrame(columns).fill_nan(None), flags=pl.Series(map(", ".join, flags), dtype=pl.String)
     ).with_columns(pl.when(~pl.Series(alike)).then(pl.col(none)))  # fmt: skip
 
 
-def _contradictions(judge: JudgingFit, learners: tuple[str, ...]) -> pl.DataFrame:
-    """The ablest learners that failed a sample and the weakest that solved it, above and below the median."""
-    failed, solved = contradicting(judge, learners)
-    kind = pl.List(pl.String)
-    return pl.DataFrame(
-        {"failed_by": failed, "solved_by": solved}, schema={"failed_by": kind, "solved_by": kind}
-    )
-
-
-def _other_answers(ordered: ResponseTable) -> pl.DataFrame:
-    """The answer that most responses below a half give, how many do, and how many answers are known."""
-    schema = {"other_answer": pl.String, "other_votes": pl.Int64, "answers": pl.Int64}
-    place = pl.DataFrame({"sample": np.arange(ordered.n_samples, dtype=np.int32)})
-    rows = pl.DataFrame({"sample": ordered.sample, "response": ordered.response})
-    answers = ordered.short_answers()
-    if answers is None:
-        return pl.DataFrame({name: [None] * ordered.n_samples for name in schema}, schema=schema)
-    rows = rows.with_columns(answer=answers).drop_nulls("answer")
-    leading = (
-        rows.filter(pl.col("response") < 0.5)
-        .group_by("sample", pl.col("answer").alias("other_answer"))
-        .agg(pl.len().cast(pl.Int64).alias("other_votes"))
-        .sort("sample", "other_votes", "other_answer", descending=[False, True, False])
-        .unique("sample", keep="first", maintain_order=True)
-    )
-    known = rows.group_by("sample").agg(pl.len().cast(pl.Int64).alias("answers"))
-    for part in (leading, known):
-        place = place.join(part, on="sample", how="left", maintain_order="left")
-    return place.select(list(schema))
+def _repeats(ordered: ResponseTable) -> bool:
+    return len(ordered.cells().response) < ordered.n_responses
 
 
 def _keys(ordered: ResponseTable) -> pl.Series:
-    """The key of each sample, else its reference where that is short; learners are compared by keys alone."""
-    if ordered.key is None and ordered.content is not None:
-        reference = pl.concat([pl.Series("reference", [], pl.String), *_references(ordered, ordered.content)])
-        return pl.select(pl.when(reference.str.len_chars() <= SHORT).then(reference)).to_series()
-    return pl.Series(ordered.key or [None] * ordered.n_samples, dtype=pl.String)
+    """The key of each sample, else its reference where that is short."""
+    if ordered.key is None:
+        return short_references(ordered.content, ordered.samples)
+    return pl.Series(ordered.key, dtype=pl.String)
 
 
-def _references(ordered: ResponseTable, content: KeptContent) -> Iterator[pl.Series]:
-    for start in range(0, ordered.n_samples, SAMPLES_AT_ONCE):
-        yield content.samples(ordered.samples[start : start + SAMPLES_AT_ONCE])["reference"]
-
-
-def _ablest(frame: pl.DataFrame, run: AblestFail) -> pl.DataFrame:
-    """Samples that the ablest all fail, by votes for another answer, else by how unlikely it is."""
-    listed = frame.with_columns(
-        ablest=pl.Series(run.learners),
-        surprise=pl.Series(rounded(run.surprise)),
-        long=pl.Series(run.weight >= ABLEST),
-    ).filter("long")
-    votes = pl.col("other_votes") / pl.col("answers")
-    return listed.sort(
-        votes.round(9), "surprise", "sample", descending=[True, True, False], nulls_last=True
-    ).select(
-        "sample", "task", "key", "ablest", "contrary", "accuracy", "other_answer", "other_votes", "answers"
-    )
-
-
-def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """Contradicting and noisy samples first, then all others, by evidence; the judged and the alike last."""
+def _ranked(frame: pl.DataFrame, failing: str) -> pl.DataFrame:
+    """The strongest evidence first, or with verdicts the likeliest error; the judged last. Each with why."""
+    first = ("look", "sample", "task", "pattern", "why", "flags", "evidence")
     return (
-        frame.with_columns(judged=pl.col("error").is_not_null())
-        .sort(
-            "judged", pl.col("error_share").round(6),
-            "worst", pl.col("contrary").round(6),
-            pl.col("negative_q").round_sig_figs(6), pl.col("item_rest").round_sig_figs(6), "sample",
-            descending=[False, True, False, True, False, False, False], nulls_last=True,
+        reasoned(frame, failing)
+        .with_columns(
+            judged=pl.col("error").is_not_null(), faulty=pl.col("flags").str.contains("|".join(FAULTY))
         )
-        .drop("judged", "worst", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
+        .sort(
+            "judged", "faulty", pl.col("error_share").round(6), pl.col("evidence").round(6),
+            pl.col("item_rest").round_sig_figs(6), "sample",
+            descending=[False, True, True, True, False, False], nulls_last=True,
+        )
+        .drop("judged", "faulty", "failing", "expected", "difficulty_se", "discrimination_se", "accuracy_se")
         .with_row_index("look", offset=1)
-        .select("look", "sample", "task", "flags", pl.exclude("look", "sample", "task", "flags"))
+        .select(*first, pl.exclude(*first))
     )  # fmt: skip
+
+
+def _copies(texts: TextFaults | None, samples: Sequence[str]) -> pl.DataFrame:
+    found = pl.DataFrame(schema=COPIES) if texts is None else texts.copies
+    names = pl.Series(samples, dtype=pl.String)
+    return found.with_columns(
+        names.gather(found["sample"]).alias("sample"), names.gather(found["copy"]).alias("copy")
+    )
 
 
 def _named(pairs: Twins, samples: tuple[str, ...], matrix: Floats) -> pl.DataFrame:

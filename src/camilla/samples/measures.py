@@ -18,8 +18,6 @@ class SampleMeasures(NamedTuple):
 
     rest: ItemRest
     ends: Ends  # of discriminations
-    able: Floats  # mean response of the ablest quarter of those who answered
-    weak: Floats
 
 
 def quarters(judge: JudgingFit) -> tuple[Floats, Floats]:

@@ -1,8 +1,8 @@
 """Which samples to look at, decided here once: `items`, the report and its browser page only show it.
 
-The judge is a 2PL. Contrary samples are found by a mixture, negative discriminations by false discovery
-control and a profile-likelihood interval, noise by infit, twins by their residuals. Learners that answer
-alike count as one.
+The judge is a 2PL. Doubtful keys are found by likelihood ratios, negative discriminations by false discovery
+control and a profile-likelihood interval, noise by such an interval too, twins by their residuals. Learners
+that answer alike count as one.
 """
 
 from collections.abc import Callable
@@ -10,40 +10,44 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from camilla.arrays import Floats
-from camilla.diagnosing import diagnose
 from camilla.diagnosis import Diagnosis
-from camilla.display import counted
-from camilla.errors import DataError
-from camilla.samples.contrary import Contrary, JudgedBy, contrary
-from camilla.samples.twins import Twins, twins
+from camilla.display import counted, percent
+from camilla.samples.answers import Answers
+from camilla.samples.evidence import Doubt, JudgedBy, doubt
+from camilla.samples.texts import TextFaults
+from camilla.samples.twins import NO_TWINS, Twins
 from camilla.statistics.discrimination import DiscriminationCurves, discrimination_ends
-from camilla.statistics.intervals import Ends
+from camilla.statistics.intervals import LEVEL, Ends
 from camilla.statistics.items import MeanSquares, learner_weights, mean_squares
 from camilla.statistics.multiplicity import benjamini_hochberg
 from camilla.statistics.wald import below_zero_p
 from camilla.table.cells import zero_or_one
-from camilla.table.responses import ResponseTable
 
 FEWEST_LEARNERS = 3
-FEWEST_INDEPENDENT = 20  # learners that an accusation takes, those that answer alike counted once
-RATE = 0.05  # share of false flags accepted, of negative discriminations, noise and twins
-NOISY = 1.3  # infit above which a sample is too unpredictable to be useful (Wright and Linacre 1994)
-DECISIVE = 2.0  # log₁₀ of a likelihood ratio that settles a question (Jeffreys 1961)
+RATE = 0.05  # share of false flags accepted, of negative discriminations and twins
+FLAT, FLAT_LEVEL = 0.5, 0.99  # of the median discrimination: what lies surely below it is noise
+DECISIVE = 2.5  # log₁₀ of a likelihood ratio: a sound sample in 1,000 has more (docs/results/broken.md)
+MOST_REVERSED = (
+    0.1  # share of samples that look as if their key were wrong; more is a habit or a second ability
+)
 
 # In the order in which a benchmark owner should look.
 FLAGS = {
-    "contrary": "contrary: weak learners solve it, strong learners fail it; the key is wrong, or the sample "
-    "is ambiguous or an exception",
+    "keys differ": "keys differ: another file, or a copy of it, has another key",
+    "not an option": "not an option: its key is none of its options",
+    "doubtful": "doubtful: what learners answer is far likelier if its key is wrong, or its text is unclear, "
+    "than if it is right",
     "negative": "negative discrimination: strong learners fail it more often than weak ones",
     "everyone wrong": "nobody solved it",
-    "noisy": "noisy: responses are more erratic than ability explains",
-    "twin": "twin: its responses are nearly those of another sample",
+    "noisy": "noisy: hardly separates strong from weak learners, whatever the others do",
+    "twin": "twin: learners respond to it nearly as to another sample",
+    "duplicate": "duplicate: its text and options are those of another sample",
     "everyone right": "everybody solved it: it does not distinguish learners",
 }
-CONTRADICTING = ("contrary", "negative")  # the flags of samples that contradict the able learners
+FAULTY = ("keys differ", "not an option")  # the flags of samples that are broken by their text
+CONTRADICTING = (*FAULTY, "doubtful", "negative")  # the flags of samples that contradict the able learners
 
 
 def too_few_learners(n_learners: int) -> str | None:
@@ -86,8 +90,16 @@ class JudgingFit(NamedTuple):
         """How many times as large variances are as with independent learners."""
         return len(self.weight) / self.n_independent
 
+    @property
+    def little(self) -> float:
+        """A discrimination that hardly tells learners apart, beside those of the other samples."""
+        return FLAT * float(np.median(self.discrimination))
+
     def discrimination_ends(
-        self, among: NDArray[np.bool_] | None = None, information: Floats | None = None
+        self,
+        among: NDArray[np.bool_] | None = None,
+        information: Floats | None = None,
+        level: float = LEVEL,
     ) -> Ends:
         """Intervals by the responses alone, stretched to the 2PL's estimate where that lies outside.
 
@@ -100,6 +112,7 @@ class JudgingFit(NamedTuple):
                 self.matrix[:, own],
                 curves,
                 dispersion=float(self.dispersion[key]) * self.design_effect,
+                level=level,
                 among=None if among is None else among[own],
                 information=information,
             )
@@ -172,21 +185,19 @@ class SampleFlags(NamedTuple):
     """`marks[flag]` says which samples have a flag; the numbers that decided it, [samples] each."""
 
     marks: dict[str, NDArray[np.bool_]]  # in the order of FLAGS; without "twin" where none was looked for
-    contrary: Contrary
+    doubt: Doubt
     negative_q: Floats  # false discovery rate
-    noisy_q: Floats  # NaN unless responses are right or wrong
     fit: MeanSquares
-    n_independent: float  # learners, those that answer alike counted once
 
     @property
     def only_ordered(self) -> str | None:
-        """Why no sample is called contrary, where independent learners are too few."""
-        if self.n_independent >= FEWEST_INDEPENDENT:
+        """Why no sample is called doubtful, where too many look so."""
+        if self.doubt.share <= MOST_REVERSED:
             return None
         return (
-            f"The learners count as {self.n_independent:.0f} independent ones; flagging a sample as "
-            f"contrary takes {FEWEST_INDEPENDENT}. Samples are ordered by how contrary they are, and none "
-            "is flagged."
+            f"The responses to {percent(round(self.doubt.share, 2))} of the samples look as if the key were "
+            "wrong, which is too many for wrong keys: learners differ in a habit of answering or in a second "
+            "ability. Samples are ordered by the evidence, and none is flagged as doubtful."
         )
 
     def names(self, sample: int) -> list[str]:
@@ -194,94 +205,78 @@ class SampleFlags(NamedTuple):
         return [flag for flag, mark in self.marks.items() if mark[sample]]
 
 
-def sample_flags(judge: JudgingFit, pairs: Twins | None, *, rate: float = RATE) -> SampleFlags:
+def sample_flags(
+    judge: JudgingFit,
+    answers: Answers | None,
+    pairs: Twins | None,
+    texts: TextFaults | None = None,
+    *,
+    rate: float = RATE,
+) -> SampleFlags:
     """What is odd about each sample.
 
-    Contrary: its responses are a hundred times likelier under a reversed key, by more than such samples are
-    rare in the table, and independent learners are enough to say so. Negative: the false discovery rate of a
-    discrimination below 0 is within `rate`, and the whole 95 % profile-likelihood interval is below 0; both
-    count learners that answer alike once. `pairs` are the twins, or None where they were not looked for.
+    Doubtful: its responses and answers are three hundred times likelier under a wrong key, and by more than
+    such samples are rare in the table. Negative: the false discovery rate of a discrimination below 0 is
+    within `rate`, and the whole 95 % profile-likelihood interval is below 0. Noisy: the whole 99 % interval
+    is below half of the pool's median discrimination. All count learners that answer alike once. `pairs` are
+    the twins, or None where they were not looked for; `texts` what is wrong with texts.
     """
     matrix = judge.matrix
-    against = contrary(matrix, JudgedBy(judge.ability, judge.key, judge.weight))
+    votes = None if answers is None else answers.votes(matrix, judge.weight)
+    against = doubt(matrix, JudgedBy(judge.ability, judge.key, judge.weight), votes)
     fit = mean_squares(matrix, judge.predicted)
     seen = ~np.isnan(matrix)
     answered, right, wrong = (np.asarray(part.any(axis=0)) for part in (seen, matrix > 0, matrix < 1))
-    suspects = Suspects(against, fit, answered & ~right, answered & ~wrong, judge.is_binary)
+    suspects = Suspects(against, fit, answered & ~right, answered & ~wrong)
     return decided(
-        judge, suspects, pairs, lambda among: judge.discrimination_ends(among=among).high, rate=rate
-    )
+        judge, suspects, pairs,
+        lambda among, level: judge.discrimination_ends(among=among, level=level).high, texts, rate=rate,
+    )  # fmt: skip
 
 
 class Suspects(NamedTuple):
     """What flags are decided from, beside discriminations and their intervals: of all samples."""
 
-    contrary: Contrary
+    doubt: Doubt
     fit: MeanSquares
     nobody: NDArray[np.bool_]  # solved it
     everybody: NDArray[np.bool_]
-    is_binary: bool
 
 
 def decided(
     judge: JudgingFit,
     suspects: Suspects,
     pairs: Twins | None,
-    highest: Callable[[NDArray[np.bool_]], Floats],
+    highest: Callable[[NDArray[np.bool_], float], Floats],
+    texts: TextFaults | None = None,
     *,
     rate: float,
 ) -> SampleFlags:
     """The flags; of the judge only discriminations and learners are looked at.
 
-    `highest`: upper ends of the intervals of discriminations, at least of the samples it is asked for.
+    `highest`: upper ends of intervals of discriminations, of this level, at least of the samples asked for.
     """
-    against, fit = suspects.contrary, suspects.fit
+    against = suspects.doubt
     spread = judge.discrimination_se * np.sqrt(judge.design_effect)
     negative_q = benjamini_hochberg(below_zero_p(judge.discrimination, spread))
-    noisy_q = (
-        benjamini_hochberg(ndtr(-fit.infit_z)) if suspects.is_binary else np.full(len(negative_q), np.nan)
-    )
     negative = negative_q <= rate
-    negative &= highest(negative) < 0
-    enough = judge.n_independent >= FEWEST_INDEPENDENT
+    negative &= highest(negative, LEVEL) < 0
+    doubtful = (against.evidence >= max(DECISIVE, against.rarity)) & (against.share <= MOST_REVERSED)
+    explained = doubtful | negative | suspects.nobody | suspects.everybody
+    flat = ~explained & (judge.discrimination < judge.little)
+    flat &= highest(flat, FLAT_LEVEL) < judge.little
     marks: dict[str, NDArray[np.bool_]] = {
-        "contrary": (against.evidence >= max(DECISIVE, against.rarity)) & enough,
+        "doubtful": doubtful,
         "negative": negative,
         "everyone wrong": suspects.nobody,
-        "noisy": (noisy_q <= rate) & (fit.infit > NOISY),
-        "twin": np.zeros(len(negative), bool) if pairs is None else pairs.is_twin,
+        "noisy": flat,
+        "twin": (NO_TWINS if pairs is None else pairs).is_twin,
         "everyone right": suspects.everybody,
     }
-    looked_for = {flag: marks[flag] for flag in FLAGS if flag != "twin" or pairs is not None}
-    return SampleFlags(looked_for, against, negative_q, noisy_q, fit, judge.n_independent)
-
-
-def flags_of_diagnosis(found: Diagnosis, *, look_for_twins: bool = True) -> SampleFlags:
-    """The flags of `items` for a diagnosis' samples, in the order of its names.
-
-    A 2PL judges them: the diagnosis itself if it is one, else one that is fitted as `items` does. Twins
-    take a time that grows with the square of the samples. Raises DataError where learners are too few.
-    """
-    if few := too_few_learners(len(found.learner_names)):
-        raise DataError(few)
-    settings = found.provenance["settings"]
-    is_2pl = found.provenance["diagnoser"] == "irt" and settings["form"] == "2pl"
-    fitted = found if is_2pl and not found.provenance["combined"] else _judged_by_2pl(found)
-    every = np.arange(len(fitted.sample_names))
-    judge = judging_fit(KeyFit(fitted, every, every))
-    return sample_flags(judge, twins(judge.matrix, judge.predicted, rate=RATE) if look_for_twins else None)
-
-
-def _judged_by_2pl(found: Diagnosis) -> Diagnosis:
-    """The 2PL of a diagnosis' responses; a cell of right/wrong trials is its right and its wrong ones."""
-    cells, right = found.cells, found.cells.response
-    learner, sample, response, weight = cells.learner, cells.sample, right, cells.weight
-    if not found.provenance["fractional"]:
-        learner, sample = np.tile(learner, 2), np.tile(sample, 2)
-        response = np.repeat([1.0, 0.0], len(right))
-        weight = np.concatenate([weight * right, weight * (1 - right)])
-    rows = weight > 0
-    table = ResponseTable(
-        found.learner_names, found.sample_names, learner[rows], sample[rows], response[rows], weight[rows]
-    )
-    return diagnose(table, "irt", seed=found.provenance["seed"], across_blocks=True)
+    if texts is not None:
+        by_text = (texts.keys_differ, texts.not_an_option, texts.duplicate)
+        marks |= dict(zip((*FAULTY, "duplicate"), by_text, strict=True))
+    if pairs is None:
+        del marks["twin"]
+    looked_for = {flag: marks[flag] for flag in FLAGS if flag in marks}
+    return SampleFlags(looked_for, against, negative_q, suspects.fit)

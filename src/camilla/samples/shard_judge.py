@@ -1,7 +1,7 @@
 """Samples of a table larger than memory judged stretch by stretch, with what `items` judges a table by.
 
 The 2PL is fitted to the shards. What a stretch of samples needs to know of all others are totals of learners,
-how much each learner counts, and how rare contrary samples are; these are taken first.
+how much each learner counts, and how rare wrong keys are; these are taken first.
 """
 
 from collections.abc import Iterator
@@ -14,21 +14,16 @@ from camilla.arrays import Floats, Watch, one_blas_thread, sigmoid
 from camilla.diagnosing_large import diagnose_shards
 from camilla.diagnosis import Diagnosis
 from camilla.fitting.shard_layout import ShardLayout
-from camilla.samples.contrary import (
+from camilla.samples.evidence import (
     MOST,
-    RARE,
-    AblestFail,
-    Contrary,
-    ContraryPrior,
+    Doubt,
     JudgedBy,
-    ablest_fail,
-    contrary_evidence,
-    contrary_prior,
-    spaced_samples,
-    varied_samples,
+    KeyPrior,
+    key_evidence,
+    key_prior,
 )
 from camilla.samples.measures import SampleMeasures, contradicting, quarters
-from camilla.samples.sample_flags import JudgingFit, SampleFlags, Suspects, decided
+from camilla.samples.sample_flags import FLAT_LEVEL, JudgingFit, SampleFlags, Suspects, decided
 from camilla.samples.twins import Twins, twins
 from camilla.statistics.discrimination import DiscriminationCurves, ability_information
 from camilla.statistics.intervals import Ends
@@ -40,6 +35,7 @@ from camilla.statistics.items import (
     item_rest,
     learner_weights,
     mean_squares,
+    spaced,
 )
 from camilla.table.shards import ShardFolder
 
@@ -54,12 +50,14 @@ class ShardJudgement(NamedTuple):
     diagnosis: Diagnosis
     flags: SampleFlags
     measures: SampleMeasures
-    run: AblestFail
+    judge: JudgingFit  # without responses
+    able: Floats  # mean response of the ablest quarter of those who answered
+    weak: Floats
+    failing: NDArray[np.int64]  # learners
     failed: list[list[str]]
     solved: list[list[str]]
     twins: Twins | None
     matrix: Floats  # [learners, samples] where twins were looked for, else empty
-    means: Floats
 
 
 class _Judge:
@@ -81,7 +79,7 @@ class _Judge:
 
     def _weights(self) -> Floats:
         most = max(1, GATHERED_CELLS // self.layout.n_learners)
-        some = spaced_samples(np.arange(len(self.slope)), min(MOST_RESIDUALS, most))
+        some = spaced(len(self.slope), min(MOST_RESIDUALS, most))
         matrix = self.responses(some)
         return learner_weights(matrix, self.predicted(some), self.slope[some] < 0)
 
@@ -119,13 +117,10 @@ class _Judge:
             total += ability_information(judge.matrix, judge.curves[0])
         return total
 
-    def prior(self, *, binary: bool) -> ContraryPrior | None:
-        totals = self.layout.by_sample
-        varied = varied_samples(totals.right, totals.n)
-        if not len(varied):
-            return None
-        judge = self.of(spaced_samples(varied, min(MOST, max(1, GATHERED_CELLS // self.layout.n_learners))))
-        return contrary_prior(judge.matrix, _judged_by(judge), binary=binary)
+    def prior(self) -> KeyPrior:
+        most = min(MOST, max(1, GATHERED_CELLS // self.layout.n_learners))
+        judge = self.of(spaced(len(self.slope), most))
+        return key_prior(judge.matrix, _judged_by(judge))
 
 
 def _judged_by(judge: JudgingFit) -> JudgedBy:
@@ -141,7 +136,8 @@ class _Stretch(NamedTuple):
     ends: Ends
     able: Floats
     weak: Floats
-    run: AblestFail
+    failing: NDArray[np.int64]
+    flat_high: Floats  # upper end of the discrimination's interval that noise is decided by
 
 
 def judge_shards(folder: ShardFolder, *, rate: float, seed: int, watch: Watch) -> ShardJudgement:
@@ -154,55 +150,65 @@ def judge_shards(folder: ShardFolder, *, rate: float, seed: int, watch: Watch) -
 
 def _judgement(folder: ShardFolder, judge: _Judge, rate: float, watch: Watch) -> ShardJudgement:
     totals, every = judge.layout.by_sample, np.arange(len(folder.samples))
-    prior = judge.prior(binary=not folder.fractional)
+    prior = judge.prior()
     of_learner = LearnerTotals(*judge.layout.by_learner)
-    information = judge.information()
+    information, little = judge.information(), judge.of(every, responses=False).little
     parts: list[_Stretch] = []
     failed: list[list[str]] = []
     solved: list[list[str]] = []
     for samples in judge.stretches():
         watch(f"what is odd about each sample, {samples[0] + 1:,} of {len(every):,}")
         part = judge.of(samples)
-        parts.append(_stretch(part, prior, of_learner, information))
+        parts.append(_stretch(part, prior, of_learner, information, little))
         strong, weak = contradicting(part, folder.learners)
         failed += strong
         solved += weak
     whole = _joined(parts)
-    with np.errstate(invalid="ignore"):
-        means = totals.right / totals.n
     matrix, pairs = np.empty((len(folder.learners), 0)), None
     if len(folder.learners) * len(every) <= TWIN_CELLS:
         matrix = judge.responses(every)
         pairs = twins(matrix, judge.predicted(every), rate=rate)
-    against = Contrary(whole.evidence, RARE if prior is None else prior.share)
+    against = Doubt(whole.evidence, prior.share)
     answered = totals.n > 0
     suspects = Suspects(
-        against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n),
-        not folder.fractional,
+        against, whole.fit, answered & (totals.right == 0), answered & (totals.right == totals.n)
     )  # fmt: skip
-    flags = decided(
-        judge.of(every, responses=False), suspects, pairs, lambda among: whole.ends.high, rate=rate
-    )
-    measures = SampleMeasures(whole.rest, whole.ends, whole.able, whole.weak)
+    bare = judge.of(every, responses=False)
+
+    def highest(_: NDArray[np.bool_], level: float) -> Floats:
+        return whole.flat_high if level == FLAT_LEVEL else whole.ends.high
+
+    flags = decided(bare, suspects, pairs, highest, rate=rate)
+    measures = SampleMeasures(whole.rest, whole.ends)
     return ShardJudgement(
-        judge.found, flags, measures, whole.run, failed, solved, pairs, matrix, means
-    )  # fmt: skip
+        judge.found,
+        flags,
+        measures,
+        bare,
+        whole.able,
+        whole.weak,
+        whole.failing,
+        failed,
+        solved,
+        pairs,
+        matrix,
+    )
 
 
 def _stretch(
-    judge: JudgingFit, prior: ContraryPrior | None, of_learner: LearnerTotals, information: Floats
+    judge: JudgingFit, prior: KeyPrior, of_learner: LearnerTotals, information: Floats, little: float
 ) -> _Stretch:
     by = _judged_by(judge)
-    unknown = np.full(len(judge.key), np.nan)
     able, weak = quarters(judge)
     return _Stretch(
-        unknown if prior is None else contrary_evidence(judge.matrix, by, prior),
+        key_evidence(judge.matrix, by, prior),
         mean_squares(judge.matrix, judge.predicted),
         item_rest(judge.matrix, of_learner),
         judge.discrimination_ends(information=information),
         able,
         weak,
-        ablest_fail(judge.matrix, by),
+        (judge.matrix < 0.5).sum(axis=0),  # NaN is not
+        judge.discrimination_ends(judge.discrimination < little, information, FLAT_LEVEL).high,
     )
 
 

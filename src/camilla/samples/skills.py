@@ -48,8 +48,11 @@ class Judgement(NamedTuple):
 
     @property
     def holds(self) -> bool:
-        """Whether no random groups do as well; of groups that are random too, one in draws + 1 holds."""
-        return self.as_good == 0
+        """Whether no random groups do as well, nor on average over skills, large or small.
+
+        Of groups that are random too, at most one in draws + 1 holds.
+        """
+        return self.as_good == 0 and self.doa > self.random
 
     @property
     def summary(self) -> dict[str, float]:
@@ -244,12 +247,19 @@ class FoundSkills(Printable):
         rows = made.skills if skills is None else made.skills.head(skills)
         found = f"{made.skills.height} groups of samples"
         answer = (
-            f"{found} are confirmed: none of {made.draws} random groupings ranks held-out learners as "
-            "consistently."
-            if made.holds
-            else f"Nothing to find: {made.as_good} of {made.draws} random groupings rank held-out learners "
+            f"Nothing to find: {made.as_good} of {made.draws} random groupings rank held-out learners "
             f"as consistently as these {found}, or more so."
         )
+        if made.holds:
+            answer = (
+                f"{found} are confirmed: none of {made.draws} random groupings ranks held-out learners as "
+                "consistently."
+            )
+        elif made.as_good == 0:
+            answer = (
+                f"{found} are not confirmed: weighted by samples, none of {made.draws} random groupings "
+                "ranks held-out learners as consistently, but their mean DOA is below that of random ones."
+            )
         return [
             answer,
             Grid(

@@ -149,7 +149,8 @@ def refit(store: Store, benchmark: Benchmark, holder: str) -> None:
 
 def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
     """The report of a board, without what secret samples ask, and which samples are flagged."""
-    from camilla.samples.sample_flags import flags_of_diagnosis, too_few_learners
+    from camilla.samples.judged_diagnosis import judged_diagnosis
+    from camilla.samples.sample_flags import too_few_learners
     from camilla.show.report.build import report
     from camilla.show.report.diagnosed import MOST_TWINNED
 
@@ -159,7 +160,7 @@ def draw_report(store: Store, benchmark: Benchmark, board_id: int) -> None:
         found = replace(boards.diagnosis(board_id), content=content)
         flags: dict[str, list[str]] = {}
         if too_few_learners(len(found.learner_names)) is None:
-            decided = flags_of_diagnosis(found, look_for_twins=len(found.sample_names) <= MOST_TWINNED)
+            decided = judged_diagnosis(found, look_for_twins=len(found.sample_names) <= MOST_TWINNED).flags
             named = {name: decided.names(index) for index, name in enumerate(found.sample_names)}
             flags = {name: marks for name, marks in named.items() if marks}
         with tempfile.TemporaryDirectory(prefix="camilla-report-") as folder:

@@ -219,7 +219,7 @@ def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | 
     a learner weigh a tenth each, so that the weights sum to the number of independent learners. Both matrices
     are [learners, samples], NaN is missing. Of `flat` samples the mean response is expected of everybody.
     """
-    samples, others = _spaced(matrix.shape[1], MOST_RESIDUALS), _spaced(len(matrix), MOST_OTHERS)
+    samples, others = spaced(matrix.shape[1], MOST_RESIDUALS), spaced(len(matrix), MOST_OTHERS)
     x = matrix[:, samples]
     seen = (~np.isnan(x)).astype(np.float32)
     expected = expected[:, samples]
@@ -241,7 +241,8 @@ def learner_weights(matrix: Floats, expected: Floats, flat: NDArray[np.bool_] | 
     return 1 / (1 + total)
 
 
-def _spaced(count: int, most: int) -> NDArray[np.intp]:
+def spaced(count: int, most: int) -> NDArray[np.intp]:
+    """At most so many places, evenly taken."""
     return np.linspace(0, count - 1, min(count, most)).round().astype(np.intp)
 
 

@@ -53,7 +53,7 @@ export const made: Page = (view) => {
   for (const board of view.report.boards) sections.push(provenance(board.provenance, `Leaderboard ${shown(board.name)}`));
   for (const one of [...view.report.comparisons, ...view.report.experiments]) sections.push(provenance(one.provenance, shown(one.title)));
   const flags = view.report.diagnoses.length ? Object.values(view.of.samples.flag_words) : [];
-  const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. They are those of camilla items, decided by a 2PL in which learners that answer alike count once. “Contrary” is the evidence in the responses, log₁₀ of a likelihood ratio, and no probability: responses cannot tell a wrong key from an exception or an ambiguous sample. A flag is a hint to look, not a verdict.`]] : MEANINGS;
+  const meanings: [string, string][] = flags.length ? [...MEANINGS, ["Flags", `${flags.map((one) => one[0].toUpperCase() + one.slice(1)).join(". ")}. They are those of camilla items, decided by a 2PL in which learners that answer alike count once. “Evidence” is that of responses and answers against the key, log₁₀ of a likelihood ratio, and no probability: learners share errors, and cannot tell a wrong key from an exception or an unclear text. A flag is a hint to look, not a verdict.`]] : MEANINGS;
   return [
     heading("How this was made", `By camilla ${view.report.version}. ${view.report.diagnoses.some((one) => one.content?.folder) ? "This page" : "This page is one file: it"} contains its data, loads nothing from a network and does not refit anything.`),
     ...sections,

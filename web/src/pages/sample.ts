@@ -66,7 +66,7 @@ function abilityOn(view: View, skills: number[]): AbilityAxis {
 function whyFlagged(view: View, j: number): Node[] {
   const { samples: s } = view.of;
   const flags = flagsOf(view.of, j);
-  const said = verdictOnKey(view.of.content, j);
+  const said = s.why[j] || verdictOnKey(view.of.content, j);
   if (!flags.length) return said ? [h("p", { class: "verdict" }, said)] : [];
   const words = flags.map((flag) => s.flag_words[flag] ?? WORD[flag] ?? flag).map((text) => h("li", {}, `${text[0].toUpperCase()}${text.slice(1)}.`));
   return [h("div", { class: "callout" }, h("ul", { class: "why" }, ...words), said ? h("p", { class: "verdict" }, said) : null)];

@@ -1,5 +1,5 @@
 import { cloud, type Box } from "../charts/cloud";
-import { verdictOnKey, whatIsHeld } from "../content";
+import { whatIsHeld } from "../content";
 import { h, link, name } from "../dom";
 import { figure } from "../figure";
 import { flagsOf, skillsOf } from "../model";
@@ -151,7 +151,7 @@ function flagList(view: View): HTMLElement {
   const chips = h(
     "ul",
     { class: "chips flags" },
-    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-contrary" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
+    ...some.map((flag) => h("li", { title: words[flag] ?? "" }, link(view.to("samples", { flag, sort: "-evidence" }), `${WORD[flag] ?? flag} · ${count(totals[flag])}`))),
   );
   return h("div", {}, chips, ordered);
 }
@@ -161,15 +161,11 @@ const LOOKED_AT = 5;
 /** The most suspicious samples, why they are, and what learners answered. */
 function suspects(view: View): HTMLElement[] {
   const { samples: s, content } = view.of;
-  if (!content) return [];
-  const rows = s.name.map((_, j) => j).filter((j) => s.contradicting.some((flag) => s.flags[flag]?.[j]));
-  rows.sort((i, j) => (s.contrary[j] || -Infinity) - (s.contrary[i] || -Infinity));
-  const items = rows.slice(0, LOOKED_AT).map((j) => {
-    const why = flagsOf(view.of, j).map((flag) => WORD[flag] ?? flag).join(", ");
-    return h("li", {}, link(view.sample(j), name(s.name[j], 60)), ` (${why}). `, verdictOnKey(content, j) ?? "");
-  });
-  const held = h("p", { class: "quiet note" }, whatIsHeld(content));
-  return [items.length ? h("section", { class: "card prose" }, h("h2", {}, "Look at these first"), h("ul", {}, ...items), held) : held];
+  const rows = s.name.map((_, j) => j).filter((j) => s.why[j]);
+  rows.sort((i, j) => (s.evidence[j] || -Infinity) - (s.evidence[i] || -Infinity));
+  const items = rows.slice(0, LOOKED_AT).map((j) => h("li", {}, link(view.sample(j), name(s.name[j], 60)), ": ", h("bdi", {}, s.why[j])));
+  const held = content ? [h("p", { class: "quiet note" }, whatIsHeld(content))] : [];
+  return items.length ? [h("section", { class: "card prose" }, h("h2", {}, "Look at these first"), h("ul", {}, ...items), ...held)] : held;
 }
 
 function scatter(view: View, filter: Filter, changed: () => void): HTMLElement & { redraw: () => void } {
@@ -245,12 +241,12 @@ function sampleTable(view: View, rows: number[]): WindowedTable {
     both("difficulty", "Difficulty", `${of.difficulty_means}; empty if discrimination is not distinguishable from 0`),
     both("discrimination", "Discrimination", "How sharply the sample separates learners; negative marks a broken sample"),
     plain("infit", "Infit", "1 is expected; far above 1: responses are more erratic than the diagnoser expects"),
-    { key: "contrary", label: "Contrary", about: "How much likelier its responses are if weak learners solve it and strong ones fail it: 2 means a hundred times, below 0 means less likely", width: 112, numeric: true, value: (j) => finite(s.contrary[j], 2), show: (j) => number(s.contrary[j]) },
+    { key: "evidence", label: "Evidence", about: "Against the key: how much likelier responses and answers are if it is wrong. 2 means a hundred times, below 0 means less likely", width: 112, numeric: true, value: (j) => finite(s.evidence[j], 2), show: (j) => number(s.evidence[j]) },
     ...wrongAnswers(view),
     { key: "flags", label: "Flags", width: 180, value: (j) => flagsOf(of, j).join(" | "), show: (j) => flagChips(view, j) },
     ...prompts(view),
   ];
-  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-contrary", onSort: (sort) => remember({ sort }) });
+  return new WindowedTable({ title: "Samples in view", columns, rows, sort: view.query["sort"] ?? "-evidence", onSort: (sort) => remember({ sort }) });
 }
 
 /** A rounded column is exported with the decimals that are known. */

@@ -12,11 +12,11 @@ from camilla.arrays import Floats
 from camilla.diagnosis import Diagnosis
 from camilla.diagnosis_skills import doubts
 from camilla.names import name_index
+from camilla.samples.judged_diagnosis import JudgedDiagnosis, judged_diagnosis
 from camilla.samples.sample_flags import (
     CONTRADICTING,
     FLAGS,
     SampleFlags,
-    flags_of_diagnosis,
     too_few_learners,
 )
 from camilla.show.report.packing import Bits, Rounded
@@ -220,10 +220,21 @@ class Diagnosed:
         return too_few_learners(len(self.learners))
 
     @cached_property
-    def _decided(self) -> SampleFlags | None:
+    def _judged(self) -> JudgedDiagnosis | None:
         if self.why_not_judged is not None:
             return None
-        return flags_of_diagnosis(self.found, look_for_twins=len(self.samples) <= MOST_TWINNED)
+        return judged_diagnosis(self.found, look_for_twins=len(self.samples) <= MOST_TWINNED)
+
+    @property
+    def _decided(self) -> SampleFlags | None:
+        return None if self._judged is None else self._judged.flags
+
+    @cached_property
+    def why(self) -> list[str]:
+        """What `camilla items` says of each sample; empty where nothing speaks against it."""
+        if self._judged is None:
+            return [""] * len(self.samples)
+        return self._judged.why.gather(self.order[1]).to_list()
 
     @cached_property
     def flags(self) -> dict[str, NDArray[np.bool_]]:
@@ -232,16 +243,16 @@ class Diagnosed:
         return {} if decided is None else {flag: mark[self.order[1]] for flag, mark in decided.marks.items()}
 
     @cached_property
-    def contrary(self) -> Floats:
-        """How strongly responses speak for a reversed key, log₁₀ of a likelihood ratio; NaN: not judged."""
+    def evidence(self) -> Floats:
+        """How strongly learners speak against the key, log₁₀ of a likelihood ratio; NaN: not judged."""
         decided = self._decided
         if decided is None:
             return np.full(len(self.samples), np.nan)
-        return decided.contrary.evidence[self.order[1]]
+        return decided.doubt.evidence[self.order[1]]
 
     @cached_property
     def only_ordered(self) -> str | None:
-        """Why no sample is called contrary, where independent learners are too few."""
+        """Why no sample is called doubtful, where too many look so."""
         return None if self._decided is None else self._decided.only_ordered
 
     @cached_property
@@ -283,11 +294,13 @@ class Diagnosed:
 
     @cached_property
     def suspects(self) -> NDArray[np.intp]:
-        """Samples that contradict the able learners, the most suspicious first."""
+        """Flagged samples whose key is doubted, the strongest evidence first."""
         if not self.flags:
             return np.empty(0, np.intp)
-        worth = np.flatnonzero(np.any([self.flags[flag] for flag in CONTRADICTING], axis=0))
-        evidence = np.nan_to_num(self.contrary[worth], nan=-np.inf)
+        worth = np.flatnonzero(
+            np.any([self.flags[flag] for flag in CONTRADICTING if flag in self.flags], axis=0)
+        )
+        evidence = np.nan_to_num(self.evidence[worth], nan=-np.inf)
         return worth[np.argsort(-evidence, kind="stable")]
 
     @cached_property
@@ -408,7 +421,8 @@ def _samples(of: Diagnosed) -> dict[str, Any]:
         "flag_words": {name: FLAGS[name] for name in of.flags},
         "contradicting": list(CONTRADICTING),
         "not_judged": of.why_not_judged,
-        "contrary": Rounded(of.contrary[kept], 2),
+        "evidence": Rounded(of.evidence[kept], 2),
+        "why": [of.why[j] for j in kept],
         "only_ordered": of.only_ordered,
         "needs": None if of.mask is None else Bits(of.mask[kept]),
         "seen": None if seen.all() else Bits(seen),

@@ -59,11 +59,13 @@ def _samples(of: Diagnosed) -> str:
     if of.why_not_judged is not None:
         return f"<h2>Samples to look at</h2><p>{escape(of.why_not_judged.capitalize())}</p>"
     marks, accuracy = of.flags, of.column("samples", "accuracy")
+    order = np.argsort(-np.nan_to_num(of.evidence, nan=-np.inf), kind="stable")
     rows = [
-        (of.samples[j], float(accuracy[j]), ", ".join(name for name in marks if marks[name][j]))
-        for j in of.suspects[:MOST_SUSPECTS]
+        (of.samples[j], float(accuracy[j]), ", ".join(name for name in marks if marks[name][j]), of.why[j])
+        for j in order[:MOST_SUSPECTS]
+        if of.why[j]
     ]
-    return html_table("Samples to look at", ["sample", "accuracy", "flags"], rows)
+    return html_table("Samples to look at", ["sample", "accuracy", "flags", "why"], rows)
 
 
 def board(section: dict[str, Any]) -> str:

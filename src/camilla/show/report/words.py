@@ -28,8 +28,8 @@ BY_PAIRS = "step-down max-t over all pairs, on samples like these"
 BY_TESTS = "Wald tests, the errors of two learners independent; Holm over all pairs"
 ON_THESE = "exactly these samples, answered again"
 BY_JUDGES = (
-    f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for contrary samples a "
-    "likelihood ratio above 100, and above the rarity of such samples"
+    f"false discovery rate of {percent(1 - LEVEL, 0)} for negative discriminations; for doubtful samples a "
+    "likelihood ratio above 300, and above the rarity of such samples"
 )
 
 
@@ -299,17 +299,17 @@ def _contradicting(of: Diagnosed) -> Statement:
     draft = Draft("contradicting", estimand="these learners on these samples", correction=BY_JUDGES)
     if not len(suspects):
         draft.numbers["samples"] = (0.0, "No")
-        return draft.say("No sample contradicts the strong learners.").done()
+        return draft.say("No sample is flagged as broken.").done()
     at = {int(j): place for place, j in enumerate(of.kept)}
     one = len(suspects) == 1
     draft.count("samples", len(suspects)).say(" of ").count("of", len(of.samples))
-    draft.say(f" samples {'contradicts' if one else 'contradict'} the strong learners")
+    draft.say(f" samples {'is' if one else 'are'} flagged as broken")
     draft.say(": " if len(suspects) <= LISTED else "; first ")
     for number, j in enumerate(suspects[:LISTED].tolist()):
         draft.names[f"sample {number}"] = of.samples[j]
         draft.say(", " if number else "", {"sample": at[j]}).proof(_against_the_able(of, j, at[j]))
-    what = "It may have a wrong key, be an exception" if one else "Keys may be wrong, samples exceptions"
-    return draft.say(f". {what} or ambiguous: look before you trust small differences.").done()
+    what = "Its key may be wrong or its text" if one else "Keys may be wrong or texts"
+    return draft.say(f". {what} unclear: look before you trust small differences.").done()
 
 
 def _against_the_able(of: Diagnosed, j: int, place: int) -> Statement | None:
