@@ -18,6 +18,8 @@ def run(path: Path) -> None:
     NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(FOLDER)}}).execute()
     for cell in notebook.cells:
         cell.metadata = {}
+        if "outputs" in cell:  # progress goes to standard error
+            cell.outputs = [output for output in cell.outputs if output.get("name") != "stderr"]
         for output in cell.get("outputs", []):
             if "data" in output:
                 output.data = {kind: text for kind, text in output.data.items() if kind in KEPT}

@@ -547,13 +547,19 @@ class Diagnosis(Printable):
     def _scores(
         self, level: Level, samples: NDArray[np.integer], *, these_samples: bool = False
     ) -> pl.DataFrame:
-        """Columns ability, se, low and high, for samples like these where there are draws."""
+        """Columns ability, se, low and high, for samples like these where there are draws.
+
+        Which samples come next favours no learner: the ability is that on these samples, and its interval is
+        never narrower.
+        """
+        these = self.ability_on(level, samples)
         if level.draws is None or these_samples:
-            return self.ability_on(level, samples)
-        found = _frame_of(self._draws_like_these(level, samples))
-        value = level.draws.on(samples).mean(axis=0)  # which samples come next favours no learner
-        return found.with_columns(
-            ability=value, low=np.minimum(found["low"], value), high=np.maximum(found["high"], value)
+            return these
+        like = _frame_of(self._draws_like_these(level, samples))
+        return these.with_columns(
+            se=np.maximum(these["se"], like["se"]),
+            low=np.minimum(these["low"], like["low"]),
+            high=np.maximum(these["high"], like["high"]),
         )
 
     def score_draws(self, samples: NDArray[np.integer]) -> Floats:
