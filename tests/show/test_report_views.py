@@ -1,6 +1,7 @@
 """What a reader does with the views: choose, tick, filter, copy, print, and leave again."""
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -71,7 +72,7 @@ def test_filters_search_and_order_outlive_a_change_of_axis(shown: Any) -> None:
     page.get_by_role("searchbox").fill("digit-15")
     page.get_by_role("button", name="Accuracy", exact=True).click()
     rows = page.inner_text("main .table tbody")
-    page.get_by_label("Up").select_option("infit")
+    page.get_by_label(re.compile("^Up")).select_option("infit")
     shown.until("[...document.querySelectorAll('main h2')].some((one) => one.textContent.includes('infit'))")
     assert page.get_by_role("searchbox").input_value() == "digit-15"
     page.wait_for_selector("main .table tbody tr th")
