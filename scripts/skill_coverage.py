@@ -239,9 +239,51 @@ def summary(world: World, found: list[dict[str, Any]]) -> dict[str, Any]:
         "error": ratio("square", "plain"),
         "profile error": ratio("profile", "plain profile"),
         "placed error": {k: ratio(f"placed {k} square", f"placed {k} plain") for k in ("all", "30")},
-        "best": [pair for f in found for pair in f["best"]],
+        "best": _counted([pair for f in found for pair in f["best"]]),
         "seconds": float(np.mean([f["seconds"] for f in found])),
     }
+
+
+SURE = 0.9  # P(best) that is said
+
+
+def _counted(pairs: list[tuple[float, bool]]) -> dict[str, int]:
+    """How often P(best) was said to be at least .9, and how often that learner was the best."""
+    right = [is_best for said, is_best in pairs if said >= SURE]
+    return {"sure": len(right), "right": int(np.sum(right))}
+
+
+MARKS = "<!-- coverage -->", "<!-- end of coverage -->"
+COLUMNS = ("skill like these", "skill", "overall", "placed all", "placed 30", "error", "profile error")
+
+
+def page(done: dict[str, Any]) -> str:
+    """Cells by kind, pool and skills; in each the figures at sd 0, .3, .8 and 1.5."""
+    rows = [
+        "| learners × skills × samples per skill | worlds | like these | these | overall | placed, all "
+        "| placed, 30 | error | profile |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]  # fmt: skip
+    kinds: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for cell in done.values():
+        key = (cell["kind"], cell["learners"], cell["skills"], cell["per_skill"])
+        kinds.setdefault(key, []).append(cell)
+    for (kind, learners, skills, per_skill), cells in kinds.items():
+        cells = sorted(cells, key=lambda cell: cell["sd"])
+        label = f"{learners} × {skills} × {per_skill}" + ("" if kind == "plain" else f", {kind}")
+        columns = [" / ".join(f"{cell[name]:.3f}".lstrip("0") for cell in cells) for name in COLUMNS]
+        rows.append(f"| {label} | {max(cell['worlds'] for cell in cells)} | {' | '.join(columns)} |")
+    differing = [cell for cell in done.values() if cell["sd"] > 0]
+    shares = [cell["skill like these"] for cell in done.values()]
+    sure, right = (sum(cell["best"][name] for cell in done.values()) for name in ("sure", "right"))
+    head = (
+        f"{len(done)} cells. For samples like these, the mean over cells with effects is "
+        f"{np.mean([cell['skill like these'] for cell in differing]):.3f} and the lowest cell has "
+        f"{min(shares):.3f}; on these samples {np.mean([cell['skill'] for cell in differing]):.3f} and "
+        f"{min(cell['skill'] for cell in done.values()):.3f}. Of {sure} skills where P(best) was at least "
+        f".9, that learner was the best in {right}. Figures in a column are for sd 0 / .3 / .8 / 1.5."
+    )
+    return f"{head}\n\n" + "\n".join(rows)
 
 
 def main() -> None:
@@ -251,8 +293,14 @@ def main() -> None:
     parser.add_argument("--worlds", type=int, default=40)
     parser.add_argument("--least", type=int, default=1_600)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--page", type=Path, help="only write the figures of OUT into this page")
     given = parser.parse_args()
     done = json.loads(given.out.read_text()) if given.out.exists() else {}
+    if given.page is not None:
+        before, rest = given.page.read_text().split(MARKS[0])
+        after = rest.split(MARKS[1])[1]
+        given.page.write_text(f"{before}{MARKS[0]}\n{page(done)}\n{MARKS[1]}{after}")
+        return
     with ProcessPoolExecutor(given.jobs) as pool:
         for world in [world for name in given.only for world in GROUPS[name]]:
             if world.label in done:
@@ -261,8 +309,6 @@ def main() -> None:
             seeds = range(1000, 1000 + min(given.worlds, enough))
             done[world.label] = summary(world, list(pool.map(partial(one, world), seeds)))
             given.out.write_text(json.dumps(done, indent=1, ensure_ascii=False) + "\n")
-            sure = [right for said, right in done[world.label]["best"] if said >= 0.9]
-            print(f"P(best) ≥ .9: {np.sum(sure)} right of {len(sure)}", end="; ")
             shown = {k: round(v, 3) for k, v in done[world.label].items() if isinstance(v, float)}
             print(world.label, done[world.label]["worlds"], shown, flush=True)
 

@@ -6,6 +6,8 @@ Samples are halved within each skill (seeded); a learner's ability on each skill
 from `size` samples per skill of it, by `camilla.diagnose(table)`. Its squared distance from accuracy on the
 other half is compared with that of plain accuracy. An interval covers where it holds that accuracy, once the
 other half's sampling variance p(1 − p)/n is added. Skills need ten samples in the other half.
+
+On whole tables: is the learner with the highest ability on a skill the best by accuracy, or tied with it?
 """
 
 import argparse
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from scipy.stats import binomtest, ttest_1samp
 
 import camilla
 from camilla.statistics.posterior import estimates
@@ -105,6 +108,33 @@ def one(x: Any, skill: list[str], size: int | None, seed: int) -> dict[str, Any]
     }  # fmt: skip
 
 
+def best(x: Any, skill: list[str]) -> dict[str, Any]:
+    """Skills whose highest ability has the highest accuracy, is tied with that (p > .05), or neither."""
+    table = ResponseTable.from_matrix(x.T).with_skills(SkillMap.from_labels(skill))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = camilla.diagnose(table, progress=False)
+    counts = {"best": 0, "tied": 0, "neither": 0}
+    for name in sorted(set(skill)):
+        rows = np.array([own == name for own in skill])
+        first = found.skills.filter(skill=name).sort("ability", descending=True)["learner"][0]
+        own, accuracy = x[rows][:, table.learners.index(first)], x[rows].mean(axis=0)
+        if own.mean() >= accuracy.max() - 1e-12:
+            counts["best"] += 1
+            continue
+        other = x[rows][:, int(accuracy.argmax())]
+        counts["tied" if _p_value(own - other) > 0.05 else "neither"] += 1
+    return counts
+
+
+def _p_value(difference: Any) -> float:
+    """Exact McNemar for right and wrong, else Student's t."""
+    if np.isin(difference, (-1, 0, 1)).all():
+        up, down = int((difference > 0).sum()), int((difference < 0).sum())
+        return float(binomtest(up, up + down).pvalue) if up + down else 1.0
+    return float(ttest_1samp(difference, 0).pvalue)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("out", type=Path)
@@ -114,6 +144,8 @@ def main() -> None:
     done = json.loads(given.out.read_text()) if given.out.exists() else {}
     for name in given.tables or TABLES:
         x, skill = TABLES[name]()
+        done[f"{name}, best"] = best(x, skill)
+        print(name, done[f"{name}, best"], flush=True)
         for size in SIZES:
             runs = [one(x, skill, size, seed) for seed in range(given.splits)]
             if kept := [run for run in runs if run is not None]:
