@@ -268,8 +268,8 @@ def page(done: dict[str, Any]) -> str:
     for cell in done.values():
         key = (cell["kind"], cell["learners"], cell["skills"], cell["per_skill"])
         kinds.setdefault(key, []).append(cell)
-    for (kind, learners, skills, per_skill), cells in kinds.items():
-        cells = sorted(cells, key=lambda cell: cell["sd"])
+    for (kind, learners, skills, per_skill), unordered in kinds.items():
+        cells = sorted(unordered, key=lambda cell: cell["sd"])
         label = f"{learners} × {skills} × {per_skill}" + ("" if kind == "plain" else f", {kind}")
         columns = [" / ".join(f"{cell[name]:.3f}".lstrip("0") for cell in cells) for name in COLUMNS]
         rows.append(f"| {label} | {max(cell['worlds'] for cell in cells)} | {' | '.join(columns)} |")

@@ -222,10 +222,10 @@ class Regression:
         gain = -0.5 * (FREEDOM + 1) * (np.log1p(after) - np.log1p(before)).sum()
         return float(gain + self.n_blocks * np.log(by))
 
-    def intercept_gain(self, shift: Floats) -> float:
-        """What so much more of each weight in the first factor makes of the weights' density."""
+    def intercept_gain(self, shift: Floats) -> Floats:
+        """What so much more of each weight in the first factor makes of that weight's density."""
         own, weight = self.variance[self.block, 0], self.weight[:, 0]
-        return float(-0.5 * (((weight + shift) ** 2 - weight**2) / own).sum())
+        return np.asarray(-0.5 * ((weight + shift) ** 2 - weight**2) / own)
 
     def intercept_shifted(self, shift: Floats) -> None:
         """With so much more of each weight in the first factor."""

@@ -424,17 +424,22 @@ class Chain:
         n_learners, n_skills = effects.value.shape
         noise = self.rng.standard_normal(n_skills) * np.sqrt(effects.variance / n_learners)
         shift = effects.value.mean(axis=0) + noise
+        gain, share = by_skill.intercept_gain(shift), np.asarray(effects.weight.mean(axis=0))
+        precision, mean = self.hyper.precision, self.hyper.mean.copy()
+        slope = float(precision[0] @ (mean - self.prior.centre))
+        for k, luck in enumerate(np.log(self.rng.random(n_skills))):  # each skill by itself
+            step = share[k] * shift[k]
+            if luck < gain[k] - step * slope - 0.5 * step**2 * precision[0, 0]:
+                slope += step * precision[0, 0]
+                mean[0] += step
+            else:
+                shift[k] = 0.0
         by_sample = np.asarray(effects.weight @ shift)
-        mean = self.hyper.mean.copy()
-        mean[0] += by_sample.mean()
-        tried = Hyper(mean, self.hyper.precision)
-        gain = self.prior.log_density(tried) - self.prior.log_density(self.hyper)
-        if np.log(self.rng.random()) < gain + by_skill.intercept_gain(shift):
-            effects.value -= shift
-            self._offset = self._offset - by_sample[:, None].astype(self.kind)
-            self.factor[:, 0] += by_sample
-            self.hyper = tried
-            by_skill.intercept_shifted(shift)
+        effects.value -= shift
+        self._offset = self._offset - by_sample[:, None].astype(self.kind)
+        self.factor[:, 0] += by_sample
+        self.hyper = self.hyper._replace(mean=mean)
+        by_skill.intercept_shifted(shift)
 
     def tally(self) -> Floats:
         """Counts the present draw in, and gives its expected scores on all samples."""

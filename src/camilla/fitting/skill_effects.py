@@ -15,7 +15,7 @@ from camilla.arrays import Floats
 from camilla.fitting.systems import normal_draws, products, triangle
 
 FREEDOM = 2.0  # of τ's half-t
-SCALE = 0.5  # of τ
+SCALE = 1.0  # of τ
 FIRST_VARIANCE, LEAST_VARIANCE = 0.1, 1e-6  # τ²
 JOINT_WIDTH = 256  # numbers of a learner drawn together where samples need several skills
 JOINT_NUMBERS = 20_000_000  # in memory at once, of the systems of learners
