@@ -8,7 +8,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from camilla.arrays import Floats, sigmoid
-from camilla.display import brief, percent
+from camilla.display import brief
 from camilla.fitting.engines import engine_of
 from camilla.fitting.protocol import Level
 from camilla.names import name_index
@@ -211,5 +211,6 @@ def skill_effect_notes(facts: dict[str, Any] | None) -> list[str]:
     return [
         "The skills do not tell learners apart: beyond its overall level and the difficulty of the skill, a "
         "learner's chance differs from skill to skill by a standard deviation of less than "
-        f"{percent(round(SLOPE * facts['high'], 3))}. Read the overall ranking instead of one per skill."
+        f"{100 * SLOPE * facts['high']:.1f} percentage points. Read the overall ranking instead of one per "
+        "skill."
     ]

@@ -480,7 +480,7 @@ def dependence_notes(table: ResponseTable) -> list[str]:
     Where all learners answered all samples, the responses themselves decide, without that assumption, and
     intervals for samples like these hold .95 of the learners in worlds where 60 % of the answers are copied.
     """
-    if len(table.cells().response) == table.n_learners * table.n_samples:
+    if table.is_complete:
         return []
     found = agreement_of(_some_columns(table).matrix())
     if found is None or not found.n_alike:
